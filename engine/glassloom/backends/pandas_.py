@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.frames import DEVICE_BACKENDS, kind_on_device, library_of
 from glassloom.backends.sharing import register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.errors import MetaError
@@ -19,7 +20,7 @@ _SAMPLED_VALUES = 100
 
 def is_frame(value: Any) -> bool:
     """Whether `value` is a frame, series or index: something with rows."""
-    return isinstance(value, (pd.DataFrame, pd.Series, pd.Index))
+    return isinstance(value, (pd.DataFrame, pd.Series, pd.Index)) or kind_on_device(value) != "scalar"
 
 
 def rows_between(value: Any, start: int | None, stop: int | None) -> Any:
@@ -36,6 +37,9 @@ def concat(blocks: Sequence[Any]) -> Any:
     first = filled[0]
     if len(filled) == 1:
         return first
+    library = library_of(first)
+    if library != "pandas":
+        return DEVICE_BACKENDS[library].concat(filled)
     if isinstance(first, pd.Index):
         return first.append(filled[1:])
     return pd.concat(_with_equal_labels(_with_equal_categories(filled)))
@@ -125,6 +129,8 @@ def guarded(block: Any) -> Any:
     """Return a block that a user's function may change without changing the original."""
     if isinstance(block, (pd.DataFrame, pd.Series)):
         return block.copy(deep=not HAS_COPY_ON_WRITE)
+    if kind_on_device(block) in ("frame", "series"):
+        return block.copy()
     return block
 
 

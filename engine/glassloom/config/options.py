@@ -195,6 +195,10 @@ OPTIONS: Mapping[str, Option] = _table(
         "Whether Arrow's kernels may compute blocks of frames where the result is the one of pandas.",
     ),
     Option(
+        "dataframe.backend", _choice("pandas", "cudf"), "pandas", False,
+        "Which library has the partitions of frames that are read: `pandas`, or `cudf` on workers with GPUs.",
+    ),
+    Option(
         "dataframe.csv-block-size", _SIZE, "64 MiB", True,
         "How much of a file goes into a partition: the default of `blocksize` in `read_csv`. None: one partition a file.",
     ),

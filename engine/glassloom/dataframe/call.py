@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from glassloom.graph import function_label
+
+USERS_CALLS = frozenset(["_call_guarded", "_call_checked"])
+"""Functions of ours that call a user's: those are given partitions as they are."""
 
 
 class Block:
@@ -55,6 +60,16 @@ class BlockCall:
     @property
     def __name__(self) -> str:
         return self.label
+
+    @property
+    def calls_methods(self) -> bool:
+        """Whether it does nothing but what a partition's own methods and operators do, or a user's function."""
+        function = getattr(self.function, "func", self.function)  # of a partial
+        return (
+            isinstance(function, (Method, Attribute, np.ufunc))
+            or getattr(function, "__module__", None) == "_operator"
+            or getattr(function, "__name__", "") in USERS_CALLS
+        )
 
     def __call__(self, *blocks: Any) -> Any:
         args = [blocks[arg.number] if type(arg) is Block else arg for arg in self.args]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.backends.frames import kind_on_device
 from glassloom.backends.pandas_ import is_frame, sample
 from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
@@ -95,7 +96,7 @@ def _kind(value: Any) -> str:
         return "frame"
     if isinstance(value, pd.Series):
         return "series"
-    return "index" if isinstance(value, pd.Index) else "scalar"
+    return "index" if isinstance(value, pd.Index) else kind_on_device(value)
 
 
 def _article(meta: Any) -> str:

@@ -44,6 +44,21 @@ class FrameExpr(Expr):
         raise NotImplementedError
 
     @property
+    def keeps_backend(self) -> bool:
+        """Whether it works on partitions of whichever library, and makes such: see `glassloom.dataframe.backend`."""
+        return False
+
+    @cached_property
+    def backend(self) -> str:
+        """The library of the partitions, such as ``"pandas"``. `meta` is pandas' in any case."""
+        if not self.keeps_backend:
+            return "pandas"
+        return next(
+            (one.backend for one in self.dependencies if isinstance(one, FrameExpr) and one.backend != "pandas"),
+            "pandas",
+        )
+
+    @property
     def npartitions(self) -> int:
         return len(self.divisions) - 1
 
@@ -86,7 +101,7 @@ class FrameExpr(Expr):
             lengths = tuple(map(len, blocks))
         return Held(
             Persisted(self.name, held), self.name, self.meta, self.divisions, lengths, (self.rows, self.layout),
-            self.hashed_by, origin=self.origin,
+            self.hashed_by, self.backend, origin=self.origin,
         )  # fmt: skip
 
 
@@ -94,7 +109,7 @@ class Held(FrameExpr):
     """A frame whose partitions the runtime holds. Its name is that of the node they were made by, as their keys are."""
 
     parameters = (
-        "source", "key_name", "held_meta", "held_divisions", "held_lengths", "identity", "held_hashed_by"
+        "source", "key_name", "held_meta", "held_divisions", "held_lengths", "identity", "held_hashed_by", "held_backend",
     )  # fmt: skip
     operation = "persisted"
 
@@ -105,6 +120,11 @@ class Held(FrameExpr):
     held_lengths: tuple[int, ...] | None
     identity: tuple[str, str]
     held_hashed_by: tuple[Any, ...] | None
+    held_backend: str
+
+    @cached_property
+    def backend(self) -> str:
+        return self.held_backend
 
     def __init__(self, *operands: Any, origin: Any = None) -> None:
         super().__init__(*operands, origin=origin)
@@ -192,6 +212,10 @@ class BlockOp(FrameBlockwise):
         return self.call.label
 
     @property
+    def keeps_backend(self) -> bool:
+        return self.call.calls_methods
+
+    @property
     def function(self) -> Callable[..., Any]:
         return self.call
 
@@ -262,6 +286,8 @@ class Projection(FrameBlockwise):
     frame: FrameExpr
     columns: Any
 
+    keeps_backend = True
+
     @cached_property
     def meta(self) -> Any:
         return self.frame.meta[self.columns]
@@ -301,6 +327,8 @@ class Assign(FrameBlockwise):
     frame: FrameExpr
     names: tuple[Any, ...]
     values: tuple[Any, ...]
+
+    keeps_backend = True
 
     @cached_property
     def meta(self) -> Any:
@@ -343,6 +371,8 @@ class Filter(FrameBlockwise):
     frame: FrameExpr
     predicate: FrameExpr
 
+    keeps_backend = True
+
     @cached_property
     def meta(self) -> Any:
         return self.frame.meta
@@ -375,6 +405,8 @@ class Partitions(FrameBlockwise):
 
     frame: FrameExpr
     numbers: tuple[int, ...]
+
+    keeps_backend = True
 
     @cached_property
     def meta(self) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.config import Configured, chosen
+from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.cumulative import NewLabels
@@ -46,6 +48,16 @@ class RowByRow(Frame):
 
     def _of_rows(self, method: str, kwargs: dict[str, Any], kind: Any = Rowwise) -> Any:
         return operate(Method(method), self, kind=kind, kwargs=kwargs, label=method.replace("_", "-"))
+
+    def to_backend(self, backend: str | Configured = Configured("dataframe.backend")) -> Any:
+        """Return the same rows with partitions of another library: ``"cudf"`` moves them to the device, ``"pandas"`` to the host.
+
+        Parameters
+        ----------
+        backend
+            The name of the library. Default: the option ``dataframe.backend``.
+        """
+        return to_backend(self, chosen(backend))
 
     def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
         """Return what a function makes of this object; ``(function, "name")`` passes it as that argument."""

@@ -11,6 +11,7 @@ import pandas as pd
 
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.arrow.csv import ArrowCsv, arrow_csv
+from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.blocks import TextBlock, cut_files, first_line
 from glassloom.dataframe.io.filesystems import Files, locate
@@ -147,6 +148,7 @@ def read_csv(
     blocksize: int | str | None | Configured = _BLOCK_SIZE,
     assume_missing: bool = False,
     include_path_column: bool | str = False,
+    backend: str | Configured = Configured("dataframe.backend"),
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
     **options: Any,
@@ -170,7 +172,7 @@ def read_csv(
         further down.
     include_path_column
         Whether to add a categorical column with the path of the file; or its name. Default name: ``"path"``.
-    storage_options, filesystem
+    backend, storage_options, filesystem
         As in `read_parquet`.
     options
         Further options of `pandas.read_csv`: ``dtype``, ``usecols``, ``parse_dates``, ``sep``, ``na_values``...
@@ -196,7 +198,8 @@ def read_csv(
     6
     """
     where = {"storage_options": storage_options, "filesystem": filesystem}
-    return _read_text(pd.read_csv, "read_csv", path, blocksize, assume_missing, include_path_column, where, options)
+    read = _read_text(pd.read_csv, "read_csv", path, blocksize, assume_missing, include_path_column, where, options)
+    return to_backend(read, chosen(backend))
 
 
 def read_table(

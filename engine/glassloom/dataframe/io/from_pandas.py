@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.frames import converted, library_of
 from glassloom.backends.pandas_ import guarded, rows_between
+from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
@@ -43,7 +45,7 @@ def from_pandas(data: Any, npartitions: int | None = None, *, chunksize: int | N
     Parameters
     ----------
     data
-        A DataFrame or Series.
+        A DataFrame or Series of pandas, or of cuDF: then partitions are moved to the device again.
     npartitions
         Number of partitions, 1 or more; fewer are made if there are fewer rows, or fewer distinct labels. Default 1.
     chunksize
@@ -71,6 +73,10 @@ def from_pandas(data: Any, npartitions: int | None = None, *, chunksize: int | N
     >>> int(frame.x.sum().compute())
     6
     """
+    library = library_of(data)
+    if library != "pandas":
+        plain = from_pandas(converted(data, "pandas"), npartitions, chunksize=chunksize, sort=sort)
+        return to_backend(plain, library)
     if not isinstance(data, (pd.DataFrame, pd.Series)):
         raise TypeError(f"from_pandas takes a pandas DataFrame or Series, got {type(data).__name__}")
     if npartitions is not None and chunksize is not None:

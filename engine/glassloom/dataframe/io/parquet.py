@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from glassloom.config import Configured, chosen
+from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
 from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term, condition_of_filters
@@ -128,6 +129,7 @@ def read_parquet(
     aggregate_files: bool | None = None,
     blocksize: int | str | None | Configured = Configured("dataframe.parquet-block-size"),
     dtype_backend: str | None = None,
+    backend: str | Configured = Configured("dataframe.backend"),
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
     partition_by: str | None = None,
@@ -163,6 +165,9 @@ def read_parquet(
         Bytes in a partition, uncompressed; default the option ``dataframe.parquet-block-size`` (128 MiB).
     dtype_backend
         ``"numpy_nullable"`` or ``"pyarrow"``: pandas' dtypes with missing values of their own. Default: NumPy's.
+    backend
+        The library of the partitions: ``"pandas"``, or ``"cudf"`` to move what was read to the device. Default: the option
+        ``dataframe.backend``.
     storage_options
         Options of fsspec's file system for URLs.
     filesystem
@@ -209,7 +214,9 @@ def read_parquet(
     kind = schema.field(layout.index_column).type if layout.index_column in schema.names else None
     divisions = divisions_of(partitions, files, layout.index_column, layout.start, layout.step, kind)
     token = tokenize(partitions, layout)
-    frame = wrap(Read(ParquetSource(partitions, layout, divisions, token), None, None, None))
+    frame = to_backend(
+        wrap(Read(ParquetSource(partitions, layout, divisions, token), None, None, None)), chosen(backend)
+    )
     return frame[columns] if isinstance(columns, str) else frame
 
 
