@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import cache
 from typing import NamedTuple
 
 from jupyter_server.auth.decorator import authorized
@@ -34,6 +36,7 @@ from glassloom_server.other_handlers import (
     RecordingsHandler,
 )
 from glassloom_server.proxy import DASHBOARDS_PATH, DashboardFilesHandler, DashboardPageHandler
+from glassloom_server.wire import to_json
 
 
 class OpenApiHandler(GlassloomAPIHandler):
@@ -44,7 +47,13 @@ class OpenApiHandler(GlassloomAPIHandler):
     @operation()
     async def get(self) -> None:
         """Describe it."""
-        self.answer(openapi(ROUTES))
+        self.finish(await asyncio.to_thread(_description))
+
+
+@cache
+def _description() -> bytes:
+    """Return this API's description, as JSON. Takes 10 ms the first time."""
+    return to_json(openapi(ROUTES))
 
 
 class Route(NamedTuple):

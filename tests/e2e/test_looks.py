@@ -48,7 +48,9 @@ def test_unusual_clusters_can_be_read_by_everybody(page, open_lab, keep_picture,
     failed = {"id": "s1", "name": "big", "state": "failed", "problem": "memory_limit='lots' is not a size"}
     elsewhere = {"id": "e1", "name": "theirs", "host": "node12", "started_at": 100}
     clusters = [make_cluster(index, **fields) for index, fields in enumerate(UNUSUAL)]
-    tell(clusters=clusters, starts=[failed], elsewhere=[elsewhere])
+    export = {"id": "x1", "name": "run.glr", "to": "report", "state": "done", "started_at": 100, "output": "run.html"}
+    exports = [export, {**export, "id": "x2", "state": "failed", "problem": "the disk is full"}]
+    tell(clusters=clusters, starts=[failed], elsewhere=[elsewhere], exports=exports)
     open_lab(theme)
     expect(page.locator(".gl-Card")).to_have_count(len(UNUSUAL) + 2)
     expect(page.locator(".gl-Page").first).to_be_visible()
