@@ -242,3 +242,21 @@ def test_text_is_looked_up_without_a_copy_of_the_rows_that_all_match():
     lookup = Lookup.of(("k",), [pd.DataFrame({"k": pd.Series(["b", "a"], dtype="str"), "y": [1, 2]})])
     joined = JoinByLookup(joining(("k",), "inner"), True)(block, lookup)
     assert np.shares_memory(joined.x.to_numpy(), block.x.to_numpy())
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(data=st.data())
+def test_the_meta_of_a_join_by_lookup_is_that_of_pandas(data):
+    kinds, left, right = data.draw(sides())
+    how = data.draw(st.sampled_from(["inner", "left", "right", "leftsemi", "leftanti"]))
+    chosen = joining(tuple(kinds), how, data.draw(st.sampled_from([("_x", "_y"), ("_l", None)])))
+    if not can(left, right, chosen):
+        return
+    own, others = gd.from_pandas(left, npartitions=1), gd.from_pandas(right, npartitions=1)
+    (node,) = [
+        node
+        for node in plan(own.merge(others, on=kinds, how=how, suffixes=chosen.suffixes))
+        if isinstance(node, LookupJoin)
+    ]
+    assert_same(node.meta, chosen(left.iloc[:0], right.iloc[:0]))
+    assert node.meta.columns.identical(chosen(left.iloc[:0], right.iloc[:0]).columns)

@@ -8,7 +8,7 @@ from glassloom.expr.blockwise import Blockwise, Fused, Pick
 from glassloom.expr.core import Expr, Persisted, walk
 from glassloom.expr.fuse import fuse
 from glassloom.expr.lower import lower, optimize
-from glassloom.expr.rules import rule, simplify, whole_plan
+from glassloom.expr.rules import apply_rules, rule, simplify, whole_plan
 
 __all__ = [
     "Blockwise",
@@ -16,6 +16,7 @@ __all__ = [
     "Fused",
     "Persisted",
     "Pick",
+    "apply_rules",
     "fuse",
     "lower",
     "optimize",

@@ -63,12 +63,21 @@ def rule(parent: type[Expr], child: type[Expr] | None = None, *, unshared: bool 
 def simplify(roots: Sequence[Expr]) -> list[Expr]:
     """Return the roots with all rules applied until none fits, then all passes.
 
-    What is `unshared` is applied from top to bottom first (`pushdown`), then all rules node by node, dependencies first.
-
     Raises
     ------
     RuntimeError
         If the rules don't come to an end, which is a mistake in the rules.
+    """
+    simple = apply_rules(roots)
+    for improve in _passes:
+        simple = improve(simple)
+    return simple
+
+
+def apply_rules(roots: Sequence[Expr]) -> list[Expr]:
+    """Return the roots with all rules applied until none fits, without the passes.
+
+    What is `unshared` is applied from top to bottom first (`pushdown`), then all rules node by node, dependencies first.
     """
     done: dict[str, Expr] = {}
     if any(registered.unshared for node in walk(roots) for registered in _rules_for(type(node))):
@@ -76,10 +85,7 @@ def simplify(roots: Sequence[Expr]) -> list[Expr]:
     shared = _shared_names(roots)
     for root in roots:
         _simplify_into(done, root, shared)
-    simple = [done[root.name] for root in roots]
-    for improve in _passes:
-        simple = improve(simple)
-    return simple
+    return [done[root.name] for root in roots]
 
 
 def _shared_names(roots: Sequence[Expr]) -> set[str]:

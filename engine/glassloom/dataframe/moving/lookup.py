@@ -218,7 +218,12 @@ class LookupJoin(AnyJoin):
 
     @cached_property
     def meta(self) -> Any:
-        return self._joined(self.frame.meta, Lookup.of(self.table.keys, [self.table.frame.meta]))
+        left, right = (side.meta for side in self.sides)
+        if self.joining.how in ("leftsemi", "leftanti"):
+            return left
+        shared = list(self.joining.left_on or ()) if self.joining.same_keys else []
+        joined = pd.concat([left.reset_index(drop=True), right.drop(columns=shared).reset_index(drop=True)], axis=1)
+        return joined.set_axis(result_columns(left.columns, right.columns, self.joining), axis=1)
 
     def is_broadcast(self, dependency: Expr) -> bool:
         return isinstance(dependency, LookupTable)

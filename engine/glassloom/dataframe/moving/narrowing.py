@@ -18,7 +18,7 @@ from glassloom.dataframe.moving.shuffle import HashShuffle
 from glassloom.dataframe.moving.sort import SortedBlocks, SortedExchange
 from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.reduce import Length
-from glassloom.expr import Expr, rule, simplify, walk, whole_plan
+from glassloom.expr import Expr, apply_rules, rule, walk, whole_plan
 
 
 @rule(Length, Exchange)
@@ -32,6 +32,14 @@ def count_before_moving(node: Length, inner: Any) -> Expr | None:
 @whole_plan
 def move_needed_columns(roots: Sequence[Expr]) -> list[Expr]:
     """Leave out columns before a join, shuffle or sort if all that is made of its result reads others."""
+    simple = list(roots)
+    while (narrowed := _narrowed_once(simple)) is not None:  # each time the next ones below
+        simple = apply_rules(narrowed)
+    return simple
+
+
+def _narrowed_once(roots: Sequence[Expr]) -> list[Expr] | None:
+    """Return the roots with the outermost nodes narrowed that can be; None if none can."""
     order = walk(roots)
     consumers: dict[str, list[Expr]] = defaultdict(list)
     for node in order:
@@ -48,7 +56,7 @@ def move_needed_columns(roots: Sequence[Expr]) -> list[Expr]:
         if narrowed is not None:
             new[node.name] = narrowed
             below.update(one.name for one in walk([node]))
-    return simplify(_rebuilt(roots, order, new)) if new else list(roots)
+    return _rebuilt(roots, order, new) if new else None
 
 
 def _wanted_columns(node: Expr, consumers: Sequence[Expr]) -> set[Any] | None:
