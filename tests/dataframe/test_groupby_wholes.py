@@ -236,7 +236,9 @@ def test_groups_are_found_by_key_counted_and_piped():
     frame = pd.DataFrame({"k": list("abcabcab"), "x": np.arange(8.0)})
     lazy = gd.from_pandas(frame, npartitions=3)
     assert_same(lazy.groupby("k").get_group("b").compute(**INLINE), frame.groupby("k").get_group("b"))
-    assert lazy.groupby("k").get_group("nobody").compute(**INLINE).empty
+    assert_same(lazy.groupby("k").get_group("b").head(1, compute=False).compute(**INLINE), frame[frame.k == "b"][:1])
+    with pytest.raises(KeyError, match="nobody"):
+        lazy.groupby("k").get_group("nobody").compute(**INLINE)
     assert lazy.groupby("k").ngroups == len(lazy.groupby("k")) == 3
     assert lazy.groupby("k").pipe(lambda g, n: g.x.sum() * n, 2).compute(**INLINE).to_dict() == {
         "a": 18,

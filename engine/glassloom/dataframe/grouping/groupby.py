@@ -489,12 +489,19 @@ class GroupBy(Methods):
         return wrap(group_numbers(self._grouping, ascending=ascending))
 
     def get_group(self, name: Any) -> Any:
-        """Return the rows of the group with a key. There are none if the key doesn't occur (pandas raises KeyError).
+        """Return the rows of the group with a key.
+
+        All partitions are looked at before any row is returned, to find out whether the key occurs.
 
         Parameters
         ----------
         name
             The key; a tuple if the frame is grouped by a list.
+
+        Raises
+        ------
+        KeyError
+            When computing, if the key doesn't occur.
         """
         return wrap(get_group(self._grouping, name))
 

@@ -65,11 +65,14 @@ def kept_first(grouping: Grouping, method: str, n: int) -> FrameExpr:
 
 
 def get_group(grouping: Grouping, name: Any) -> FrameExpr:
-    """Return the node of the rows of one group."""
+    """Return the node of the rows of one group. It raises KeyError when computed if no partition has any."""
     recipe = grouping.recipe
     meta = grouping.node.meta if recipe.selection is None else grouping.node.meta[recipe.selection]
     call = _call(partial(_rows_of_group, recipe, name, meta), grouping, 0, "groupby-get-group")
-    return GroupRows(grouping.node, grouping.blocks, call, meta)
+    rows = GroupRows(grouping.node, grouping.blocks, call, meta)
+    count = tree(rows, Operation(len, sum, sum), 0, "groupby-get-group-count")
+    check = BlockCall(partial(_rows_if_any, name), (Block(0), Block(1)), label="groupby-get-group")
+    return GroupRows(rows, (count,), check, meta)
 
 
 class GroupRows(LabelKeeping):
@@ -133,6 +136,12 @@ def _rows_of_group(recipe: Recipe, name: Any, meta: Any, block: Any, *blocks: An
         return recipe.grouped(block, *blocks).get_group(name)
     except KeyError:
         return meta
+
+
+def _rows_if_any(name: Any, rows: Any, count: int) -> Any:
+    if not count:
+        raise KeyError(name)
+    return rows
 
 
 # The ends of groups: (rows, their keys).
