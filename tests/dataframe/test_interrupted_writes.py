@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from threading import Event
 
@@ -154,7 +155,9 @@ def test_a_worker_that_is_stopped_and_lost_in_the_middle_of_a_write_leaves_nothi
 
 
 def wait_for(condition):
-    """Return what a condition gives once it isn't false; a test that waits in vain ends by pytest's own limit."""
+    """Return what a condition gives once it isn't false."""
+    deadline_s = time.monotonic() + 60
     while not (found := condition()):
+        assert time.monotonic() < deadline_s
         Event().wait(0.01)
     return found

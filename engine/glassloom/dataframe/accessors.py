@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from glassloom.dataframe.call import Attribute, Method
-from glassloom.dataframe.wrap import operate
+import pandas as pd
 
-_NOT_ROW_BY_ROW = {"str": {"cat", "get_dummies"}, "cat": set(), "dt": set()}
+from glassloom.dataframe.call import Attribute, Method
+from glassloom.dataframe.nodes import BlockOp, Rowwise
+from glassloom.dataframe.options import refused
+from glassloom.dataframe.wrap import is_node, operate
+
+_NOT_ROW_BY_ROW = {
+    "str.get_dummies": "the columns depend on the values of all rows; call glassloom.dataframe.get_dummies on categories that are known",
+    "dt.freq": "it is inferred from all values; pandas.infer_freq(series.head(...)) looks at the first ones",
+}
+_FACTS = frozenset(["tz", "unit", "categories", "ordered"])
+"""Attributes that follow from the dtype."""
+
+
+class MatchesOfRows(BlockOp):
+    """A row for each match in a text: how many isn't known."""
 
 
 class Accessor:
@@ -28,17 +41,103 @@ class Accessor:
         accessor = getattr(self._series.expr.meta, self._name)
         if attribute.startswith("_") or not hasattr(type(accessor), attribute) and not hasattr(accessor, attribute):
             raise AttributeError(f"pandas' .{self._name} has no attribute {attribute!r}")
-        if attribute in _NOT_ROW_BY_ROW[self._name]:
-            raise NotImplementedError(f".{self._name}.{attribute} needs all partitions at once; use map_partitions")
+        why = _NOT_ROW_BY_ROW.get(f"{self._name}.{attribute}")
+        if why is not None:
+            raise NotImplementedError(f".{self._name}.{attribute}: {why}")
+        if attribute in _FACTS:
+            return getattr(accessor, attribute)
         if not callable(getattr(accessor, attribute)):
             return operate(Attribute(self._name, attribute), self._series)
 
         def method(*args: Any, **kwargs: Any) -> Any:
-            return operate(Method(self._name, attribute), self._series, *args, kwargs=kwargs)
+            kind = MatchesOfRows if attribute == "extractall" else Rowwise
+            return self._of_rows(
+                attribute, operate(Method(self._name, attribute), self._series, *args, kind=kind, kwargs=kwargs)
+            )
 
         method.__name__ = attribute
         method.__doc__ = getattr(type(accessor), attribute).__doc__
         return method
+
+    def _of_rows(self, attribute: str, made: Any) -> Any:
+        """Return a result that has rows.
+
+        Raises
+        ------
+        NotImplementedError
+            If it is an array: arrays of partitions can't be told apart from values.
+        """
+        if not made.expr.has_rows:
+            raise NotImplementedError(
+                f".{self._name}.{attribute} makes an array of all rows; compute() the series first, or use map_partitions"
+            )
+        return made
+
+
+class Texts(Accessor):
+    """``series.str``."""
+
+    def __init__(self, series: Any) -> None:
+        super().__init__(series, "str")
+
+    def cat(self, others: Any = None, sep: str | None = None, na_rep: str | None = None, join: str = "left") -> Any:
+        """Return the texts of each row joined with those of other lazy series or frames of the same rows.
+
+        Parameters
+        ----------
+        others
+            A lazy series or frame, or a list of them.
+        sep
+            What goes between the texts.
+        na_rep
+            What stands for missing texts. Default: the result is missing.
+        join
+            Only ``"left"``: the rows are those of this series.
+        """
+        many = list(others) if isinstance(others, (list, tuple)) else [others]
+        if not all(is_node(one) for one in many):
+            raise refused(
+                "str.cat", "others", others, "give lazy series of the same rows; all texts as one: compute() first"
+            )
+        if join != "left":
+            raise refused("str.cat", "join", join, "leave it out")
+        return operate(_cat, self._series, *many, kwargs={"sep": sep, "na_rep": na_rep}, label="cat")
+
+    def split(self, pat: Any = None, *, n: int = -1, expand: bool = False, regex: bool | None = None) -> Any:
+        """Return the parts between separators, as lists, or with `expand` as columns. See `rsplit`."""
+        return self._split("split", n, expand, {"pat": pat, "regex": regex})
+
+    def rsplit(self, pat: Any = None, *, n: int = -1, expand: bool = False) -> Any:
+        """Return the parts between separators, as lists; with `expand` as columns.
+
+        With `expand` there are always ``n + 1`` columns, also where no row has so many parts; `n` must be given.
+        """
+        return self._split("rsplit", n, expand, {"pat": pat})
+
+    def _split(self, method: str, n: int, expand: bool, options: dict[str, Any]) -> Any:
+        if not expand:
+            return operate(Method("str", method), self._series, kwargs={**options, "n": n})
+        if n is None or n < 1:
+            raise refused(
+                f"str.{method}", "expand", expand, f"with n={n} the number of columns depends on the values; give n"
+            )
+        return operate(_split_into, self._series, method, n, kwargs=options, label=method)
+
+
+def _cat(block: Any, *others: Any, sep: str | None, na_rep: str | None) -> Any:
+    return block.str.cat(list(others), sep=sep, na_rep=na_rep)
+
+
+def _split_into(block: Any, method: str, n: int, **options: Any) -> Any:
+    """Return ``n + 1`` columns."""
+    made = getattr(block.str, method)(n=n, expand=True, **options)
+    if made.shape[1] == n + 1:
+        return made
+    made = made if len(made) else pd.DataFrame(index=block.index)
+    absent = block.where(block.isna(), None).astype(
+        block.dtype
+    )  # no part: None among objects; a missing text stays missing
+    return pd.concat([made, *(absent.rename(place) for place in range(made.shape[1], n + 1))], axis=1)
 
 
 class Categories(Accessor):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.accessors import Accessor, Categories
+from glassloom.dataframe.accessors import Accessor, Categories, Texts
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.grouping.groupby import GroupBy
@@ -64,9 +64,9 @@ class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, Re
         return (self.size,)
 
     @property
-    def str(self) -> Accessor:
+    def str(self) -> Texts:
         """The methods for text, as pandas has them."""
-        return Accessor(self, "str")
+        return Texts(self)
 
     @property
     def dt(self) -> Accessor:

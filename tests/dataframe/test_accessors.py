@@ -1,0 +1,114 @@
+"""`str`, `dt` and `cat`: each public name of pandas' accessors gives what pandas gives, or says clearly that it can't."""
+
+from __future__ import annotations
+
+import warnings
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+
+SERIES = {
+    "str": pd.Series(["ab", "a b", None, "xbab", "", "q"], index=[5, 3, 3, 1, 8, 9]),
+    "str of objects": pd.Series(["ab", "a b", None, "xbab", "", "q"], dtype=object),
+    "dt": pd.Series(pd.date_range("2020-01-30 13:00", periods=6)),
+    "dt of a zone": pd.Series(pd.date_range("2020-01-30 13:00", periods=6, tz="Asia/Tokyo")),
+    "dt of durations": pd.Series(pd.to_timedelta([1, 2, 3, 4, 5, 6], unit="h")),
+    "dt of periods": pd.Series(pd.period_range("2020", periods=6, freq="M")),
+    "cat": pd.Series(list("abcaba"), dtype="category"),
+    "cat in order": pd.Series(pd.Categorical(list("abcaba"), ["c", "b", "a"], ordered=True)),
+}
+ARGUMENTS = {
+    "str": {
+        "center": (5,), "contains": ("a",), "count": ("a",), "encode": ("utf-8",), "endswith": ("a",), "extract": ("(a)(b)?",),
+        "extractall": ("([ab])",), "find": ("a",), "findall": ("a",), "fullmatch": ("a.*",), "get": (0,), "index": ("",),
+        "rindex": ("",), "join": ("-",), "ljust": (5,), "match": ("a",), "normalize": ("NFC",), "pad": (5,), "partition": ("b",),
+        "removeprefix": ("a",), "removesuffix": ("a",), "repeat": (2,), "replace": ("a", "x"), "rfind": ("a",), "rjust": (5,),
+        "rsplit": ("b",), "split": ("b",), "slice": (0, 1), "slice_replace": (0, 1, "x"), "startswith": ("a",),
+        "translate": ({97: "b"},), "wrap": (2,), "zfill": (5,), "decode": ("utf-8",), "isascii": (),
+    },
+    "dt": {
+        "as_unit": ("s",), "ceil": ("D",), "floor": ("D",), "round": ("D",), "strftime": ("%Y",), "tz_convert": ("UTC",),
+        "tz_localize": ("UTC",), "to_period": ("M",), "asfreq": ("D",),
+    },
+    "cat": {
+        "add_categories": (["q"],), "remove_categories": (["a"],), "rename_categories": ({"a": "z"},),
+        "reorder_categories": (["c", "b", "a"],), "set_categories": (["a", "b"],),
+    },
+}  # fmt: skip
+
+
+def value_of(series, accessor, name):
+    found = getattr(getattr(series, accessor), name)
+    return found(*ARGUMENTS[accessor].get(name, ())) if callable(found) else found
+
+
+@pytest.mark.parametrize("kind", SERIES)
+def test_every_name_gives_what_pandas_gives_or_is_refused_by_name(kind):
+    plain, accessor = SERIES[kind], kind.partition(" ")[0]
+    lazy = gd.from_pandas(plain, npartitions=3, sort=False)
+    refused = set()
+    for name in (name for name in dir(getattr(plain, accessor)) if not name.startswith("_")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = value_of(plain, accessor, name)
+            except (TypeError, ValueError, AttributeError, OverflowError):
+                continue
+            try:
+                check(value_of(lazy, accessor, name), expected)
+            except NotImplementedError as error:
+                assert f"{accessor}.{name}" in str(error)
+                refused.add(name)
+            except AssertionError as error:
+                error.add_note(name)
+                raise
+    assert refused <= {"cat", "get_dummies", "freq", "to_pydatetime", "to_pytimedelta"}
+
+
+def check(got, expected):
+    if not hasattr(got, "expr"):
+        assert got.equals(expected) if hasattr(expected, "equals") else got == expected
+        return
+    n_rows = len(got)
+    assert_same(got.compute(scheduler="inline"), expected)
+    assert n_rows == len(expected)
+
+
+def test_texts_of_a_row_are_joined():
+    frame = pd.DataFrame({"a": ["x", None, "z"], "b": ["1", "2", None]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    assert_same(lazy.a.str.cat(lazy.b, sep="-").compute(), frame.a.str.cat(frame.b, sep="-"))
+    both = lazy.a.str.cat([lazy.b, lazy.a], na_rep="?").compute()
+    assert_same(both, frame.a.str.cat([frame.b, frame.a], na_rep="?"))
+    with pytest.raises(NotImplementedError, match=r"str\.cat\(others=None\) isn't supported"):
+        lazy.a.str.cat()
+
+
+@pytest.mark.parametrize("dtype", ["str", object])
+@pytest.mark.parametrize("method", ["split", "rsplit"])
+def test_columns_of_parts_are_as_many_in_each_partition(dtype, method):
+    plain = pd.Series(["a", None, "a b c d", "a b", np.nan, "q"], dtype=dtype)
+    lazy = gd.from_pandas(plain, npartitions=6)
+    made = getattr(lazy.str, method)(" ", n=2, expand=True)
+    assert list(made.columns) == [0, 1, 2]
+    expected = getattr(plain.str, method)(" ", n=2, expand=True)
+    assert_same(made.compute(), expected)
+    assert_same(made[2].compute(), expected[2])
+    with pytest.raises(NotImplementedError, match="the number of columns depends on the values; give n"):
+        getattr(lazy.str, method)(expand=True)
+
+
+def test_unknown_categories_are_asked_for_by_name():
+    parts = [pd.Series(list("ab"), dtype="category"), pd.Series(list("bz"), dtype="category")]
+    lazy = gd.from_map(lambda number: parts[number], [0, 1]).cat.as_unknown()
+    whole = pd.Series(list("abbz"), dtype="category", index=[0, 1, 0, 1])
+    for name in ("categories", "codes", "ordered", "reorder_categories", "rename_categories", "remove_categories"):
+        with pytest.raises(NotImplementedError, match=rf"\.cat\.{name}: the categories aren't known.*as_known"):
+            getattr(lazy.cat, name)
+    known = lazy.cat.as_known()
+    assert known.cat.categories.tolist() == ["a", "b", "z"]
+    assert_same(known.cat.codes.compute(), whole.cat.codes)
+    assert_same(known.cat.rename_categories(str.upper).compute(), whole.cat.rename_categories(str.upper))
