@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from glassloom_metrics.protocol import Action
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from long_tests import LONG_TESTS
+from long_tests import LONG_TESTS, examples
 
 KIB = 1024
 CHUNK = 8 * KIB
@@ -216,6 +218,9 @@ def test_views_count_as_the_array_that_they_keep(books: Books) -> None:
     assert device_bytes(chunk(0)[:2], books.device) == CHUNK
 
 
+KINDS = ("chunk", "chunk", "pair", "host", "small", "refused")
+
+
 class DeviceStoreMachine(RuleBasedStateMachine):
     """Puts, reads, shares and drops results; the device's bytes always add up, and no value is lost."""
 
@@ -227,7 +232,7 @@ class DeviceStoreMachine(RuleBasedStateMachine):
         self.pinned: set[int] = set()
         self.hogs: list[Any] = []
 
-    @rule(number=st.integers(0, 30), kind=st.sampled_from(["chunk", "chunk", "pair", "host", "small", "refused"]))
+    @rule(number=st.integers(0, 30), kind=st.sampled_from(KINDS))
     def put(self, number: int, kind: str) -> None:
         try:
             value: Any = chunk(number) if kind != "host" else bytes([number]) * CHUNK
@@ -245,9 +250,9 @@ class DeviceStoreMachine(RuleBasedStateMachine):
         self.pinned.discard(number)
 
     @precondition(lambda self: self.values)
-    @rule(data=st.data())
-    def read(self, data: st.DataObject) -> None:
-        number = data.draw(st.sampled_from(sorted(self.values)))
+    @rule(pick=st.integers(0, 99))
+    def read(self, pick: int) -> None:
+        number = self.picked(pick)
         try:
             value = self.books.store.get(number)
         except SimulatedOutOfMemory:
@@ -261,18 +266,18 @@ class DeviceStoreMachine(RuleBasedStateMachine):
         self.pinned.clear()
 
     @precondition(lambda self: self.values)
-    @rule(data=st.data())
-    def share(self, data: st.DataObject) -> None:
-        number = data.draw(st.sampled_from(sorted(self.values)))
+    @rule(pick=st.integers(0, 99))
+    def share(self, pick: int) -> None:
+        number = self.picked(pick)
         if self.values[number] != "refused":
             form = self.books.store.get_on_host(number)
             if isinstance(form, HostForm):
                 self.books.store.replace(number, form)
 
     @precondition(lambda self: self.values)
-    @rule(data=st.data())
-    def drop(self, data: st.DataObject) -> None:
-        number = data.draw(st.sampled_from(sorted(self.values)))
+    @rule(pick=st.integers(0, 99))
+    def drop(self, pick: int) -> None:
+        number = self.picked(pick)
         self.books.store.drop(number)
         del self.values[number]
         self.pinned.discard(number)
@@ -289,6 +294,10 @@ class DeviceStoreMachine(RuleBasedStateMachine):
             self.hogs.append(xp.zeros(chunks * CHUNK // 8))
         except SimulatedOutOfMemory:
             self.books.store.make_room()
+
+    def picked(self, pick: int) -> int:
+        """Return one of the results that there are."""
+        return sorted(self.values)[pick % len(self.values)]
 
     def check(self, number: int, value: Any) -> None:
         kind = self.values[number]
@@ -338,8 +347,66 @@ class DeviceStoreMachine(RuleBasedStateMachine):
 
 TestDeviceStore = DeviceStoreMachine.TestCase
 TestDeviceStore.settings = settings(
-    max_examples=1000 if LONG_TESTS else 20,
-    stateful_step_count=100 if LONG_TESTS else 40,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
+    max_examples=examples(60), stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
+
+
+@pytest.mark.parametrize("seed", range(10 if LONG_TESTS else 1))
+def test_many_operations_in_a_row_lose_no_byte(seed: int) -> None:
+    random, machine = Random(seed), DeviceStoreMachine()
+    machine.start()
+    for _ in range(10_000 if LONG_TESTS else 1_000):
+        pick, step = random.randrange(100), random.random()
+        if step < 0.3 or not machine.values:
+            machine.put(number=random.randrange(31), kind=random.choice(KINDS))
+        elif step < 0.6:
+            machine.read(pick=pick)
+        elif step < 0.75:
+            machine.end_task()
+        elif step < 0.85:
+            machine.drop(pick=pick)
+        elif step < 0.9:
+            machine.share(pick=pick)
+        elif step < 0.95:
+            machine.spill(goal=random.randrange(11))
+        else:
+            machine.hold_something_else(chunks=random.randrange(5))
+        machine.the_bytes_add_up()
+    machine.teardown()
+
+
+def test_threads_that_put_read_and_drop_at_once_lose_no_byte(tmp_path: Path) -> None:
+    books = Books(tmp_path, None)
+    failures: list[BaseException] = []
+
+    def work(thread: int) -> None:
+        random = Random(thread)
+        try:
+            for step in range(100):
+                number = 100 * thread + step
+                books.store.put(number, chunk(number), CHUNK)
+                shared = random.randrange(50)
+                if books.store.get(number).get()[0] != number:
+                    raise AssertionError(f"result {number} isn't what was put")
+                books.store.release()
+                with contextlib.suppress(KeyError):
+                    books.store.get(shared)
+                books.store.release()
+                if step % 3:
+                    books.store.drop(number)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    account = books.store.account()
+    assert account.held_bytes + account.moved_bytes == 4 * 34 * CHUNK
+    assert account.held_bytes <= LIMIT
+    assert books.store._leaving_bytes == 0
+    gc.collect()
+    assert account.held_bytes == books.device.used()
+    set_memory(None)
