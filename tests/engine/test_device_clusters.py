@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,9 @@ from glassloom.backends.simulated_ import SimulatedArray, SimulatedMemory, set_m
 from glassloom.devices.device import current_device
 from glassloom.errors import DeviceOutOfMemory, NoDevice
 from glassloom.store.device_account import DeviceAccount
+from glassloom_metrics.protocol import DEVICE_LANE, Action, TaskEvents, column
+from glassloom_metrics.registry import find_record
+from glassloom_metrics.subscriber import subscribe
 from simulated_clusters import SimulatedCluster
 
 MIB = 2**20
@@ -78,6 +82,45 @@ def test_w2_spills_and_gives_the_right_answer(gpus: Client, memory: SimulatedMem
     accounts = gpus.run(account).values()
     assert sum(each.moved_bytes for each in accounts) >= 4 * MIB, "8 MiB of results, of which devices hold 2"
     assert all(each.held_bytes <= MIB for each in accounts)
+
+
+def test_copies_to_the_host_and_back_are_task_events_with_the_bytes_on_the_device(gpus: Client) -> None:
+    held = gpus.map(lambda n: xp.full(MIB // 16, float(n)), range(8), pure=False, key=[f"held-{n}" for n in range(8)])
+    assert gpus.gather(gpus.map(lambda x: float(x[0]), held)) == list(map(float, range(8)))
+    rows = asyncio.run(rows_of(gpus, Action.HOST_TO_DEVICE, MIB // 2))
+    copied = [row for row in rows if row["action"] in (Action.DEVICE_TO_HOST, Action.HOST_TO_DEVICE)]
+    assert {row["lane"] for row in copied} == {DEVICE_LANE}
+    assert MIB // 2 in {row["nbytes"] for row in copied if row["action"] == Action.DEVICE_TO_HOST}
+    assert all(row["duration_s"] >= 0 for row in copied)
+
+
+async def rows_of(client: Client, action: Action, nbytes: int) -> list[dict[str, Any]]:
+    """Return the task events from the cluster's beginning until there is one of a kind and size."""
+    names = ("action", "lane", "nbytes", "duration_s")
+    rows: list[dict[str, Any]] = []
+    async with asyncio.timeout(20):
+        async for message in subscribe(find_record(client.id)):
+            if isinstance(message, TaskEvents):
+                rows += [
+                    dict(zip(names, row, strict=True))
+                    for row in zip(*(column(message, name) for name in names), strict=True)
+                ]
+                if any((row["action"], row["nbytes"]) == (action, nbytes) for row in rows):
+                    break
+    return rows
+
+
+def test_workers_on_one_device_copy_from_each_other_without_the_host(nothing_is_left_behind: Any) -> None:
+    with (
+        SimulatedCluster("8MiB", devices=1, n_workers=2, threads_per_worker=1) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        made = client.submit(lambda: xp.ones(2**16), workers=[0])
+        assert client.submit(lambda x: float(x.sum()), made, workers=[1]).result() == 2**16
+        assert sum(to_device for _, to_device in client.run(copies).values()) == 0
+        rows = asyncio.run(rows_of(client, Action.TRANSFER, 2**19))
+        assert Action.HOST_TO_DEVICE not in {row["action"] for row in rows}
+        assert client.submit(lambda x: x.get(), made).result().sum() == 2**16
 
 
 def test_a_task_that_runs_out_of_device_memory_is_tried_again_alone_when_results_have_moved(gpus: Client) -> None:

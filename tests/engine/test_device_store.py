@@ -18,6 +18,7 @@ from glassloom.backends.simulated_ import SimulatedArray, SimulatedOutOfMemory, 
 from glassloom.devices.simulated import SimulatedDevice
 from glassloom.devices.values import HostForm, device_bytes, on_device, on_host
 from glassloom.errors import NoDevice
+from glassloom.store import device_store
 from glassloom.store.device_store import DeviceStore
 from glassloom.store.store import Store
 from glassloom_metrics.protocol import Action
@@ -212,6 +213,60 @@ def test_a_result_of_another_device_says_what_to_do(books: Books) -> None:
     form.kind = "cuda"
     with pytest.raises(NoDevice, match=r"of kind 'cuda' and takes 8192 bytes there.*Copy it to the host where it is"):
         on_device(form, books.device)
+
+
+def test_a_result_that_a_task_begins_to_read_while_it_moves_stays_and_leaves_no_copy(books: Books) -> None:
+    books.put(0)
+    copy = books.device.to_host
+
+    def read_meanwhile(value: Any) -> Any:
+        books.store.get(0)
+        return copy(value)
+
+    books.device.to_host = read_meanwhile  # type: ignore[method-assign]
+    books.store.make_room()
+    assert on_the_device(books) == [0]
+    assert 0 not in books.host
+
+
+def test_a_result_that_is_dropped_while_it_moves_is_gone(books: Books) -> None:
+    books.put(0)
+    copy = books.device.to_host
+
+    def drop_meanwhile(value: Any) -> Any:
+        books.store.drop(0)
+        return copy(value)
+
+    books.device.to_host = drop_meanwhile  # type: ignore[method-assign]
+    books.store.make_room()
+    assert 0 not in books.store
+    assert books.host.managed_bytes == 0
+    assert books.store.account().held_bytes == 0
+
+
+def test_processes_on_one_device_copy_from_each_other_without_the_host(books: Books, monkeypatch: Any) -> None:
+    monkeypatch.setattr(device_store, "LEAST_EXPORTED_BYTES", CHUNK)
+    store = DeviceStore(books.device, books.host, books.note, shares_device=True)
+    for number in range(4):
+        store.put(number, (chunk(number), "beside"), CHUNK)
+    forms = [store.get_on_host(number) for number in range(4)]
+    assert [len(form.handles) for form in forms] == [1, 1, 0, 0], "a quarter of the limit, so that the rest can move"
+    store.make_room()
+    assert list(store._entries) == [0, 1]
+    other = DeviceStore(books.device, Store(None, "", books.note), books.note)
+    books.events.clear()
+    before = list(books.device.memory.to_device)
+    for number in (0, 1):
+        other.put_shared(number, forms[number])
+        assert other.get(number)[0].get()[0] == float(number)
+    assert books.device.memory.to_device == before
+    store.drop(1)
+    gc.collect()
+    other.put_shared(7, forms[1])
+    assert other.get(7)[0].get()[0] == 1.0, "it is gone there, and comes from the host"
+    assert [action for action, _, _ in books.events] == [Action.TRANSFER, Action.TRANSFER, Action.HOST_TO_DEVICE]
+    store.drop(0)
+    assert store._exported_bytes == 0
 
 
 def test_views_count_as_the_array_that_they_keep(books: Books) -> None:

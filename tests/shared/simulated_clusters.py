@@ -17,7 +17,7 @@ class SimulatedCluster(LocalCluster):
         self, memory: str, *, devices: int = 1, device_memory_limit: int | float | None = None, **options: Any
     ):
         names = tuple(f"simulated:{memory}#{index}" for index in range(devices))
-        self._devices = DeviceOptions(names, device_memory_limit)
+        self._devices = DeviceOptions(names, device_memory_limit, is_exclusive=devices >= options.get("n_workers", 1))
         super().__init__(**options)
 
     def _head_options(self, options: ClusterOptions, name: str) -> HeadOptions:

@@ -15,7 +15,7 @@ import cloudpickle
 
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.devices.device import Device, current_device
-from glassloom.errors import NoDevice
+from glassloom.errors import DataLost, NoDevice
 
 _DEPTH = 4
 """Values nested more deeply aren't looked for: they are pickled as their library does it."""
@@ -35,15 +35,27 @@ class HostForm:
         What `Device.to_host` has made of each of the device's values.
     pickled
         The rest of the result; None if the result is the only part.
+    uuid, handles
+        The device that has the result too, and by which handles another process on that device can copy each part there (see
+        `Device.export`); no handles if it can't.
     """
 
-    __slots__ = ("device_bytes", "kind", "parts", "pickled")
+    __slots__ = ("device_bytes", "handles", "kind", "parts", "pickled", "uuid")
 
-    def __init__(self, kind: str, device_bytes: int, parts: list[Any], pickled: bytes | None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        device_bytes: int,
+        parts: list[Any],
+        pickled: bytes | None,
+        uuid: str = "",
+        handles: tuple[bytes, ...] = (),
+    ) -> None:
         self.kind, self.device_bytes, self.parts, self.pickled = kind, device_bytes, parts, pickled
+        self.uuid, self.handles = uuid, handles
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return HostForm, (self.kind, self.device_bytes, self.parts, self.pickled)
+        return HostForm, (self.kind, self.device_bytes, self.parts, self.pickled, self.uuid, self.handles)
 
     def __repr__(self) -> str:
         return f"HostForm({self.kind!r}, {self.device_bytes})"
@@ -73,15 +85,39 @@ def _values_in(value: Any, device: Device, depth: int) -> Iterator[Any]:
                 yield from _values_in(item, device, depth - 1)
 
 
-def on_host(value: Any, device: Device) -> HostForm:
-    """Return a result copied to the host. Raises what pickling raises."""
-    nbytes = device_bytes(value, device)
+def on_host(value: Any, device: Device, *, exports: bool = False) -> HostForm:
+    """Return a result copied to the host. Raises what pickling raises.
+
+    Parameters
+    ----------
+    exports
+        Whether other processes on the device shall have handles on it, which stay valid as long as the result is kept there.
+    """
+    nbytes, identity = device_bytes(value, device), device.identity
     if device.owns(value):
-        return HostForm(device.identity.kind, nbytes, [device.to_host(value)], None)
-    file = io.BytesIO()
-    pickler = _Pickler(file, device)
-    pickler.dump(value)
-    return HostForm(device.identity.kind, nbytes, pickler.parts, file.getvalue())
+        form = HostForm(identity.kind, nbytes, [device.to_host(value)], None, identity.uuid)
+        values = [value]
+    else:
+        file = io.BytesIO()
+        pickler = _Pickler(file, device)
+        pickler.dump(value)
+        form = HostForm(identity.kind, nbytes, pickler.parts, file.getvalue(), identity.uuid)
+        values = pickler.values
+    if exports:
+        handles = [device.export(each) for each in values]
+        form.handles = tuple(handle for handle in handles if handle is not None)
+    return form
+
+
+def fetched(form: HostForm, device: Device) -> Any:
+    """Return a result copied from where another process has it on this device; None if it can't be had that way."""
+    if form.uuid != device.identity.uuid or not form.handles or len(form.handles) != len(form.parts):
+        return None
+    try:
+        parts = [device.fetch(handle) for handle in form.handles]
+    except DataLost:
+        return None
+    return parts[0] if form.pickled is None else _Unpickler(io.BytesIO(form.pickled), parts).load()
 
 
 def on_device(form: HostForm, device: Device) -> Any:
@@ -127,6 +163,7 @@ class _Pickler(cloudpickle.Pickler):
     def __init__(self, file: io.BytesIO, device: Device) -> None:
         super().__init__(file, 5)
         self.parts: list[Any] = []
+        self.values: list[Any] = []
         self._device = device
         self._places: dict[int, int] = {}
 
@@ -137,6 +174,7 @@ class _Pickler(cloudpickle.Pickler):
         if id(obj) not in self._places:
             self._places[id(obj)] = len(self.parts)
             self.parts.append(self._device.to_host(obj))
+            self.values.append(obj)
         return self._places[id(obj)]
 
 

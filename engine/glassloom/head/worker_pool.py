@@ -317,6 +317,7 @@ class WorkerPool:
             device=self._options.devices.at(place),
             device_memory_limit=self._options.devices.memory_limit,
             device_settings=self._options.devices.settings,
+            shares_device=not self._options.devices.is_exclusive,
         )
         self._starting[number] = options
         self.fork_server_client.spawn(options)

@@ -190,6 +190,8 @@ class WorkerOptions:
     device_memory_limit: int | float | None = None
     """Bytes of the device that results may take, or a share of its memory; None: all."""
     device_settings: dict[str, Any] = field(default_factory=dict)
+    shares_device: bool = False
+    """Whether other workers may be on the same device."""
 
     def __repr__(self) -> str:
         """Return what tells it from others, without the secret."""

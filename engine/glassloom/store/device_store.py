@@ -20,13 +20,17 @@ from glassloom_metrics.protocol import Action
 
 from glassloom.backends.sizeof import sizeof
 from glassloom.devices.device import Device
-from glassloom.devices.values import HostForm, device_bytes, on_device, on_host
+from glassloom.devices.values import HostForm, device_bytes, fetched, on_device, on_host
 from glassloom.errors import DataLost
 from glassloom.store.device_account import DeviceAccount
 from glassloom.store.store import SpillEvent, Store
 
 MOVE_BOUND_S = 60.0
 """How long a thread waits for another that copies the same result, before it goes on by itself."""
+LEAST_EXPORTED_BYTES = 64 * 1024
+"""Smaller results travel in messages."""
+EXPORTED_SHARE = 0.25
+"""Share of what results may take on the device that other processes may have handles on: as long as they have, it stays there."""
 _N_LOADING = 16
 """How many results are copied to the device at once, at most."""
 
@@ -40,6 +44,8 @@ class _Entry:
     is_on_host: bool = False
     """Whether the host's store has it too, in shared memory: then it need not be copied there."""
     may_move: bool = True
+    is_exported: bool = False
+    """Whether other processes on the device may copy it from here."""
     pins: int = 0
     moved: threading.Event | None = None
     """Set when the thread is ready that copies it to the host now."""
@@ -65,15 +71,25 @@ class DeviceStore:
         Told of every copy, without a lock, in the thread that made it. The bytes are those on the device.
     on_refusal
         Told why a result can't move to the host.
+    shares_device
+        Whether other processes of the cluster are on the same device.
     """
 
     def __init__(
-        self, device: Device, host: Store, on_copy: SpillEvent, on_refusal: Callable[[str], None] = lambda reason: None
+        self,
+        device: Device,
+        host: Store,
+        on_copy: SpillEvent,
+        on_refusal: Callable[[str], None] = lambda reason: None,
+        *,
+        shares_device: bool = False,
     ) -> None:
         self.device = device
         self.host = host
         self._on_copy = on_copy
         self._on_refusal = on_refusal
+        self._shares_device = shares_device
+        self._exported_bytes = 0
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
         """What is on the device, least recently used first."""
         self._moved: dict[int, int] = {}
@@ -168,10 +184,30 @@ class DeviceStore:
         if entry is None:
             return self.host.get(number)
         try:
-            return self.host.get(number) if entry.is_on_host else self._copied(number, entry)
+            if entry.is_on_host:
+                return self.host.get(number)
+            return self._copied(number, entry, exports=self._may_export(number, entry))
         finally:
             with self._lock:
                 entry.pins -= 1
+
+    def _may_export(self, number: int, entry: _Entry) -> bool:
+        """Tell whether other processes get handles on a result, which then stays on the device until it is dropped.
+
+        It is dropped when no task reads it any more, so nobody copies memory that others have by then.
+        """
+        if not self._shares_device or entry.nbytes < LEAST_EXPORTED_BYTES:
+            return False
+        with self._lock:
+            most = EXPORTED_SHARE * self.device.limit_bytes
+            if (
+                not entry.is_exported
+                and self._entries.get(number) is entry
+                and self._exported_bytes + entry.nbytes <= most
+            ):
+                entry.is_exported = True
+                self._exported_bytes += entry.nbytes
+            return entry.is_exported
 
     def release(self) -> None:
         """The task of this thread has ended: what it has read may leave the device."""
@@ -187,12 +223,22 @@ class DeviceStore:
 
     def room_for(self, form: HostForm) -> Any:
         """Return a result that isn't kept here, copied to the device; others leave it if there is no room."""
+        return self._arrived(form)[0]
+
+    def _arrived(self, form: HostForm) -> tuple[Any, Action]:
+        """Return a result copied to the device, and how it came there."""
         self.spill_down_to(self.device.limit_bytes - form.device_bytes)
         try:
-            return on_device(form, self.device)
+            return self._copied_here(form)
         except self.device.out_of_memory:
             self.make_room()
-        return on_device(form, self.device)
+        return self._copied_here(form)
+
+    def _copied_here(self, form: HostForm) -> tuple[Any, Action]:
+        value = fetched(form, self.device)
+        if value is not None:
+            return value, Action.TRANSFER
+        return on_device(form, self.device), Action.HOST_TO_DEVICE
 
     def _pinned(self, number: int) -> _Entry | None:
         with self._lock:
@@ -216,8 +262,9 @@ class DeviceStore:
         if not isinstance(form, HostForm):
             return form
         start_s = time.monotonic()
-        entry = _Entry(self.room_for(form), form.device_bytes)
-        self._on_copy(Action.HOST_TO_DEVICE, number, start_s, time.monotonic(), entry.nbytes)
+        value, action = self._arrived(form)
+        entry = _Entry(value, form.device_bytes)
+        self._on_copy(action, number, start_s, time.monotonic(), entry.nbytes)
         with self._lock:
             self._pin(entry)
             if number in self.host:  # else it was dropped meanwhile
@@ -288,9 +335,9 @@ class DeviceStore:
         elif has_form and not entry.is_on_host:
             self.host.drop(number)
 
-    def _copied(self, number: int, entry: _Entry) -> HostForm:
+    def _copied(self, number: int, entry: _Entry, *, exports: bool = False) -> HostForm:
         start_s = time.monotonic()
-        form = on_host(entry.value, self.device)
+        form = on_host(entry.value, self.device, exports=exports)
         self._on_copy(Action.DEVICE_TO_HOST, number, start_s, time.monotonic(), entry.nbytes)
         return form
 
@@ -312,6 +359,7 @@ class DeviceStore:
     def _leave(self, number: int, entry: _Entry) -> None:
         del self._entries[number]
         self.held_bytes -= entry.nbytes
+        self._exported_bytes -= entry.nbytes if entry.is_exported else 0
 
     def _forget(self, number: int) -> None:
         self._moved.pop(number, None)
@@ -321,7 +369,7 @@ class DeviceStore:
 
 
 def _may_leave(entry: _Entry) -> bool:
-    return entry.may_move and not entry.pins and entry.moved is None
+    return entry.may_move and not entry.is_exported and not entry.pins and entry.moved is None
 
 
 Results = Store | DeviceStore

@@ -104,7 +104,9 @@ class Worker:
         limit = self._options.device_memory_limit
         if limit is not None:
             device.limit_bytes = int(device.total_bytes * limit) if isinstance(limit, float) else limit
-        return DeviceStore(device, self._store, self._note_spill, self._note_refusal)
+        return DeviceStore(
+            device, self._store, self._note_spill, self._note_refusal, shares_device=self._options.shares_device
+        )
 
     def _make_profiler(self, interval_s: float | None) -> StackSampler | None:
         if interval_s is None:
