@@ -2,6 +2,7 @@
 
 import warnings
 
+import glassloom as gl
 import glassloom.array as ga
 import numpy as np
 import pytest
@@ -129,3 +130,69 @@ def test_p_values_without_scipy_say_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "scipy", None)
     with pytest.raises(ImportError, match="pip install scipy"):
         ga.stats.ttest_1samp(ga.arange(4, chunks=2), 0)
+
+
+def _with_nan(seed):
+    rng = np.random.default_rng(seed)
+    array = rng.gamma(2.0, 3.0, size=(24, 2))
+    array[rng.random(array.shape) < 0.2] = np.nan
+    return array, ga.from_array(array, chunks=(7, 1))
+
+
+@pytest.mark.filterwarnings("ignore")  # SciPy warns of lines that are short
+@pytest.mark.parametrize("axis", [0, -1, None])
+def test_nan_is_left_out_as_scipy_does(axis):
+    (array, lazy), other_pair, policy = _with_nan(0), _with_nan(1), {"nan_policy": "omit"}
+    if axis == -1:
+        array, lazy = array.T, lazy.T
+    calls = [(name, (), {"axis": axis}) for name in ("skew", "kurtosis", "skewtest", "kurtosistest", "normaltest")]
+    calls += [("moment", (1, axis), {}), ("moment", (4, axis), {}), ("skew", (axis, False), {})]
+    calls += [("kurtosis", (axis,), {"bias": False, "fisher": False})]
+    wanted = [np.asarray(getattr(scipy.stats, name)(array, *args, **k, **policy)) for name, args, k in calls]
+    lazy_results = [getattr(ga.stats, name)(lazy, *args, **k, **policy) for name, args, k in calls]
+    described = ga.stats.describe(lazy, axis, **policy)
+    found, described = gl.compute(lazy_results, described)
+    for (name, _, _), one, other in zip(calls, found, wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(one), other, err_msg=name, **CLOSE)
+    expected = scipy.stats.describe(array, axis, **policy)
+    same(described.minmax, expected.minmax)
+    for name in ("nobs", "mean", "variance", "skewness", "kurtosis"):
+        same(getattr(described, name), getattr(expected, name))
+    pairs = [_with_nan(0), other_pair]
+    for name in ("ttest_rel", "ttest_ind", "f_oneway"):
+        wanted_of = getattr(scipy.stats, name)(*(each for each, _ in pairs), axis=axis, **policy)
+        made = getattr(ga.stats, name)(*(each for _, each in pairs), axis=axis, **policy)
+        same([made.statistic, made.pvalue], [wanted_of.statistic, wanted_of.pvalue])
+
+
+def test_nan_among_counts_is_left_out_with_its_pair():
+    observed, expected = np.array([5.0, np.nan, 7, 8, 3]), np.array([4.0, 6, np.nan, 7, 5])
+    for others in ((), (expected,)):
+        wanted = scipy.stats.power_divergence(observed, *others, lambda_="log-likelihood", nan_policy="omit")
+        found = ga.stats.power_divergence(
+            ga.from_array(observed, chunks=2), *others, lambda_="log-likelihood", nan_policy="omit"
+        )
+        same(found, wanted)
+    assert np.isnan(ga.stats.chisquare(ga.from_array(observed, chunks=2)).statistic.compute())
+
+
+def test_lines_without_enough_numbers_have_nan_and_infinite_differences_too():
+    lines = np.array([[1.0, 2, 4, np.nan], [np.nan] * 4, [3, np.nan, np.nan, np.nan]])
+    lazy = ga.from_array(lines, chunks=2)
+    found = ga.stats.describe(lazy, axis=1, nan_policy="omit")
+    assert found.nobs.compute().tolist() == [3, 0, 1]
+    np.testing.assert_array_equal(found.mean.compute(), [7 / 3, np.nan, 3])
+    np.testing.assert_array_equal(found.minmax[0].compute(), [1, np.nan, 3])
+    np.testing.assert_array_equal(np.isnan(found.variance.compute()), [False, True, True])
+    infinite = ga.asarray([np.inf, 1, 2, np.nan])
+    assert np.isnan(ga.stats.ttest_rel(infinite, infinite, nan_policy="omit").statistic.compute())
+
+
+def test_nan_raises_when_it_is_computed_if_asked_for():
+    lazy = ga.asarray([1.0, np.nan, 3, 4, 5, 6, 7, 8])
+    found = ga.stats.skewtest(lazy, nan_policy="raise")
+    with pytest.raises(ValueError, match="contains nan values, and nan_policy='raise'"):
+        found.statistic.compute()
+    same(ga.stats.skew(lazy[2:], nan_policy="raise"), scipy.stats.skew([3, 4, 5, 6, 7, 8]))
+    with pytest.raises(ValueError, match="nan_policy='drop' is none of"):
+        ga.stats.skew(lazy, nan_policy="drop")

@@ -66,9 +66,9 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 @implements(np.clip)
 def clip(
-    array: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None
+    array: Any, min: Any = None, max: Any = None, out: Any = None, *, a_min: Any = None, a_max: Any = None
 ) -> Array:
-    """Return values limited to the range from `min` to `max`, or from `a_min` to `a_max`.
+    """Return values limited to the range from `min` to `max`; `a_min` and `a_max` are NumPy's older names.
 
     Examples
     --------
