@@ -109,6 +109,14 @@ def test_a_difference_of_neighbours_holds_a_few_blocks(n_threads):
     assert most_blocks_held((x[1:] - x[:-1]).sum(), n_threads=n_threads) <= 3 + 2 * n_threads
 
 
+@pytest.mark.parametrize("n_threads", [1, 4])
+@pytest.mark.parametrize("key", [(0,), (slice(None), 0)])
+def test_a_difference_of_neighbours_along_one_of_two_axes_holds_a_few_blocks(x, key, n_threads):
+    inside = (slice(None),) * (len(key) - 1)
+    difference = x[*inside, 1:] - x[*inside, :-1]
+    assert most_blocks_held(abs(difference * 2).sum(), n_threads=n_threads) <= 3 + 3 * n_threads
+
+
 def test_a_product_of_matrices_holds_no_more_products_than_before(x):
     assert most_blocks_held((x @ x).sum()) <= SIDE**2 + SIDE + 2
 

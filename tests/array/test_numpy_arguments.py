@@ -204,15 +204,6 @@ def test_a_drawing_stands_alone():
         assert text.startswith('<svg xmlns="http://www.w3.org/2000/svg"') and text.endswith("</svg>")
 
 
-def test_statistics_say_which_nan_policies_are_there():
-    x = ga.arange(5, chunks=2)
-    assert ga.stats.skew(x, nan_policy="propagate").compute() == 0
-    with pytest.raises(NotImplementedError, match="nan_policy='omit'"):
-        ga.stats.describe(x, nan_policy="omit")
-    with pytest.raises(ValueError, match="nan_policy='none'"):
-        ga.stats.ttest_ind(x, x, nan_policy="none")
-
-
 def test_products_of_compressed_factors_may_be_kept():
     x = ga.random.default_rng(0).normal(size=(60, 40), chunks=20)
     low = x[:, :3] @ x[:3]

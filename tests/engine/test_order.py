@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from glassloom.graph import Graph, Task, TaskRef
+from glassloom.local.synchronous import SynchronousRuntime
 from glassloom.scheduler import Scheduler, State, order
 
 LONG_S = 1.0
@@ -162,6 +164,29 @@ def test_further_threads_hold_a_few_blocks_more_each(case: str, n_workers: int, 
     graph, wanted, bound = CASES[case]
     own_part = {"anomaly-mean": 5, "rechunk-all-to-all": 12}.get(case, 4)  # a place; a column's pieces
     assert peak_held(graph, wanted, n_workers, nthreads) <= bound + own_part * (n_workers * nthreads)
+
+
+class Counted:
+    """A result that knows how many there are."""
+
+    alive = most = 0
+
+    def __init__(self, *read: Counted) -> None:
+        Counted.alive += 1
+        Counted.most = max(Counted.most, Counted.alive)
+
+    def __del__(self) -> None:
+        Counted.alive -= 1
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_tasks_in_the_calling_thread_hold_no_more(case: str) -> None:
+    graph, wanted, bound = CASES[case]
+    tasks = {key: Task(key, Counted, tuple(map(TaskRef, below))) for key, below in graph.items()}
+    Counted.alive = Counted.most = 0
+    held = SynchronousRuntime().hold(Graph(tasks), wanted)
+    assert len(held) == Counted.alive == len(wanted)
+    assert Counted.most <= bound + len(wanted)
 
 
 @pytest.mark.parametrize("case", CASES)

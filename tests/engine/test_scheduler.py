@@ -173,6 +173,15 @@ def test_short_tasks_are_queued_deep() -> None:
     assert len(bench.act()["run"][0]) == 101  # 10 ms of work, and the one that crosses the line
 
 
+def test_a_worker_that_is_told_at_once_has_less_queued() -> None:
+    bench = Bench()
+    bench.scheduler.worker_joined(0, "threads", 2, prefetch_s=0.002)
+    bench.submit({f"a-{n}": [] for n in range(5000)}, [f"a-{n}" for n in range(5000)])
+    bench.act()
+    bench.finish(0, "a-0", "a-1", duration_s=1e-4)
+    assert len(bench.act()["run"][0]) == 41  # 2 ms of work for each thread, and the one that crosses the line
+
+
 def test_short_tasks_are_queued_deep_also_after_one_of_them_lost_its_cpu() -> None:
     bench = Bench(1)
     keys = [f"a-{n}" for n in range(5000)]

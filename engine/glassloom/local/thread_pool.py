@@ -48,6 +48,8 @@ from glassloom.scheduler.states import RUNNING
 BATCH_S = 0.002
 """How long a thread collects results before it tells the scheduler, as long as it has other tasks to run."""
 N_LAYERS_KEPT = 1000
+PREFETCH_S = 0.002
+"""How much work a thread has queued: no message has to come before the next task, but others may have to be told of."""
 _SHORTEST_S = 1e-7
 _WORKER = 0
 _NO_INPUTS: Mapping[Key, Any] = {}
@@ -80,7 +82,7 @@ class ThreadPool:
         self.scheduler = Scheduler(_make_error, sends_ahead=False, min_block=MIN_TASKS)
         self.computations: dict[int, Computation] = {}
         """By number: those that have begun and not ended. Who takes one out ends it."""
-        self._worker = self.scheduler.worker_joined(_WORKER, "threads", nthreads)
+        self._worker = self.scheduler.worker_joined(_WORKER, "threads", nthreads, prefetch_s=PREFETCH_S)
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._mailbox: deque[Computation] = deque()

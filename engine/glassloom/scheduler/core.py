@@ -23,7 +23,7 @@ from glassloom.scheduler.layers import NO_RUN, Layer, LayerTable
 from glassloom.scheduler.placement import MAX_AHEAD_READERS, Placement
 from glassloom.scheduler.ready_queues import ReadyQueues
 from glassloom.scheduler.restrictions import Restrictions
-from glassloom.scheduler.state import LOSSES_ALLOWED, TaskState, WorkerState
+from glassloom.scheduler.state import LOSSES_ALLOWED, PREFETCH_S, TaskState, WorkerState
 from glassloom.scheduler.states import (
     ERRED,
     MEMORY,
@@ -272,10 +272,22 @@ class Scheduler:
         return client in self._tables.actions.erred or client in self._tables.actions.cancelled
 
     def worker_joined(
-        self, number: int, name: str, nthreads: int, resources: dict[str, float] | None = None
+        self,
+        number: int,
+        name: str,
+        nthreads: int,
+        resources: dict[str, float] | None = None,
+        prefetch_s: float = PREFETCH_S,
     ) -> WorkerState:
-        """A worker is there and can run tasks, with resources that its tasks may take up."""
-        worker = self._tables.workers[number] = WorkerState(number, name, nthreads, resources)
+        """A worker is there and can run tasks, with resources that its tasks may take up.
+
+        Parameters
+        ----------
+        prefetch_s
+            How much work each of its threads has queued. What is queued runs before better tasks that become runnable
+            meanwhile: less means fewer results in memory.
+        """
+        worker = self._tables.workers[number] = WorkerState(number, name, nthreads, resources, prefetch_s)
         self._tables.may_have_room[worker] = None
         return worker
 

@@ -231,6 +231,7 @@ class WorkerState:
         "occupancy_s",
         "pressure",
         "publishing",
+        "prefetch_s",
         "ready",
         "reserved",
         "resources",
@@ -240,10 +241,19 @@ class WorkerState:
         "stopping",
     )
 
-    def __init__(self, number: int, name: str, nthreads: int, resources: dict[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        number: int,
+        name: str,
+        nthreads: int,
+        resources: dict[str, float] | None = None,
+        prefetch_s: float = PREFETCH_S,
+    ) -> None:
         self.number = number
         self.name = name
         self.nthreads = nthreads
+        self.prefetch_s = prefetch_s
+        """How much work each of its threads has queued."""
         self.resources = dict(resources or {})
         self.free = dict(self.resources)
         """Resources that no task takes up."""
@@ -316,7 +326,7 @@ class WorkerState:
     def has_room_for_more(self) -> bool:
         """Tell whether the worker may have tasks queued that none of its threads can begin yet."""
         return (
-            self.occupancy_s < PREFETCH_S * self.nthreads
+            self.occupancy_s < self.prefetch_s * self.nthreads
             and len(self.running) + self.n_in_blocks < MAX_QUEUED
             and not self.stopping  # a task that was stopped may never end: nothing shall wait behind it
             and not self.is_slow
@@ -328,7 +338,7 @@ class WorkerState:
         """Return how many tasks of this expected duration a worker that has room may be given now, at least 1."""
         n_more = 0
         if self.has_room_for_more():
-            spare_s = PREFETCH_S * self.nthreads - self.occupancy_s
+            spare_s = self.prefetch_s * self.nthreads - self.occupancy_s
             n_more = min(MAX_QUEUED - self.n_running, int(spare_s / max(estimate_s, _SHORTEST_S)) + 1)
         return max(1, self.nthreads - self.n_busy, n_more)
 

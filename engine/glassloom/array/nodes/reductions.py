@@ -13,6 +13,7 @@ import numpy as np
 from glassloom.array.chunks import Chunks, is_known, starts
 from glassloom.array.nodes.base import ArrayExpr, BlockwiseArray, describe, make_meta, normalize_axes, normalize_axis
 from glassloom.array.nodes.kernels import ArgExtreme, CentralMoment, Fold, Kernel, Mean, Variance
+from glassloom.array.nodes.neighbours import shared_axes
 from glassloom.array.nodes.tiled import TiledFinish, TiledFirstStage
 from glassloom.array.tiled_program import TiledProgram
 from glassloom.backends.arrays import join
@@ -298,8 +299,11 @@ def reduce_with(
             partial = Combine(partial, kernel, axes, group)
         return Aggregate(partial, kernel, axes, keepdims, np.dtype(dtype))
     limit = _checked_split(split_every)
+    first = shared_axes(node) if math.prod(partial.numblocks[axis] for axis in axes) > limit else set()
     while math.prod(partial.numblocks[axis] for axis in axes) > limit:
         wide = [axis for axis in axes if partial.numblocks[axis] > 1]
+        # Blocks that are made of the same blocks are joined first, so that they are made one after the other.
+        wide = [axis for axis in wide if axis in first][-1:] or wide
         side = max(2, int(limit ** (1 / len(wide)) + 1e-9))
         group = tuple(side if axis in wide else 1 for axis in range(node.ndim))
         partial = Combine(partial, kernel, axes, group)
