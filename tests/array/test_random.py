@@ -1,8 +1,11 @@
 """Random arrays: the same numbers for the same seed, calls and chunks, whatever runs them."""
 
+import pickle
+
 import glassloom.array as ga
 import numpy as np
 import pytest
+from glassloom.errors import OptionError
 
 
 def draw_all(rng):
@@ -232,3 +235,38 @@ def test_random_state_and_default_rng_of_one_seed_are_independent():
     assert abs(np.corrcoef(x, y)[0, 1]) < 0.05
     one.seed(0)
     np.testing.assert_array_equal(one.normal(size=10_000, chunks=1000).compute(), x)
+
+
+@pytest.mark.parametrize("name", ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"])
+def test_bit_generators_draw_what_numpy_draws_of_each_blocks_seed(name):
+    kind = getattr(np.random, name)
+    x = ga.random.default_rng(5, bit_generator=name).normal(2, 3, size=(40, 30), chunks=(20, 30))
+    expected = [
+        np.random.Generator(kind(np.random.SeedSequence(5, spawn_key=(0, number)))).normal(2, 3, size=(20, 30))
+        for number in range(2)
+    ]
+    np.testing.assert_array_equal(x.compute(), np.concatenate(expected))
+    np.testing.assert_array_equal(x[::3, 5].compute(), x.compute()[::3, 5])
+    same = ga.random.default_rng(5, bit_generator=kind).normal(2, 3, size=(40, 30), chunks=(20, 30))
+    assert same.expr.name == x.expr.name
+    default = ga.random.default_rng(5).normal(2, 3, size=(40, 30), chunks=(20, 30))
+    assert (default.expr.name == x.expr.name) is (name == "PCG64")
+    np.testing.assert_allclose((x**2).sum().compute(), (x.compute() ** 2).sum())
+
+
+def test_generators_of_another_bit_generator_go_on_by_it():
+    rng = ga.random.default_rng(5, bit_generator="SFC64")
+    (child,) = rng.spawn(1)
+    again = pickle.loads(pickle.dumps(child.random(6, chunks=3)))
+    default = ga.random.default_rng(5).spawn(1)[0].random(6, chunks=3)
+    assert not (again.compute() == default.compute()).any()
+    assert sorted(rng.permuted(ga.arange(4, chunks=2)).compute()) == [0, 1, 2, 3]
+    for options, message in (
+        ({"bit_generator": "SFC"}, "bit_generator='SFC' is none of MT19937, PCG64"),
+        ({"bit_generator": np.random.RandomState}, "is none of"),
+        ({"bit_generator": "SFC64", "backend": "cupy"}, "backend='cupy' draws by its own"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            ga.random.default_rng(0, **options)
+    with pytest.raises(OptionError, match="of a generator that is there"):
+        ga.random.default_rng(rng, bit_generator="SFC64")

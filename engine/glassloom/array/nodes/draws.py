@@ -57,7 +57,8 @@ class Draw(BlockwiseArray):
 class Streams:
     """The streams of one call: `entropy` is the seed's, `call` the number of the call.
 
-    `maker` is the name of a backend, or a class such as ``numpy.random.RandomState`` that takes an array as its seed.
+    `maker` is the name of a backend, one of NumPy's bit generators such as ``numpy.random.SFC64``, or a class such as
+    ``numpy.random.RandomState`` that takes an array as its seed.
     """
 
     def __init__(self, entropy: int, call: int, maker: Any) -> None:
@@ -76,11 +77,19 @@ class Streams:
         backend = maker_backend(self.maker)
         return sample if backend is None else meta_namespace(backend).asarray(sample)
 
+    @property
+    def are_numpys(self) -> bool:
+        """Whether NumPy draws, so that a block drawn in pieces has the numbers of the block drawn at once."""
+        bit_generators = (np.random.RandomState, np.random.BitGenerator)
+        return self.maker == "numpy" or (isinstance(self.maker, type) and issubclass(self.maker, bit_generators))
+
     def of_block(self, number: int) -> Any:
         """Return the generator of a block."""
         sequence = np.random.SeedSequence(self.entropy, spawn_key=(self.call, number))
         if isinstance(self.maker, str):
             return backend_named(self.maker).generator(sequence)
+        if isinstance(self.maker, type) and issubclass(self.maker, np.random.BitGenerator):
+            return np.random.Generator(self.maker(sequence))
         return self.maker(sequence.generate_state(8))
 
 

@@ -181,9 +181,8 @@ class TiledDraw(TiledForm):
     @classmethod
     def of(cls, block: Any, dtype: Any) -> TiledDraw | None:
         """Return the form for a `DrawBlock`; None if the method or the generator isn't known to draw in C order."""
-        is_numpy = block.streams.maker == "numpy" or block.streams.maker is np.random.RandomState
         has_scalars = not any(np.ndim(arg) for arg in block.args) and not block.kwargs.keys() - {"dtype"}
-        return cls(block, dtype) if is_numpy and has_scalars and block.method in _SEQUENTIAL else None
+        return cls(block, dtype) if block.streams.are_numpys and has_scalars and block.method in _SEQUENTIAL else None
 
     def spec(self, operands: Sequence[Any]) -> Spec | None:
         _, shape = operands
