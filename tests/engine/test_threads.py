@@ -150,7 +150,9 @@ def test_another_computations_failure_does_not_keep_a_result_back() -> None:
     def start(graph: Graph, key: str) -> threading.Thread:
         thread = threading.Thread(target=get, args=(graph, [key]), daemon=True)
         thread.start()
-        eventually(lambda: key in runtime._pool.scheduler.tasks or not thread.is_alive())  # a slow test is run in its place
+        eventually(
+            lambda: key in runtime._pool.scheduler.tasks or not thread.is_alive()
+        )  # a slow test is run in its place
         return thread
 
     short = graph_of(*(Task(("x-1", n), int) for n in range(50)), Task("x", len, ([TaskRef(("x-1", 0))],)))
