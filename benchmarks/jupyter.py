@@ -23,6 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tornado.httpclient import HTTPRequest
+from tornado.websocket import websocket_connect
+
 from benchmarks.chromium import chromium
 from benchmarks.jupyter_server import (
     LOGIN,
@@ -188,9 +191,11 @@ def published_log(jupyter: Jupyter, tasks: int) -> Iterator[None]:
 
 
 async def pings(tasks: int, seconds: float) -> dict[str, Any]:
-    """Return how fast a kernel answers without panes, while all panes open, and with all of them open."""
-    with jupyter_lab(sys.executable) as jupyter, published_log(jupyter, tasks):
+    """Return how fast a kernel answers without panes, while all panes open, and with all of them open; and what holds up the loop."""
+    with jupyter_lab(sys.executable, is_probed=True) as jupyter, published_log(jupyter, tasks):
         connection = await connect_to_kernel(jupyter, start_kernel(jupyter))
+        stream = HTTPRequest(f"ws{jupyter.url[4:]}glassloom/api/metrics", headers=LOGIN)
+        panel = await websocket_connect(stream, on_message_callback=lambda message: None)
         figures: dict[str, Any] = {"tasks": tasks, "without_panes_ms": quantiles(await ping_ms(connection, seconds))}
         names = [page["id"] for page in jupyter.ask("glassloom/api/pages")["pages"]]
         urls = [f"{jupyter.url}glassloom/dash/{CLUSTER_ID}/{name}" for name in names]
@@ -204,7 +209,9 @@ async def pings(tasks: int, seconds: float) -> dict[str, Any]:
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
+        panel.close()
         connection.close()
+        figures["longest_callbacks_cpu_ms"] = jupyter.longest_callbacks_ms()[:5]
     return figures
 
 

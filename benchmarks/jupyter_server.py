@@ -36,6 +36,7 @@ class Jupyter:
     url: str
     process: psutil.Process
     environment: dict[str, str]
+    probe: Path | None = None
 
     def ask(self, path: str, method: str = "GET", body: Any = None) -> Any:
         """Return the JSON of an answer."""
@@ -50,17 +51,32 @@ class Jupyter:
         times = self.process.cpu_times()
         return float(times.user + times.system)
 
+    def longest_callbacks_ms(self) -> list[tuple[float, str]]:
+        """Return what has held up the loop the longest, by CPU time; of a probed one."""
+        return json.loads(self.probe.read_text()) if self.probe is not None else []
+
     def rss_mb(self) -> float:
         """Return the resident memory of the server's own process."""
         return float(self.process.memory_info().rss / 1e6)
 
 
 @contextmanager
-def jupyter_lab(python: str) -> Iterator[Jupyter]:
-    """Run the JupyterLab of an environment with a home of its own, until the block ends."""
+def jupyter_lab(python: str, *, is_probed: bool = False) -> Iterator[Jupyter]:
+    """Run the JupyterLab of an environment with a home of its own, until the block ends.
+
+    Parameters
+    ----------
+    is_probed
+        Whether its loop is watched by `benchmarks.loop_probe`.
+    """
     with tempfile.TemporaryDirectory(prefix="glassloom-bench-") as directory:
         home = Path(directory)
         (home / "root").mkdir()
+        probe = home / "loop.json" if is_probed else None
+        if probe is not None:
+            (home / "config").mkdir()
+            install = f"from benchmarks.loop_probe import install\ninstall({str(probe)!r})\n"
+            (home / "config" / "jupyter_server_config.py").write_text(install)
         environment = {
             **os.environ, "HOME": directory, "JUPYTER_CONFIG_DIR": f"{directory}/config", "JUPYTER_DATA_DIR": f"{directory}/data",
             "JUPYTER_RUNTIME_DIR": f"{directory}/run", "JUPYTERLAB_SETTINGS_DIR": f"{directory}/settings",
@@ -72,7 +88,7 @@ def jupyter_lab(python: str) -> Iterator[Jupyter]:
         with open(home / "log", "wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
         try:
-            yield Jupyter(_wait_for_url(process, home / "log"), psutil.Process(process.pid), environment)
+            yield Jupyter(_wait_for_url(process, home / "log"), psutil.Process(process.pid), environment, probe)
         finally:
             os.killpg(process.pid, signal.SIGTERM)
             process.wait(30)

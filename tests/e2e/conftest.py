@@ -212,7 +212,7 @@ def _cluster(index: int, **fields: Any) -> dict[str, Any]:
     """Return a busy cluster of a notebook, which has computed something."""
     notebook = f"work/analysis-{index}.ipynb"
     run = {
-        "id": 1, "kind": "compute", "label": "mean", "notebook": notebook, "cell_id": None, "started_at": 100 + index,
+        "id": "1", "kind": "compute", "label": "mean", "notebook": notebook, "cell_id": None, "started_at": 100 + index,
         "ended_at": None, "outcome": "running", "tasks_done": 300, "tasks_total": 800,
     }  # fmt: skip
     return {

@@ -111,6 +111,27 @@ def test_two_selected_runs_are_compared_and_a_card_opens_by_a_double_click(page,
     assert pages[-1] == "c0/status?theme=light"
 
 
+def test_context_menus_offer_what_can_be_done_with_a_page_and_with_a_run(page, open_lab, tell, make_cluster, pages):
+    tell(clusters=[make_cluster(0), make_cluster(1)])
+    open_lab()
+
+    def choose(row: str, entry: str) -> None:
+        page.locator(row).first.click(button="right")
+        page.get_by_role("menuitem", name=entry).click()
+
+    choose('.gl-Page[data-page="memory"]', "Add to the Favourites")
+    expect(page.locator('[data-group="favourites"] .gl-Page[data-page="memory"]')).to_have_count(1)
+    choose('.gl-Page[data-page="memory"]', "Open to the Side")
+    expect(page.locator('.gl-Pane[data-page="memory"]')).to_have_attribute("data-state", "live")
+    choose('.gl-Run[data-cluster="c0"]', "Select to Compare")
+    choose('.gl-Run[data-cluster="c1"]', "Compare with mean")  # of another cluster: the page of each, side by side
+    panes = page.locator('.gl-Pane[data-page="runs"]')
+    expect(panes).to_have_count(2)
+    expect(panes.nth(0)).to_be_visible()
+    expect(panes.nth(1)).to_be_visible()
+    assert pages[-2:] == ["c0/runs?theme=light&open=1", "c1/runs?theme=light&open=1"]
+
+
 def test_a_pane_whose_cluster_is_gone_comes_back_with_words_and_asks_for_nothing(
     page, lab, open_lab, one_cluster, pages, tell, make_cluster, wait_until_saved
 ):
