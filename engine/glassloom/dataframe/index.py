@@ -159,6 +159,26 @@ class Index(Frame):
         """Whether a label is missing, lazily."""
         return self.to_series().isna().any()
 
+    @property
+    def is_monotonic_increasing(self) -> Any:
+        """Whether no label is less than the one before, as a lazy scalar."""
+        return self.to_series().is_monotonic_increasing
+
+    @property
+    def is_monotonic_decreasing(self) -> Any:
+        """Whether no label is greater than the one before, as a lazy scalar."""
+        return self.to_series().is_monotonic_decreasing
+
+    @property
+    def is_unique(self) -> Any:
+        """Whether no label occurs twice, as a lazy scalar."""
+        return self.to_series().is_unique
+
+    @property
+    def has_duplicates(self) -> Any:
+        """Whether a label occurs twice, as a lazy scalar."""
+        return ~self.is_unique
+
     def to_frame(self, index: bool = True, name: Any = None) -> Any:
         """Return the labels as a frame with one column, under themselves as labels."""
         if not index:

@@ -154,6 +154,22 @@ class At:
         raise NotImplementedError(f"at[{key!r}] = ...: values are set by where(), or frame[condition] = value")
 
 
+class IAt:
+    """``frame.iat[row, column]`` and ``series.iat[row]``: one value by position, as a lazy scalar."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def __getitem__(self, key: Any) -> Any:
+        places = key if isinstance(key, tuple) else (key,)
+        if len(places) != self._frame.ndim or not all(isinstance(place, (int, np.integer)) for place in places):
+            raise ValueError(f"iat[{key!r}] should have {self._frame.ndim} whole numbers; iloc takes slices and lists")
+        return self._frame.iloc[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise NotImplementedError(f"iat[{key!r}] = ...: values are set by where(), or frame[condition] = value")
+
+
 def value_at(node: FrameExpr, label: Any) -> FrameExpr:
     """Return the node of the value, or the values, of a series at a label."""
     some = rows_of_labels(node, [label])

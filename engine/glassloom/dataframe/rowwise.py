@@ -68,6 +68,27 @@ class RowByRow(Frame):
             return function(*args, **{name: self}, **kwargs)
         return func(self, *args, **kwargs)
 
+    def transform(self, func: Any, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
+        """Return the values changed by a method that is named, or by a function of NumPy.
+
+        Parameters
+        ----------
+        func
+            The name of a method of as many rows, such as ``"abs"`` or ``"cumsum"``, or a function such as `numpy.sqrt`. Other
+            functions would get whole columns.
+        """
+        _require_rows("transform", axis)
+        if isinstance(func, np.ufunc):
+            return func(self, *args, **kwargs)
+        if not isinstance(func, str):
+            raise refused(
+                "transform", "func", func, "map() calls it with each value, map_partitions() with each partition"
+            )
+        made = getattr(self, func)(*args, **kwargs)
+        if not is_node(made) or made.expr.rows != self.expr.rows:
+            raise ValueError(f"transform({func!r}): Function did not transform")
+        return made
+
     def where(
         self, cond: Any, other: Any = _UNSET, *, inplace: bool = False, axis: Any = None, level: Any = None
     ) -> Any:
@@ -252,6 +273,20 @@ class FrameRowByRow(RowByRow):
             The result, as in `map_partitions`. Default: the function is tried on two made-up rows.
         """
         return call_user("map", self, func, (), {"na_action": na_action, **kwargs}, meta)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Return the only column as a series; with several columns the frame. Only along the columns.
+
+        Parameters
+        ----------
+        axis
+            ``"columns"`` or 1: how many rows there are isn't known.
+        """
+        if axis is None or not is_columns(axis, "squeeze"):
+            raise refused(
+                "squeeze", "axis", axis, "give axis='columns', or compute() first: the number of rows isn't known"
+            )
+        return self[self._meta.columns[0]] if len(self._meta.columns) == 1 else self  # type: ignore[index]
 
     def explode(self, column: Any, ignore_index: bool = False) -> Any:
         """Return a row for each element of lists in a column or several, under the label of their row."""

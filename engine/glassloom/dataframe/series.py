@@ -16,6 +16,7 @@ from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import Filter, LabelKeeping, require_aligned
 from glassloom.dataframe.options import refuse_inplace, refused
+from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.reduce import keep_some, value_counts
 from glassloom.dataframe.rowwise import SeriesRowByRow
 from glassloom.dataframe.statistics import SeriesStatistics
@@ -26,7 +27,7 @@ from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
 
 
 @wraps("series")
-class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, Reductions, SeriesWriters):
+class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, OrderChecks, Reductions, SeriesWriters):
     """A lazy pandas Series, cut into partitions.
 
     Examples

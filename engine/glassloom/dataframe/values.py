@@ -13,7 +13,7 @@ from glassloom.dataframe.cumulative import Along
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.operators import FlexibleOperators
 from glassloom.dataframe.options import refused
-from glassloom.dataframe.positions import At, ILoc
+from glassloom.dataframe.positions import At, IAt, ILoc
 from glassloom.dataframe.reduce import Length, reduce_columns
 from glassloom.dataframe.rowwise import RowByRow
 from glassloom.dataframe.setting import with_index
@@ -42,6 +42,11 @@ class Values(RowByRow, Along, Windows, FlexibleOperators):
     def at(self) -> At:
         """One value by label, as a lazy scalar: ``frame.at[label, column]``, ``series.at[label]``."""
         return At(self)
+
+    @property
+    def iat(self) -> IAt:
+        """One value by position, as a lazy scalar: ``frame.iat[row, column]``, ``series.iat[row]``."""
+        return IAt(self)
 
     @property
     def size(self) -> Any:
