@@ -419,6 +419,15 @@ def test_publishing_and_spilling_have_a_lane_below_the_threads_of_their_worker()
     assert "read back from disk" not in stream.legend.text
 
 
+def test_the_lane_of_a_workers_data_is_there_only_where_there_is_something_in_it():
+    aggregate = aggregate_of(Shape(workers=2, threads=1, tasks=0))
+    aggregate.apply(moved(0, Action.SERIALISE, start_s=1.0))
+    aggregate.apply(events(1, [(40.0, 41.0)]))
+    aggregate.apply(moved(2, Action.SERIALISE, start_s=80.0))
+    for left, right, names in ((0.0, 10.0, ["w0", "w0 · data", "w1"]), (35.0, 45.0, ["w0", "w1"])):
+        assert lane_names(lanes_of(aggregate, STARTED_AT_S + left, STARTED_AT_S + right), aggregate) == names
+
+
 def test_lanes_of_workers_that_left_are_there_while_anything_of_them_is_in_view():
     aggregate = aggregate_of(Shape(workers=2, threads=1, tasks=0))
     aggregate.apply(events(0, [(1.0, 2.0)]))  # of worker 0

@@ -16,6 +16,8 @@ from glassloom_dashboards.parts.theme import middle_cut, plain
 MAX_LABELS = 20
 MAX_LABEL_LENGTH = 18
 
+_FEW_ROWS = 4_000
+"""Of no more events in view it is known which lanes they are in before they are drawn."""
 NO_LANE = -1
 """The lane of a thread that isn't shown."""
 
@@ -43,14 +45,18 @@ class ThreadSlots:
 def lanes_of(aggregate: ClusterAggregate, start_s: float, stop_s: float, kept: Sequence[Key] = ()) -> ThreadSlots:
     """Return the lanes to show for a time: of the workers that are there, and of those gone that did anything then.
 
-    What they ran when they left counts.
+    What they ran when they left counts. The lane of a worker's data is there only when there was something in it.
 
     `kept` are lanes that stay where they are, before all others.
     """
     threads = aggregate.tasks.threads
     present = {(worker.worker, lane) for worker in aggregate.workers.values() for lane in range(worker.nthreads)}
-    in_view = aggregate.tasks.threads_between(start_s, stop_s)
-    shown = [key for key, is_seen in zip(threads, in_view, strict=True) if is_seen or key[0] in aggregate.workers]
+    in_view = _seen_between(aggregate, start_s, stop_s)
+    shown = [
+        key
+        for key, is_seen in zip(threads, in_view, strict=True)
+        if is_seen or key[1] != DATA_LANE and key[0] in aggregate.workers
+    ]
     unfinished = {
         (lost.task.worker, lost.task.lane)
         for lost in aggregate.running.lost
@@ -61,6 +67,18 @@ def lanes_of(aggregate: ClusterAggregate, start_s: float, stop_s: float, kept: S
     keys = (*kept, *sorted(wanted))
     place = {key: number for number, key in enumerate(keys)}
     return ThreadSlots(keys, np.array([place.get(thread, NO_LANE) for thread in threads], np.int64))
+
+
+def _seen_between(aggregate: ClusterAggregate, start_s: float, stop_s: float) -> NDArray[np.bool_]:
+    """Tell of each thread whether it did anything then; of a time with many events whether it did before its end and after its start."""
+    tasks = aggregate.tasks
+    seen = tasks.threads_between(start_s, stop_s)
+    if not np.isfinite([start_s, stop_s]).all() or not len(seen):
+        return seen
+    rows = tasks.few_rows_between(start_s, stop_s, _FEW_ROWS)
+    if rows is not None:
+        seen &= np.bincount(tasks.take("thread", rows), minlength=len(seen)) > 0
+    return seen
 
 
 def lane_names(lanes: ThreadSlots, aggregate: ClusterAggregate) -> list[str]:
