@@ -21,6 +21,8 @@ from glassloom_metrics.recorder import STATES
 from glassloom_metrics.worker_memory import cluster_bytes, unmanaged_column
 
 MEMORY_PARTS = ("managed", "shared", "spilled", "unmanaged")
+DEVICE_PARTS = ("held", "used", "pool", "other", "moved")
+"""Of the memory of workers' devices: see `WorkerSamples`."""
 
 
 class _Sample(NamedTuple):
@@ -48,6 +50,8 @@ class ClusterSummary:
         self.problem = ""
         self._workers: dict[int, WorkerJoined] = {}
         self._samples: dict[int, _Sample] = {}
+        self._devices: dict[int, tuple[int, ...]] = {}
+        """Of workers that have a device the bytes by `DEVICE_PARTS`."""
         self._errors: dict[int, int] = {}
         self.gpus: dict[int, GpuDevice] = {}
         self.gpu_readings: dict[int, dict[str, Reading]] = {}
@@ -71,6 +75,7 @@ class ClusterSummary:
             case WorkerLeft():
                 self._workers.pop(message.worker, None)
                 self._samples.pop(message.worker, None)
+                self._devices.pop(message.worker, None)
             case GpuSamples():
                 self.gpu_readings = dict(readings_of(message))
                 links = zip(message.links_received_bytes_s, message.links_sent_bytes_s, strict=False)
@@ -95,6 +100,11 @@ class ClusterSummary:
         for worker, row in zip(message.workers, rows, strict=True):
             if worker in self._workers:
                 self._samples[worker] = _Sample(*row)
+        columns = [getattr(message, f"device_{part}_bytes") for part in DEVICE_PARTS]
+        if all(columns):
+            rows_of_devices = zip(message.workers, zip(*columns, strict=True), strict=True)
+            told = {worker: row for worker, row in rows_of_devices if worker in self._workers}
+            self._devices.update({worker: row for worker, row in told.items() if self._workers[worker].devices})
 
     @property
     def cpu_percent(self) -> float:
@@ -121,6 +131,11 @@ class ClusterSummary:
     def resident_bytes(self) -> int:
         """Resident memory of all workers; what they share is counted for each that has mapped it."""
         return sum(sample.rss_bytes for sample in self._samples.values())
+
+    def device_memory(self) -> dict[str, int]:
+        """Return the bytes of all workers' devices together, by `DEVICE_PARTS`; empty if no worker has one."""
+        sums = [sum(column) for column in zip(*self._devices.values(), strict=True)]
+        return dict(zip(DEVICE_PARTS, sums, strict=True)) if sums else {}
 
     def memory(self) -> dict[str, int]:
         """Return the bytes of all workers together, by `MEMORY_PARTS`."""

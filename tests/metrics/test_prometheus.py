@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 from glassloom_metrics.folds import ClusterSummary
 from glassloom_metrics.gpu_messages import NOT_SUPPORTED, GpuDevice, GpuProcesses, gpu_devices, gpu_samples
 from glassloom_metrics.prometheus import exposition_text
@@ -148,3 +149,17 @@ def test_the_states_of_tasks_add_up_with_those_cancelled():
     summary.apply(Progress(1.0, [0], [1], [2], [3], [4], [5], [6]))
     record = ClusterRecord("c1", "loom", "processes", 1, 1.0, "", "", 1.0, "", "")
     assert 'state="cancelled"} 9\n' in exposition_text([(record, summary)])
+
+
+def test_what_is_on_devices_is_summed_of_the_workers_that_have_one() -> None:
+    joined = WorkerJoined(0.0, 0, "w0", 1, nthreads=1, devices=["GPU-1"])
+    other = WorkerJoined(0.0, 1, "w1", 1, nthreads=1, devices=["GPU-2"])
+    plain = WorkerJoined(0.0, 2, "w2", 1, nthreads=1)
+    none = [0] * 3
+    sample = WorkerSamples(1.0, [0, 1, 2], [0.0] * 3, none, none, none, none, none, none)
+    columns = {"held": [1, 2, 0], "used": [3, 4, 0], "pool": [5, 6, 0], "other": [7, 8, 0], "moved": [9, 10, 0]}
+    device = {f"device_{name}_bytes": values for name, values in columns.items()}
+    text = text_of(messages=[joined, other, plain, msgspec.structs.replace(sample, **device)])
+    found = dict(re.findall(r'glassloom_device_memory_bytes\{[^}]*part="(\w+)"\} (\d+)', text))
+    assert found == {"held": "3", "used": "7", "pool": "11", "other": "15", "moved": "19"}
+    assert "glassloom_device_memory_bytes" not in text_of(messages=[plain, sample])

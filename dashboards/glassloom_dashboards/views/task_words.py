@@ -147,7 +147,11 @@ def _place_of(aggregate: ClusterAggregate, last: TaskRow, since: list[TaskRow]) 
     spills = [row.action for row in since if row.action in (Action.SPILL_WRITE, Action.SPILL_READ)]
     if spills and spills[-1] == Action.SPILL_WRITE:
         return f"on disk, by {worker}"
-    if any(row.action == Action.SERIALISE for row in since):
+    moves = [row.action for row in since if row.action in (Action.DEVICE_TO_HOST, Action.HOST_TO_DEVICE)]
+    is_shared = any(row.action == Action.SERIALISE for row in since)
+    if moves and moves[-1] == Action.DEVICE_TO_HOST and not is_shared:
+        return f"on the host, where {worker} has moved it from its device"
+    if is_shared:
         return f"in shared memory, where {worker} has put it"
     return f"by {worker}"
 
