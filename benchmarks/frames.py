@@ -58,6 +58,17 @@ def tpch_duckdb() -> Figures:
         return _queries(lambda number: connection.execute(STATEMENTS[number].format(scale=SCALE)).df())
 
 
+def tpch_polars() -> Figures:
+    import os
+
+    os.environ.setdefault("POLARS_MAX_THREADS", str(cpu_count()))
+    import polars
+
+    folder = _tpch_folder()
+    with polars.SQLContext({name: polars.scan_parquet(f"{folder}/{name}.parquet") for name in NAMES}) as context:
+        return _queries(lambda number: context.execute(STATEMENTS[number].format(scale=SCALE)).collect())
+
+
 def _tpch_folder() -> Path:
     return make_tables(DATA / f"tpch-{SCALE}", SCALE, row_group_rows=ROW_GROUP_ROWS)
 
@@ -255,6 +266,7 @@ CASES: dict[str, dict[str, Contender]] = {
         "dask threads": tpch_dask_threads,
         "distributed": tpch_distributed,
         "duckdb": tpch_duckdb,
+        "polars": tpch_polars,
     },
     "frame-parquet": {
         "glassloom threads": parquet_glassloom_threads,

@@ -72,9 +72,11 @@ def test_rows_move_between_processes_as_between_threads(client):
     keys = ["ant", 2, None, ("a", 1), "bee", 2.5] * 50
     frame = gd.from_pandas(pd.DataFrame({"k": pd.Series(keys, dtype="object"), "x": range(300)}), npartitions=5)
     table = gd.from_pandas(pd.DataFrame({"k": pd.Series(keys[:5], dtype="object"), "y": range(5)}), npartitions=2)
+    numbers = gd.from_pandas(pd.DataFrame({"x": range(90), "z": list("abc") * 30}), npartitions=2)
     for work in (
         frame.shuffle("k", npartitions=3),
         frame.merge(table, on="k", how="outer", broadcast=False),
+        frame.merge(numbers, on="x", how="left"),
         frame.sort_values("x", ascending=False),
         frame.drop_duplicates("k", split_out=2),
     ):

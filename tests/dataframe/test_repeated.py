@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, frames
 from glassloom.dataframe.grouping.encode import encode
-from glassloom.dataframe.grouping.nearly_sorted import is_nearly_sorted
+from glassloom.dataframe.grouping.nearly_sorted import are_mostly_distinct, is_nearly_sorted
 from glassloom.dataframe.moving.repeated import is_repeated, joined_without_repeated
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,6 +52,16 @@ def test_groups_of_nearly_sorted_keys_are_those_of_pandas(order):
         assert groups.codes.tolist() == expected.tolist()
     firsts = [key[groups.first] for key in keys]
     assert [list(made) for made in groups.keys(keys)] == [list(first) for first in firsts]
+
+
+def test_sorted_groups_of_mostly_distinct_keys_are_those_of_pandas():
+    random = np.random.default_rng(1)
+    frame = pd.DataFrame({"k": random.integers(0, 2**40, 2**17), "x": random.integers(0, 2**15, 2**17)})
+    frame[-9:] = frame[:9]
+    assert are_mostly_distinct(frame.k.to_numpy())
+    assert not are_mostly_distinct(frame.k.to_numpy() % 1000)
+    groups = encode([frame.k, frame.x], dropna=True, order="sorted")
+    assert np.array_equal(groups.codes, frame.groupby(["k", "x"]).ngroup())
 
 
 def test_keys_with_too_many_combinations_are_compared_by_pandas():

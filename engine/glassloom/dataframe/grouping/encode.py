@@ -16,7 +16,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.arrow.text import encode_text
-from glassloom.dataframe.grouping.nearly_sorted import is_nearly_sorted, sorted_runs
+from glassloom.dataframe.grouping.nearly_sorted import are_mostly_distinct, is_nearly_sorted, sorted_runs
 
 Codes = np.ndarray[Any, np.dtype[np.intp]]
 _DENSE = 1024
@@ -213,8 +213,9 @@ def _look_up(cells: Codes, size: int, has_outsiders: bool) -> tuple[Codes, Codes
 
 def _hash(cells: Codes, outside: Any, *, is_sorted: bool, in_order: bool) -> tuple[Codes, Codes]:
     """Return group numbers in order of appearance, or of the cells, if it matters; and the cells that occur."""
-    if (is_sorted or not in_order) and outside is None and is_nearly_sorted(cells):
-        order, begins = sorted_runs(cells)
+    is_near = (is_sorted or not in_order) and outside is None and is_nearly_sorted(cells)
+    if is_near or (is_sorted and outside is None and are_mostly_distinct(cells)):
+        order, begins = sorted_runs(cells, stable=is_near)
         codes = np.empty(len(cells), np.intp)
         codes[order] = np.cumsum(begins) - 1
         return codes, cells[order[begins]]

@@ -1,4 +1,4 @@
-"""Numbers that are nearly in order, as keys of sorted files are: sorting them is quicker than hashing."""
+"""Numbers that are sorted quicker than hashed: those nearly in order, as keys of sorted files are, and mostly distinct ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 _STRIDE = 64
 _FROM = 4096
 _FEW = 1 / 16
+_SAMPLED, _SAMPLED_FROM = 4096, 2**17
+_MOST = 7 / 8
 
 
 def is_nearly_sorted(numbers: Any) -> bool:
@@ -19,9 +21,17 @@ def is_nearly_sorted(numbers: Any) -> bool:
     return int(np.count_nonzero(some[1:] < some[:-1])) <= _FEW * len(some)
 
 
-def sorted_runs(numbers: Any) -> tuple[Any, Any]:
-    """Return the rows in the order of their numbers (equal ones in their old order), and which begin a new number."""
-    order = np.argsort(numbers, kind="stable")
+def are_mostly_distinct(numbers: Any) -> bool:
+    """Whether of some numbers from all places few are equal: then a table of them doesn't fit the processor's cache."""
+    if len(numbers) < _SAMPLED_FROM:
+        return False
+    some = numbers[:: len(numbers) // _SAMPLED]
+    return len(np.unique(some)) > _MOST * len(some)
+
+
+def sorted_runs(numbers: Any, *, stable: bool = True) -> tuple[Any, Any]:
+    """Return the rows in the order of their numbers, and which begin a new number. If stable, equal ones keep their order."""
+    order = np.argsort(numbers, kind="stable" if stable else None)
     ordered = numbers[order]
     begins = np.ones(len(numbers), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
