@@ -11,6 +11,7 @@ import glassloom.array as ga
 import numpy as np
 import pytest
 from glassloom.array.sources.choice import source_of
+from glassloom.array.sources.locks import ProcessLock
 from glassloom.array.sources.versions import file_version, may_change_unnoticed
 
 LONG_AGO_NS = 10**18
@@ -196,3 +197,53 @@ def test_files_in_memory_and_views_of_data_sets_can_be_read_here(tmp_path, old):
         assert list(ga.from_array(file["text"].asstr()).compute(scheduler="inline")) == ["a", "bc"]
         with pytest.raises(TypeError, match="view of data set"):
             pickle.dumps(whole)
+
+
+class Sliced:
+    """What is read block by block, as masked arrays, and counts who reads at the same time."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype = array, array.shape, array.dtype
+        self.n_reading = self.most_reading = 0
+        self._count = threading.Lock()
+
+    def __getitem__(self, place):
+        with self._count:
+            self.n_reading += 1
+            self.most_reading = max(self.most_reading, self.n_reading)
+        threading.Event().wait(0.002)
+        with self._count:
+            self.n_reading -= 1
+        return self.array[place]
+
+
+@pytest.mark.parametrize("lock", [True, threading.Lock()])
+def test_one_thread_at_a_time_reads_what_is_locked(lock):
+    source = Sliced(np.arange(20.0))
+    assert ga.from_array(source, chunks=1, lock=lock).sum().compute() == 190
+    assert source.most_reading == 1
+
+
+def test_a_lock_of_a_process_is_one_after_pickling():
+    lock = ProcessLock()
+    with lock:
+        again = pickle.loads(pickle.dumps(lock))
+        assert again is lock
+        assert not again._lock.acquire(blocking=False)
+    assert ProcessLock() is not lock
+
+
+def test_blocks_are_what_slicing_returns_if_asked_for():
+    masked = np.ma.MaskedArray([1.0, 2, 3, 4], [0, 1, 0, 0])
+    kept = ga.from_array(Sliced(masked), chunks=2, asarray=False)
+    assert kept.sum().compute() == 8 and isinstance(kept.compute(), np.ma.MaskedArray)
+    assert isinstance(kept[1:1].compute(), np.ma.MaskedArray)
+    assert ga.from_array(Sliced(masked), chunks=2).sum().compute() == 10
+    named = [ga.from_array(Sliced(masked), name="mine", asarray=each).expr.name for each in (None, True, False)]
+    assert named[0] == named[1] != named[2]
+
+
+def test_arrays_in_memory_are_numpys_if_asked_for():
+    matrix = np.array([[1, 2], [3, 4]]).view(np.matrix)
+    assert type(ga.from_array(matrix, asarray=True).compute()) is np.ndarray
+    assert (ga.from_array(matrix, asarray=True, inline_array=True) * [1, 2]).compute().tolist() == [[1, 4], [3, 8]]

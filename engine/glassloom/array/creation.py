@@ -233,7 +233,10 @@ def arange(
     return Array(Arange(start, step, 0, 1, blocks, kind, _backend_name(like)))
 
 
-def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None, copy: bool | None = None) -> Array:
+def from_array(
+    array: Any, chunks: Any = "auto", *, name: str | None = None, lock: Any = False, asarray: bool | None = None,
+    inline_array: bool = False, copy: bool | None = None,
+) -> Array:  # fmt: skip
     """Return an array that exists already, cut into blocks.
 
     Writeable memory is copied, so that later changes have no effect. Files are read when a task needs them, with what was
@@ -250,6 +253,13 @@ def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None, cop
         What stands for the content; equal names mean equal content. By default arrays in memory are hashed (about
         1 second per GB), files go by their name and the time of their last change, and objects that say neither, nor
         define ``__dask_tokenize__``, are equal to nothing.
+    lock
+        Of what is read block by block: True if one thread of a process at a time may read, or a lock of yours.
+    asarray
+        Whether blocks are made NumPy arrays. None: those that are read, but not arrays in memory. False: blocks are
+        what slicing returns, such as masked arrays; one without elements is asked for at once.
+    inline_array
+        Taken as Dask has it, without effect: tasks always hold what they read from, which is sent once.
     copy
         Whether an array in memory is copied. None: if it, or what it is a view of, may be written to. False: never;
         nobody may change it before it is computed, or results are wrong, also those of other arrays.
@@ -267,7 +277,7 @@ def from_array(array: Any, chunks: Any = "auto", *, name: str | None = None, cop
     is_there = isinstance(array, Source) or all(hasattr(array, a) for a in ("shape", "dtype", "__getitem__"))
     if not is_there or type(array).__module__.partition(".")[0] == "pandas":
         array = np.asarray(array)
-    source = source_of(array, name, copy=copy)
+    source = source_of(array, name, copy=copy, asarray=asarray, lock=lock)
     return Array(from_source(source, normalize_chunks(chunks, source.shape, source.dtype)))
 
 

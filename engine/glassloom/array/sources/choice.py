@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from glassloom.array.sources.locks import ProcessLock
 from glassloom.array.sources.mapped import MappedSource, mapped_place
 from glassloom.array.sources.memory import MemorySource, is_array
 from glassloom.array.sources.source import Source
@@ -14,7 +15,9 @@ from glassloom.array.sources.versions import named_version
 from glassloom.backends.standard_ import wrapped
 
 
-def source_of(value: Any, name: str | None = None, *, copy: bool | None = None) -> Source:
+def source_of(
+    value: Any, name: str | None = None, *, copy: bool | None = None, asarray: bool | None = None, lock: Any = False
+) -> Source:
     """Return the source that stands for an array, or for anything with ``shape``, ``dtype`` and slicing.
 
     Parameters
@@ -24,12 +27,19 @@ def source_of(value: Any, name: str | None = None, *, copy: bool | None = None) 
         that differ in kind, shape or type have different versions.
     copy
         For what is in memory: None to copy what may be written to, True to copy it in any case, False not to.
+    asarray
+        Whether blocks are made NumPy arrays: None for those that are read alone.
+    lock
+        For what is read: a context manager, True for one that holds the threads of a process, False for none.
     """
     if isinstance(value, Source):
         return value
     value = wrapped(value)
     if not is_array(value):
-        return StoredSource(value, name)
+        held = ProcessLock() if lock is True else lock or None
+        return StoredSource(value, name, asarray=asarray is not False, lock=held)
+    if asarray:
+        value = np.asarray(value)
     version = None if name is None else named_version(name, value)
     place = mapped_place(value) if copy is not True and isinstance(value, np.ndarray) else None
     if place is not None and not isinstance(value, np.ma.MaskedArray):

@@ -6,11 +6,15 @@ import errno
 import fcntl
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+from glassloom.graph import random_token
 
 
 @contextmanager
@@ -37,6 +41,33 @@ def read_locked(path: str | Path) -> Iterator[None]:
         yield
     finally:
         os.close(opened)
+
+
+class ProcessLock:
+    """A lock that can be pickled: it holds threads of one process, and each process has its own."""
+
+    _of_process: ClassVar[WeakValueDictionary[str, ProcessLock]] = WeakValueDictionary()
+
+    def __new__(cls, token: str | None = None) -> ProcessLock:
+        token = token or random_token()
+        found = cls._of_process.get(token)
+        if found is None:
+            found = super().__new__(cls)
+            found._token, found._lock = token, threading.Lock()
+            found = cls._of_process.setdefault(token, found)
+        return found
+
+    _token: str
+    _lock: threading.Lock
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (ProcessLock, (self._token,))
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._lock.release()
 
 
 class TemporaryLock:

@@ -7,6 +7,7 @@ taken of what was read, unless less is read by asking for the steps.
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from glassloom.array.sources.versions import file_version, folder_version, named
 from glassloom.array.sources.zarr_store import folder_of, is_zarr, layout_of, metadata_of, with_absolute_path
 from glassloom.backends.arrays import compact
 from glassloom.backends.sharing import read_only_view
+from glassloom.backends.standard_ import wrapped
 from glassloom.graph import tokenize
 
 _PAGE_BYTES = 4096
@@ -37,33 +39,58 @@ class StoredSource(Source):
         The object; `unit` is its ``chunks``, if it has any.
     version
         What stands for its content. By default that of its files; what isn't a file and doesn't say is equal to nothing.
+    asarray
+        Whether blocks are made NumPy arrays, rather than left as what slicing returns, such as masked arrays.
+    lock
+        A context manager in which blocks are read; None: several threads read at the same time.
     """
 
-    def __init__(self, array: Any, version: str | None = None) -> None:
+    def __init__(self, array: Any, version: str | None = None, *, asarray: bool = True, lock: Any = None) -> None:
         self.array = with_absolute_path(array) if is_zarr(array) else array
         self.shape, self.dtype = tuple(array.shape), array.dtype
         self._layout = layout_of(self.array) if is_zarr(array) else None
         self.version = named_version(version or version_of(array), array)
+        self._lock = lock
+        self._kept = None if asarray else self._sample()
+        """Of blocks that aren't made NumPy arrays, one without elements."""
+        if self._kept is not None:
+            self.version = tokenize("as sliced", self.version)
         self.unit = unit_of(array) or (1,) * len(self.shape)
 
     def __getstate__(self) -> dict[str, Any]:
         is_open = type(self.array).__module__.partition(".")[0] == "h5py"
         return {**self.__dict__, "array": reopened(self.array)} if is_open else self.__dict__
 
+    @property
+    def meta(self) -> Any:
+        return super().meta if self._kept is None else self._kept
+
+    def _sample(self) -> Any:
+        with self._lock or nullcontext():
+            return wrapped(self.array[(slice(0, 0),) * len(self.shape)])
+
     def region(self, region: Region) -> Any:
         shape = lengths(region)
         if 0 in shape:
-            return np.empty(shape, self.dtype)
+            return self._empty(shape)
         if self._layout is not None:
             self._layout.check(self.array)
         pairs = [self._asked(axis, selector) for axis, selector in enumerate(region)]
-        block = np.asarray(self.array[tuple(asked for asked, _ in pairs)])
+        with self._lock or nullcontext():
+            block = self.array[tuple(asked for asked, _ in pairs)]
+        block = np.asarray(block) if self._kept is None else wrapped(block)
         if type(self.array).__module__.partition(".")[0] not in _READERS:
             block = read_only_view(block)  # it may be what the object itself holds
         taken = tuple(taken for _, taken in pairs)
         if all(each == slice(None) for each in taken):
             return block
         return compact(block[(*taken, ...)])
+
+    def _empty(self, shape: tuple[int, ...]) -> Any:
+        if self._kept is None:
+            return np.empty(shape, self.dtype)
+        with self._lock or nullcontext():
+            return wrapped(self.array[tuple(slice(0, length) for length in shape)])
 
     def _asked(self, axis: int, selector: Selector) -> tuple[slice, int | slice]:
         """Return what to ask for along an axis, and what to take of the answer."""
