@@ -23,14 +23,6 @@ from glassloom.graph import Graph, Key, user_origin
 from glassloom.graph.origin import skip_frames_of
 from glassloom.protocol.annotations import annotate
 
-_MEANINGLESS = frozenset(
-    [
-        "actors", "asynchronous", "cache", "callbacks", "chunksize", "direct", "fifo_timeout", "func_dumps", "func_loads",
-        "initializer", "num_workers", "optimize_graph", "pool", "rerun_exceptions_locally", "sync", "traverse",
-    ]
-)  # fmt: skip
-"""Options of Dask's schedulers that change no result."""
-
 skip_frames_of(str(Path(dask.__file__).parent))
 
 
@@ -160,10 +152,9 @@ def _hold_parts(
 def _handling(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `annotate` among options; Dask's own annotations of the block around count too."""
     for name in options:
-        if name not in OPTIONS and name not in _MEANINGLESS:
-            near = difflib.get_close_matches(name, [*OPTIONS, *_MEANINGLESS], n=3)
-            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(OPTIONS)}"
-            raise TypeError(f"get() got an unexpected keyword argument {name!r}; {hint}")
+        near = [] if name in OPTIONS else difflib.get_close_matches(name, OPTIONS, n=1)
+        if near:  # what is like none of ours is for another of Dask's schedulers, which all ignore what they don't know
+            raise TypeError(f"get() got an unexpected keyword argument {name!r}; did you mean {near[0]!r}?")
     around = {name: value for name, value in dask_base.get_annotations().items() if name in OPTIONS}
     return {**around, **{name: value for name, value in options.items() if name in OPTIONS and value is not None}}
 
