@@ -9,10 +9,13 @@ from typing import Any
 from glassloom_metrics.errors import ClusterNotFound as _NoRecord
 from glassloom_metrics.registry import ClusterRecord, find_record
 
+from glassloom.client.cluster_link import ClusterLink
+from glassloom.client.link import Link
 from glassloom.cluster.cuda import CUDA_OPTION_NAMES, LocalCUDACluster
 from glassloom.cluster.local import LocalCluster
 from glassloom.cluster.options import CLIENT_OPTION_NAMES, ClusterOptions
 from glassloom.cluster.other_names import refuse_others
+from glassloom.distributed.optional import load
 from glassloom.errors import ClusterNotFound, OptionError
 
 
@@ -49,6 +52,32 @@ def starter_of_new_cluster(
     return None
 
 
+def is_remote(target: Any) -> bool:
+    """Tell whether something is of dask.distributed: an address, a client or a cluster. Dask need not be imported for it."""
+    if isinstance(target, str):
+        return "://" in target
+    own = any(kind.__module__.partition(".")[0] == "distributed" for kind in type(target).__mro__)
+    return own or hasattr(target, "scheduler_address")
+
+
+def link_to(target: Any, security: Any) -> Link:
+    """Return a link, not open yet, to a running cluster.
+
+    Parameters
+    ----------
+    target
+        A `ClusterRecord`, a name or id, or what `is_remote` tells.
+    security
+        Of a cluster of dask.distributed.
+    """
+    if isinstance(target, ClusterRecord):
+        return ClusterLink(target)
+    if is_remote(target):
+        link: Link = load("remote_link", "a cluster of dask.distributed").RemoteLink(target, security)
+        return link
+    return ClusterLink(find_cluster(target))
+
+
 def find_cluster(name_or_id: Any) -> ClusterRecord:
     """Return the record of the running cluster of this name or id.
 
@@ -60,11 +89,9 @@ def find_cluster(name_or_id: Any) -> ClusterRecord:
         If it is no name.
     """
     if not isinstance(name_or_id, str):
-        raise OptionError(f"address={name_or_id!r} should be a LocalCluster, or the name or id of a running cluster")
-    if "://" in name_or_id:
         raise OptionError(
-            f"address={name_or_id!r}: clusters of dask.distributed are not supported yet; "
-            "use a LocalCluster, or the name or id of a running Glassloom cluster"
+            f"address={name_or_id!r} should be a LocalCluster, the name or id of a running cluster, or a cluster, client or "
+            "address of dask.distributed"
         )
     try:
         record = find_record(name_or_id)

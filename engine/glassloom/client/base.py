@@ -9,10 +9,10 @@ from typing import Any
 from glassloom_metrics.registry import ClusterRecord
 
 from glassloom.client.blocking import Operation, run_async, run_sync
-from glassloom.client.connection import Connection
 from glassloom.client.deadline import Deadline
 from glassloom.client.key_table import KeyState
-from glassloom.errors import ClusterClosed
+from glassloom.client.link import Link
+from glassloom.errors import ClusterClosed, ClusterError
 from glassloom.graph import Key
 from glassloom.protocol.identity import jupyter_base_url
 
@@ -34,10 +34,10 @@ class ClientBase:
 
     asynchronous: bool
     _record: ClusterRecord
-    _link: Connection | None
+    _link: Link | None
 
     @property
-    def _connection(self) -> Connection:
+    def _connection(self) -> Link:
         if self._link is None:
             raise ClusterClosed("this asynchronous client isn't connected yet: use `async with`, or `await` it first")
         return self._link
@@ -62,6 +62,8 @@ class ClientBase:
     @property
     def dashboard_link(self) -> str:
         """Where the cluster's status page is: a path on this notebook's Jupyter server, or the command that serves it."""
+        if self._link is not None and self._link.dashboard:
+            return self._link.dashboard
         base_url = jupyter_base_url()
         return f"{base_url}glassloom/dash/{self.id}/status" if base_url else "run: glassloom dashboard"
 
@@ -76,6 +78,11 @@ class ClientBase:
     def retry(self, futures: Any) -> None:
         """Try failed tasks again."""
         raise NotImplementedError
+
+    def _require_own_cluster(self, what: str, instead: str) -> None:
+        """Raise if the cluster is one of dask.distributed, which can't do something."""
+        if self._record.kind == "distributed":
+            raise ClusterError(f"{what} isn't there on a cluster of dask.distributed; {instead}")
 
     def _run(self, steps: Operation[Any]) -> Any:
         """Carry on what may have to wait: in this thread, or, for an asynchronous client, in whoever awaits it."""

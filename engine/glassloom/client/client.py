@@ -11,10 +11,9 @@ from typing import Any, Self
 from glassloom_metrics.registry import ClusterRecord
 
 from glassloom._gc import gc_paused
-from glassloom.client.addresses import find_cluster, starter_of_new_cluster
+from glassloom.client.addresses import is_remote, link_to, starter_of_new_cluster
 from glassloom.client.call_stacks import CallStackMethods
 from glassloom.client.cell_clients import replaced_client
-from glassloom.client.connection import Connection
 from glassloom.client.dask_collections import dask_scheduler
 from glassloom.client.dask_names import DaskNames
 from glassloom.client.datasets import DatasetMethods
@@ -23,6 +22,7 @@ from glassloom.client.function_calls import FunctionCalls, in_place
 from glassloom.client.future import Future, by_connection, futures_of, send_for
 from glassloom.client.graph_methods import GraphMethods
 from glassloom.client.key_table import ERROR, KeyState
+from glassloom.client.link import Link
 from glassloom.client.open_clients import note_open
 from glassloom.client.other_options import refuse_other_options
 from glassloom.client.plugins import PluginMethods
@@ -38,7 +38,6 @@ from glassloom.local.default import set_current, unset_current
 from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations, current_annotations
 from glassloom.protocol.merging import PlainTask
-from glassloom.store.segment import SegmentWriter
 
 _END_OF_BLOCK = "its `with` block has ended"
 _FEW = 100
@@ -63,8 +62,9 @@ class Client(
     Parameters
     ----------
     address
-        A `LocalCluster`, or the name or id of a running cluster of this user. None: start a `LocalCluster` with the
-        other options, which ends when the client is closed.
+        A `LocalCluster`, or the name or id of a running cluster of this user. Or a cluster of dask.distributed: the address
+        of its scheduler (``"tcp://scheduler:8786"``), a `distributed.Client`, or a cluster object such as
+        `distributed.LocalCluster`. None: start a `LocalCluster` with the other options, which ends when the client is closed.
     n_workers, threads_per_worker, memory_limit, name, local_directory, spill_compression, resources, env, idle_timeout, timeout
         As in `LocalCluster`, with the same defaults, and so are the next four: ``config.get(...)`` in the signature names
         the option of `glassloom.config` that is the default. Only for a cluster that this client starts.
@@ -83,6 +83,8 @@ class Client(
     dask
         Whether Dask's collections run here too as long as the client is open, as after
         ``dask.config.set(scheduler=client.get)``. What Dask was set to before is set again when it closes.
+    security
+        A `distributed.Security`, for an address that begins with ``"tls://"``.
     others
         Options of Dask's and Ray's clients: an error says what there is instead.
 
@@ -104,7 +106,7 @@ class Client(
 
     def __init__(
         self,
-        address: LocalCluster | ClusterRecord | str | None = None,
+        address: Any = None,
         *,
         n_workers: int | None | Configured = Configured("cluster.n-workers"),
         threads_per_worker: int | None | Configured = Configured("cluster.threads-per-worker"),
@@ -124,8 +126,11 @@ class Client(
         asynchronous: bool = False,
         set_as_default: bool = True,
         dask: bool = False,
+        security: Any = None,
         **others: Any,
     ) -> None:
+        if not is_remote(address):
+            others["security"] = security
         given = ClusterOptions(
             n_workers=n_workers,
             threads_per_worker=threads_per_worker,
@@ -143,10 +148,11 @@ class Client(
             timeout=timeout,
         )
         self.asynchronous = asynchronous
-        self.cluster: LocalCluster | None = address if isinstance(address, LocalCluster) else None
+        self.cluster: Any = address if hasattr(address, "scale") else None
+        self._security = security
         self._own_cluster: LocalCluster | None = None
         self._record: ClusterRecord
-        self._link: Connection | None = None
+        self._link: Link | None = None
 
         self._serves_dask = dask
         self._leave_dask: Callable[[], object] = lambda: None
@@ -157,23 +163,18 @@ class Client(
 
     def _open(
         self,
-        address: LocalCluster | ClusterRecord | str | None,
+        address: Any,
         start: Callable[[], LocalCluster] | None,
         set_as_default: bool,
     ) -> None:
         """Start the cluster if there is none, and connect. An error or interrupt leaves neither behind."""
-        link: Connection | None = None
+        link: Link | None = None
         try:
             if start is not None:
-                self._own_cluster = self.cluster = start()
-                self._record = self.cluster.record
-            elif isinstance(address, LocalCluster):
-                self._record = address.record
-            else:
-                self._record = address if isinstance(address, ClusterRecord) else find_cluster(address)
-            link = Connection(self._record)
+                address = self._own_cluster = self.cluster = start()
+            link = link_to(address.record if isinstance(address, LocalCluster) else address, self._security)
             link.open()
-            self._segments = SegmentWriter(link.welcome.shm_prefix, link.welcome.directory, f"c{link.welcome.client}")
+            self._record = link.record
             weakref.finalize(self, link.close_soon, "it was garbage collected").atexit = False
             self._link = link
             note_open(self)
@@ -258,7 +259,7 @@ class Client(
         calls = FunctionCalls.make(func, [args], kwargs, None if key is None else [key], pure=pure)
         return self._submit(calls, handling, "submit")[0]
 
-    def _submit_single(self, connection: Connection, task: PlainTask) -> Future:
+    def _submit_single(self, connection: Link, task: PlainTask) -> Future:
         key = task[0]
         future = Future(key, self, connection.hold(key))
         try:

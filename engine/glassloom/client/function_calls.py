@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
+from glassloom.client.link import Encoder
 from glassloom.client.validation import check_key
 from glassloom.graph import CallTokenizer, Key, function_label, random_token, task_function, user_origin
 from glassloom.graph.keys import key_layer
-from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations
-from glassloom.protocol.calls import CallEncoder, function_token
+from glassloom.protocol.calls import function_token
 from glassloom.worker.task_context import task_thread
 
 
@@ -69,7 +69,7 @@ class FunctionCalls(NamedTuple):
         labels = {} if origin is None else dict.fromkeys(layers, ("", str(origin)))
         return cls(function, token, chosen, arguments, kwargs, labels)
 
-    def encode(self, encoder: CallEncoder, handling: Annotations) -> messages.Submit:
+    def encode(self, encoder: Encoder, handling: Annotations) -> Any:
         """Return the message that asks for all of them."""
         return encoder.encode_calls(self.function, self.keys, self.arguments, self.kwargs, self.labels, handling)
 

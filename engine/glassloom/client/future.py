@@ -8,10 +8,10 @@ from typing import Any, Literal, NamedTuple, Self
 
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation, Signal, WaitFor, run_async, run_sync
-from glassloom.client.connection import Connection
 from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import HeadWatch
 from glassloom.client.key_table import CANCELLED, ERROR, FINISHED, LOST, PENDING, KeyState
+from glassloom.client.link import Link
 from glassloom.client.open_clients import client_of
 from glassloom.errors import CancelledError, ClusterClosed
 from glassloom.graph import Handle, Key, key_text
@@ -84,7 +84,7 @@ class Future(Handle):
         return self._client
 
     @property
-    def _connection(self) -> Connection:
+    def _connection(self) -> Link:
         return self._client._connection
 
     @property
@@ -272,7 +272,7 @@ def futures_of(value: Any) -> list[Future]:
     raise TypeError(f"expected futures or a persisted collection, got {type(value).__name__}: {value!r}")
 
 
-def raise_unless_finished(key: Key, state: KeyState, connection: Connection) -> None:
+def raise_unless_finished(key: Key, state: KeyState, connection: Link) -> None:
     """Raise what kept a key from having a result."""
     if state.status == ERROR and state.failure is not None:
         raise failure.harmless(failure.restore(state.failure))
@@ -293,26 +293,26 @@ def _why_cancelled(key: Key, state: KeyState) -> str:
     return f"task {text} was cancelled, or its result was released before"
 
 
-def by_connection(futures: Iterable[Future]) -> dict[Connection, list[Future]]:
+def by_connection(futures: Iterable[Future]) -> dict[Link, list[Future]]:
     """Return futures by the connection that has asked for them: the head may know them by no other."""
-    found: dict[Connection, list[Future]] = {}
+    found: dict[Link, list[Future]] = {}
     for future in futures:
         found.setdefault(future._connection, []).append(future)
     return found
 
 
-def states_of(futures: Sequence[Future]) -> dict[Connection, list[KeyState]]:
+def states_of(futures: Sequence[Future]) -> dict[Link, list[KeyState]]:
     """Return the states of futures by the connection that tells of them."""
     if len(set(map(_client_of, futures))) == 1:
         return {futures[0]._connection: list(map(_state_of, futures))}
-    states: dict[Connection, list[KeyState]] = {}
+    states: dict[Link, list[KeyState]] = {}
     for future in futures:
         states.setdefault(future._connection, []).append(future._state)
     return states
 
 
 def settled(
-    states: Mapping[Connection, Sequence[KeyState]],
+    states: Mapping[Link, Sequence[KeyState]],
     client: ClientBase,
     deadline: Deadline,
     n_wanted: int,
@@ -357,7 +357,7 @@ def happens(signal: Signal, deadline: Deadline, client: ClientBase, what: str) -
     return (yield WaitFor(signal, deadline.left_s, for_tasks=True, watch=watch))
 
 
-def send_for(connection: Connection, message: messages.FromClient, futures: Sequence[Future]) -> None:
+def send_for(connection: Link, message: messages.FromClient, futures: Sequence[Future]) -> None:
     """Send a message that asks for the keys of futures which no one else knows yet."""
     connection.send(message, [future._state for future in futures])
 

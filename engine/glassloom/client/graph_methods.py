@@ -14,13 +14,12 @@ from glassloom.client.function_calls import in_place
 from glassloom.client.future import Future
 from glassloom.client.key_table import KeyState
 from glassloom.client.large_arguments import warn_of_large_argument
+from glassloom.client.link import Encoder
 from glassloom.client.other_options import refuse_other_options
 from glassloom.client.result_methods import ResultMethods, release_all
 from glassloom.collection import compute, persist
 from glassloom.graph import Graph, Key, user_origin
-from glassloom.protocol import messages
 from glassloom.protocol.annotations import annotate, current_annotations
-from glassloom.protocol.calls import CallEncoder
 from glassloom.protocol.tracebacks import hides_engine_frames
 
 _COLLECTION_OPTIONS = ("optimize_graph", "priority", "retries", "resources", "workers", "allow_other_workers")
@@ -181,7 +180,7 @@ class GraphMethods(ResultMethods):
 
     def _start(
         self,
-        encode: Callable[[CallEncoder], messages.Submit],
+        encode: Callable[[Encoder], Any],
         keys: Sequence[Key],
         states: list[KeyState],
         function_tokens: Mapping[int, str],
@@ -199,7 +198,7 @@ class GraphMethods(ResultMethods):
 
         try:
             with gc_paused() if len(keys) > _FEW else nullcontext():
-                message = encode(CallEncoder(place_large, function_tokens, self.id))
+                message = encode(self._connection.encoder(place_large, function_tokens))
                 states.extend(self._connection.hold_all(keys))
             self._connection.submit(message, states[:], self._run_of(kind))
         finally:

@@ -87,6 +87,7 @@ class ProfileMethod(ClientBase):
             if at_s is not None and (not isinstance(at_s, Real) or isinstance(at_s, bool)):
                 raise OptionError(f"{name}={at_s!r} should be seconds since the epoch, as `time.time` returns them")
         self._connection.owner.require()
+        self._require_own_cluster("profile()", "use profile() of distributed.Client")
         names = None if workers is None else {workers} if isinstance(workers, str) else set(workers)
         asked = (self._record, key, (start, stop), names, filename)
         return asyncio.to_thread(_profile, *asked) if self.asynchronous else _profile(*asked)

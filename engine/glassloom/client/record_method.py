@@ -51,6 +51,7 @@ class RecordMethod(ClientBase):
         True
         """
         self._connection.owner.require()
+        self._require_own_cluster("record()", "use distributed.performance_report()")
         if self.asynchronous:
             return asyncio.to_thread(start_recording, self._record, path, since_start=since_start, overwrite=overwrite)
         return start_recording(self._record, path, since_start=since_start, overwrite=overwrite)

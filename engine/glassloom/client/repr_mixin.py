@@ -36,7 +36,7 @@ class _Known(NamedTuple):
 class ReprMixin(IntrospectionMethods):
     """The part of a client that shows it."""
 
-    cluster: LocalCluster | None
+    cluster: Any
     _own_cluster: LocalCluster | None
     _card: LiveCard | None = None
 

@@ -12,15 +12,13 @@ from glassloom.client.blocking import Operation, run_async, run_sync
 from glassloom.client.deadline import Deadline
 from glassloom.client.future import Future, describe_wait, raise_unless_finished, send_for, settled, states_of
 from glassloom.client.future_tree import find_futures, is_flat, rebuilt, replace_futures
-from glassloom.client.key_table import ERROR, FINISHED, PENDING, KeyState
+from glassloom.client.key_table import FINISHED, PENDING, KeyState
 from glassloom.client.other_options import refuse_other_options
-from glassloom.client.results import read_result, read_small_results
-from glassloom.errors import CancelledError, DataLost, OptionError
-from glassloom.graph import Key, key_text, tokenize
-from glassloom.protocol import failure, messages
-from glassloom.protocol.failure import Failure
+from glassloom.errors import OptionError
+from glassloom.graph import Key, tokenize
+from glassloom.protocol import messages
 from glassloom.protocol.tracebacks import hides_engine_frames
-from glassloom.store.segment import Location, SegmentWriter, free_location
+from glassloom.store.segment import Location, free_location
 
 _NEVER = Deadline(None)
 _key_of, _state_of = attrgetter("key"), attrgetter("_state")
@@ -29,8 +27,6 @@ _status_of, _inline_of = attrgetter("status"), attrgetter("inline")
 
 class ResultMethods(ClientBase):
     """The part of a client that gathers and scatters."""
-
-    _segments: SegmentWriter
 
     @hides_engine_frames
     def gather(
@@ -115,7 +111,7 @@ class ResultMethods(ClientBase):
         data
             A value, a list of values, or a dict of them.
         workers, broadcast, direct
-            Accepted for compatibility: on one machine every worker can reach the value anyway.
+            For clusters of dask.distributed. On one machine every worker can reach the value anyway.
         hash
             Whether equal values are stored only once.
         timeout
@@ -129,20 +125,21 @@ class ResultMethods(ClientBase):
         """
         refuse_other_options("scatter", others, ("workers", "broadcast", "direct", "hash", "timeout"))
         if isinstance(data, dict):
-            return dict(zip(data, self._scatter([*data.values()], hash), strict=True))
+            return dict(zip(data, self._scatter([*data.values()], hash, workers, broadcast), strict=True))
         if isinstance(data, (list, tuple, set, frozenset)):
-            return rebuilt(data, self._scatter(list(data), hash))
-        return self._scatter([data], hash)[0]
+            return rebuilt(data, self._scatter(list(data), hash, workers, broadcast))
+        return self._scatter([data], hash, workers, broadcast)[0]
 
-    def _scatter(self, values: list[Any], hash: bool) -> list[Future]:
+    def _scatter(self, values: list[Any], hash: bool, workers: Any = None, broadcast: bool = False) -> list[Future]:
         self._connection.check_open()
+        placer = self._connection.placer(workers, broadcast=broadcast)
         keys: list[Key] = [
             f"{type(value).__name__}-{tokenize(value) if hash else uuid.uuid4().hex}" for value in values
         ]
         placed: list[Location] = []
         futures: list[Future] = []
         try:
-            placed.extend(self._segments.place(value) for value in values)
+            placed.extend(placer.place(value) for value in values)
             sizes = [len(place) if isinstance(place, bytes) else place.nbytes for place in placed]
             futures.extend(Future(key, self) for key in keys)
             small = [place if isinstance(place, bytes) else None for place in placed]
@@ -157,34 +154,7 @@ class ResultMethods(ClientBase):
         return futures
 
     def _fetch(self, keys: Sequence[Key], states: Sequence[KeyState], deadline: Deadline) -> Operation[list[Any]]:
-        inline = list(map(_inline_of, states))
-        if None not in inline and set(map(_status_of, states)) <= {FINISHED}:
-            return read_small_results(keys, inline)
-        results: dict[Key, Any] = {}
-        remote: dict[Key, KeyState] = {}
-        for key, state in zip(keys, states, strict=True):
-            if state.status == ERROR and state.failure is not None:
-                raise failure.harmless(failure.restore(state.failure))
-            if key in results or key in remote:
-                continue
-            if state.inline is not None:
-                results[key] = read_result(key, state.inline)
-            else:
-                remote[key] = state
-        while remote:  # the head sees to it that this ends
-            locations = yield from self._connection.locate(list(remote), deadline)
-            for (key, state), location in list(zip(remote.items(), locations, strict=True)):
-                if isinstance(location, Failure):
-                    if state.is_cancelling:  # it had finished before; the result went with the cancellation
-                        raise CancelledError(f"task {key_text(key)} was cancelled by this client")
-                    raise failure.harmless(failure.restore(location))
-                try:
-                    results[key] = read_result(key, location)
-                except DataLost as error:
-                    self._connection.send(messages.ReportLost(key, location, str(error)))
-                else:
-                    del remote[key]
-        return [results[key] for key in keys]
+        return (yield from self._connection.fetch(keys, states, deadline))
 
 
 def _raise_first(futures: Sequence[Future]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -10,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from glassloom_metrics.registry import ClusterRecord, process_started_s
 
 from glassloom.client.client import Client
+from glassloom.distributed.optional import load
 from glassloom.errors import ClusterClosed, ClusterError
 from glassloom.local.default import latest, running_on
 from glassloom.protocol.options import WorkerOptions
@@ -67,6 +69,10 @@ def get_client() -> Client:
     options = current_worker()
     if options is not None:
         return _client_of(options)
+    if "distributed" in sys.modules:
+        of_task: Client | None = load("remote_task", "a task of dask.distributed").client_of_task()
+        if of_task is not None:
+            return of_task
     client = latest(Client)
     if client is None:
         raise ClusterClosed(

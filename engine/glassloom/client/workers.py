@@ -132,6 +132,7 @@ class WorkerMethods(ClientBase):
         Exception
             What importing the modules raised.
         """
+        self._require_own_cluster("upload_file()", "use upload_file() of distributed.Client")
         path = uploads.store(filename, self._connection.welcome.directory)
         return self._run(self._upload(path))
 

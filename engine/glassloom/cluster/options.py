@@ -139,6 +139,7 @@ CLIENT_OPTION_NAMES = (
     "asynchronous",
     "set_as_default",
     "dask",
+    "security",
 )
 """The names of the options of a client, which starts a cluster of its own."""
 

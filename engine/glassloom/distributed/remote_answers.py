@@ -1,0 +1,183 @@
+"""Our messages as calls of dask.distributed: what a head of ours would do and answer. Called in threads that may wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import distributed
+
+from glassloom.client.key_table import KeyState
+from glassloom.distributed import remote_datasets
+from glassloom.distributed.connecting import scheduler_of
+from glassloom.errors import ClusterError
+from glassloom.graph import Key
+from glassloom.protocol import failure, messages
+from glassloom.protocol.coordination import Op, Outcome
+from glassloom.store.pickling import dumps, loads
+
+
+class Remote(Protocol):
+    """What these functions need of a link."""
+
+    dask: distributed.Client
+
+    def future_of(self, key: Key) -> distributed.Future | None: ...
+    def adopt(self, futures: Any, origins: Any = None) -> None: ...
+    def forget_all(self) -> None: ...
+    @property
+    def hold(self) -> Callable[[Key], KeyState]: ...
+
+
+_INSTEAD: Mapping[type, str] = {
+    messages.RunOnHead: "use client.run_on_scheduler(function) of distributed.Client",
+    messages.GetStory: "use client.story(key) of distributed.Client",
+    messages.GetProcessing: "use client.processing() or client.call_stack() of distributed.Client",
+    messages.Coordinate: "use distributed.Lock, Event, Queue, Variable and Semaphore",
+    messages.Withdraw: "use distributed.Lock, Event, Queue, Variable and Semaphore",
+}
+
+
+def refused(what: str, instead: str) -> ClusterError:
+    """Return the error of what such a cluster can't do."""
+    return ClusterError(f"{what} isn't there on a cluster of dask.distributed; {instead}")
+
+
+# Messages without an answer
+
+
+def obey(link: Remote, message: messages.FromClient, states: Sequence[KeyState]) -> None:
+    """Do what a message says."""
+    match message:
+        case messages.Scatter():
+            _scatter(link, message, states)
+        case messages.Retry():
+            link.dask.retry(_known(link, message.keys))
+            link.adopt(zip(message.keys, _known(link, message.keys), states, strict=True))
+        case messages.Attach():
+            link.dask._send_to_scheduler(
+                {"op": "client-desires-keys", "keys": list(message.keys), "client": link.dask.id}
+            )
+            futures: list[Any] = [distributed.Future(key, link.dask) for key in message.keys]
+            link.adopt(zip(message.keys, futures, states, strict=True))
+        case messages.FireAndForget():
+            distributed.fire_and_forget(_known(link, message.keys))
+        case messages.Claim() | messages.ReportLost():
+            pass
+        case messages.Shutdown():
+            link.dask.shutdown()
+        case _:
+            raise refused(type(message).__name__, _INSTEAD.get(type(message), "use its own client"))
+
+
+def _known(link: Remote, keys: Sequence[Key]) -> list[distributed.Future]:
+    return [future for key in keys if (future := link.future_of(key)) is not None]
+
+
+def _scatter(link: Remote, message: messages.Scatter, states: Sequence[KeyState]) -> None:
+    placed: list[Any] = list(message.locations)
+    values = {key: place.value for key, place in zip(message.keys, placed, strict=True)}
+    workers, broadcast = placed[0].workers, placed[0].broadcast
+    futures: dict[Any, Any] = link.dask.scatter(values, workers=workers, broadcast=broadcast, hash=False)
+    link.adopt([(key, futures[key], state) for key, state in zip(message.keys, states, strict=True)])
+
+
+# Questions
+
+
+def answer(link: Remote, message: messages.FromClient) -> Any:
+    """Return what a head of ours would answer."""
+    dask = link.dask
+    match message:
+        case messages.GetInfo():
+            return info_of(dask, message.request)
+        case messages.Ping():
+            return messages.Ack(message.request)
+        case messages.RunOnWorkers():
+            return _run_on_workers(dask, message)
+        case messages.Restart():
+            dask.restart()
+            link.forget_all()
+            return messages.Ack(message.request)
+        case messages.Retire():
+            dask.retire_workers(_addresses(dask, message.workers))
+            return messages.Ack(message.request)
+        case messages.WhoHas():
+            return _holdings(dask, message)
+        case messages.GetWorkerLogs():
+            return _worker_logs(dask, message)
+    raise refused(type(message).__name__, _INSTEAD.get(type(message), "use its own client"))
+
+
+def agree(link: Remote, op: Op) -> tuple[Outcome, list[KeyState]]:
+    """Return what came of a request to a coordinator: see `remote_datasets`."""
+    return remote_datasets.agree(link, op, lambda: refused("what is agreed on by name", _INSTEAD[messages.Coordinate]))
+
+
+def info_of(dask: distributed.Client, request: int) -> messages.Info:
+    """Return how the workers are, by their addresses' order, which gives them numbers."""
+    workers = dask.scheduler_info(n_workers=-1).get("workers", {})
+    described = [_worker_info(number, address, workers[address]) for number, address in enumerate(workers)]
+    return messages.Info(request, described, {}, len(described), False)
+
+
+def _worker_info(number: int, address: str, worker: Mapping[str, Any]) -> messages.WorkerInfo:
+    metrics = worker.get("metrics", {})
+    spilled = metrics.get("spilled_bytes", {})
+    return messages.WorkerInfo(
+        number=number,
+        name=address,
+        pid=0,
+        nthreads=worker["nthreads"],
+        memory_limit_bytes=worker.get("memory_limit") or None,
+        rss_bytes=int(metrics.get("memory", 0)),
+        managed_bytes=int(metrics.get("managed_bytes", 0)),
+        spilled_bytes=int(spilled.get("disk", 0)) if isinstance(spilled, Mapping) else 0,
+        shared_bytes=0,
+        cpu_percent=float(metrics.get("cpu", 0.0)),
+        running=int(metrics.get("task_counts", {}).get("executing", 0)),
+        has=int(metrics.get("task_counts", {}).get("memory", 0)),
+        pressure="paused" if worker.get("status") == "paused" else "none",
+        resources={name: float(amount) for name, amount in worker.get("resources", {}).items()},
+    )
+
+
+def _addresses(dask: distributed.Client, numbers: Sequence[int] | None) -> list[str] | None:
+    if numbers is None:
+        return None
+    names = [worker.name for worker in info_of(dask, 0).workers]
+    return [names[number] for number in numbers if number < len(names)]
+
+
+def _run_on_workers(dask: distributed.Client, message: messages.RunOnWorkers) -> messages.RanOnWorkers:
+    if message.forgets:
+        raise refused("a plugin", "use client.register_plugin(plugin) of distributed.Client")
+    function, args, kwargs = loads(message.call)
+    if message.setup:
+        dask.register_worker_callbacks(setup=lambda: function(*args, **kwargs))
+        return messages.RanOnWorkers(message.request, [], [])
+    found = dask.run(function, *args, workers=_addresses(dask, message.workers), on_error="return", **kwargs)
+    results = [_failure(each) if isinstance(each, BaseException) else dumps(each) for each in found.values()]
+    return messages.RanOnWorkers(message.request, list(found), results)
+
+
+def _failure(error: BaseException) -> failure.Failure:
+    try:
+        raise error
+    except BaseException as raised:  # what the user's function has raised over there
+        return failure.describe(raised)
+
+
+def _holdings(dask: distributed.Client, message: messages.WhoHas) -> messages.Holdings:
+    places = dask.sync(scheduler_of(dask).who_has, keys=message.keys)
+    sizes = dask.nbytes(summary=False)
+    keys = [key for key, workers in places.items() if workers]
+    return messages.Holdings(
+        message.request, keys, [sizes.get(key, 0) for key in keys], [places[key][0] for key in keys]
+    )
+
+
+def _worker_logs(dask: distributed.Client, message: messages.GetWorkerLogs) -> messages.WorkerLogs:
+    logs = dask.get_worker_logs(n=message.n, workers=message.workers)
+    lines = {worker: [(level.lower(), text) for level, text in reversed(told)] for worker, told in logs.items()}
+    return messages.WorkerLogs(message.request, lines)

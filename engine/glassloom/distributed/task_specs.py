@@ -1,0 +1,106 @@
+"""`TaskSpecEncoder`: from tasks of ours to Dask's task specification, as a cluster of dask.distributed takes it. Sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dask import _task_spec as spec
+
+from glassloom.graph import Graph, Handle, Key, Task, TaskRef
+from glassloom.protocol.annotations import Annotations
+from glassloom.protocol.calls import holds_results
+from glassloom.protocol.structures import emptied, filled, is_structure, items_of
+
+_CONTAINERS: dict[type, Callable[[Any], Any]] = {
+    # each takes its items as one value of its kind: several would be taken for items of their own
+    list: spec.List,
+    tuple: spec.Tuple,
+    set: spec.Set,
+}
+
+
+class SpecGraph(NamedTuple):
+    """A graph to hand over.
+
+    Attributes
+    ----------
+    tasks
+        Dask's tasks by key.
+    wanted
+        Whose results are asked for.
+    origins
+        The user's lines, by layer.
+    handling
+        How the tasks are to be treated.
+    external
+        Keys of results that the cluster holds, which tasks refer to.
+    """
+
+    tasks: dict[Key, spec.GraphNode]
+    wanted: list[Key]
+    origins: Mapping[str, str]
+    handling: Annotations
+    external: tuple[Key, ...]
+
+
+class TaskSpecEncoder:
+    """Turns a graph, or calls of one function, into a `SpecGraph`. Made anew for each."""
+
+    def __init__(self) -> None:
+        self._external: dict[Key, None] = {}
+
+    def encode(self, graph: Graph, wanted: Sequence[Key], handling: Annotations) -> SpecGraph:
+        """Return a graph."""
+        tasks = {key: self._spec(task) for key, task in graph.tasks.items()}
+        return self._made(tasks, wanted, {layer: line for layer, (_, line) in graph.layer_texts().items()}, handling)
+
+    def encode_calls(
+        self,
+        function: Callable[..., Any],
+        keys: Sequence[Key],
+        arguments: Sequence[tuple[Any, ...]],
+        kwargs: Mapping[str, Any],
+        labels: dict[str, tuple[str, str]],
+        handling: Annotations,
+    ) -> SpecGraph:
+        """Return calls of one function; of calls with equal keys only the first is made."""
+        tasks: dict[Key, spec.GraphNode] = {}
+        shared = {name: self._value(value) for name, value in kwargs.items()}
+        for key, args in zip(keys, arguments, strict=True):
+            if key not in tasks:
+                tasks[key] = spec.Task(key, function, *map(self._value, args), **shared)
+        return self._made(tasks, keys, {layer: line for layer, (_, line) in labels.items()}, handling)
+
+    def _made(
+        self, tasks: dict[Key, spec.GraphNode], wanted: Sequence[Key], origins: Mapping[str, str], handling: Annotations
+    ) -> SpecGraph:
+        external = tuple([key for key in self._external if key not in tasks])
+        return SpecGraph(tasks, list(wanted), origins, handling, external)
+
+    def _spec(self, task: Task) -> spec.GraphNode:
+        kwargs = {name: self._value(value) for name, value in task.kwargs.items()} if task.kwargs else {}
+        return spec.Task(task.key, task.func, *map(self._value, task.args), **kwargs)
+
+    def _value(self, value: Any) -> Any:
+        """Return an argument with references of Dask's in the places of ours. What has none stays the same object."""
+        kind = type(value)
+        if kind is TaskRef or isinstance(value, Handle):
+            self._external[value.key] = None
+            return spec.TaskRef(value.key)
+        if kind in _CONTAINERS:
+            items: Any = [self._value(item) for item in value]
+            is_same = all([new is old for new, old in zip(items, value, strict=True)])
+            return value if is_same else _CONTAINERS[kind](kind(items))
+        if kind is dict:
+            named = {name: self._value(item) for name, item in value.items()}
+            return value if all([named[name] is item for name, item in value.items()]) else spec.Dict(named)
+        if is_structure(kind) and holds_results(value):
+            names, inside = zip(*items_of(value), strict=True)
+            return spec.Task(None, fill, emptied(value), names, *map(self._value, inside))
+        return value
+
+
+def fill(left: Any, names: tuple[Any, ...], *items: Any) -> Any:
+    """Return a structure with its items."""
+    return filled(left, zip(names, items, strict=True))
