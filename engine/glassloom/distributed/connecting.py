@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from asyncio import CancelledError
 from typing import Any, NamedTuple
 
 import distributed
@@ -22,7 +23,7 @@ class Connected(NamedTuple):
     address: str
 
 
-def connect(target: Any, security: Any, timeout_s: float = TIMEOUT_S) -> Connected:
+def connect(target: Any, security: Any) -> Connected:
     """Return a client of dask.distributed.
 
     Parameters
@@ -49,7 +50,7 @@ def connect(target: Any, security: Any, timeout_s: float = TIMEOUT_S) -> Connect
         return Connected(target, False, _address_of(target))
     if isinstance(target, Cluster):
         target = target if security is None else target.scheduler_address
-    return _connect(target, security, timeout_s)
+    return _connect(target, security, TIMEOUT_S)
 
 
 def _connect(target: Any, security: Any, timeout_s: float) -> Connected:
@@ -82,7 +83,10 @@ def _address_of(client: distributed.Client) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """Return what the innermost error says: the outer ones say that there was one."""
+    """Return what the innermost error says that knows more than that time was over."""
+    told = str(error)
     while error.__cause__ is not None:
         error = error.__cause__
-    return str(error) or type(error).__name__
+        if not isinstance(error, (TimeoutError, CancelledError)):
+            told = f"{type(error).__name__}: {error}"
+    return told

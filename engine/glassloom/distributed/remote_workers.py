@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any
 
 import distributed
+from distributed.diagnostics.plugin import UploadFile
 
 import glassloom
 from glassloom.errors import ClusterError
@@ -44,13 +45,25 @@ def prepare(dask: distributed.Client, address: str) -> None:
     if all(version is not None for _, version, _ in found.values()):
         return
     with tempfile.TemporaryDirectory() as folder:
-        dask.upload_file(str(_packed(Path(folder, "glassloom_code.zip"))), load=False)
+        try:
+            _send(dask, _packed(Path(folder, "glassloom_code.zip")))
+        except (ImportError, SyntaxError) as error:
+            raise _unusable("a worker", address, f"{type(error).__name__}: {error}") from error
         for worker, (_, version, problem) in _probed(dask).items():
             if version is None:
-                raise ClusterError(
-                    f"worker {worker} of {address} can't run Glassloom's code, which was sent there: {problem}; "
-                    f"install glassloom=={glassloom.__version__} there"
-                )
+                raise _unusable(f"worker {worker}", address, problem)
+
+
+def _send(dask: distributed.Client, archive: Path) -> None:
+    """Send an archive to the workers only: a scheduler may run in this process, whose modules must stay as they are."""
+    dask.register_plugin(UploadFile(str(archive)), name=f"glassloom-code-{glassloom.__version__}")
+
+
+def _unusable(worker: str, address: str, problem: str) -> ClusterError:
+    return ClusterError(
+        f"{worker} of {address} can't run Glassloom's code, which was sent there: {problem}; "
+        f"install glassloom=={glassloom.__version__} there"
+    )
 
 
 def _probed(dask: distributed.Client) -> dict[str, tuple[str, str | None, str]]:

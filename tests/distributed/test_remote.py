@@ -1,0 +1,275 @@
+"""The same client on clusters of dask.distributed: workers in processes that haven't Glassloom, and in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import distributed
+import glassloom
+import glassloom.array as ga
+import glassloom.dataframe as gdf
+import numpy as np
+import pandas as pd
+import pytest
+from calls import add, attempts, fail, inc, process, total
+from glassloom import Client
+from glassloom.distributed import connecting, remote_workers
+from glassloom.errors import CancelledError, ClusterClosed, ClusterError, ClusterNotFound, OptionError
+
+QUIET = {"dashboard_address": ":0", "silence_logs": 50}
+
+
+@pytest.fixture(scope="module")
+def processes(own_folders: None) -> Iterator[distributed.LocalCluster]:
+    """Start two workers that find no Glassloom where it is installed."""
+    hide = str(Path(__file__).parent / "hide_glassloom.py")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", preload=[hide], resources={"FORGE": 1}, **QUIET
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def remote(processes: distributed.LocalCluster) -> Iterator[Client]:
+    with Client(processes.scheduler_address, set_as_default=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def inproc(own_folders: None) -> Iterator[distributed.LocalCluster]:
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, **QUIET) as cluster:
+        yield cluster
+
+
+def test_our_code_travels_to_workers_that_have_none(remote: Client, processes: distributed.LocalCluster) -> None:
+    where = remote.run(lambda: __import__("glassloom").__file__)
+    assert len(where) == 2 and all("glassloom_code.zip" in path for path in where.values())
+    assert remote.submit(process).result() not in {process(), None}
+
+
+def test_calls_and_futures(remote: Client) -> None:
+    futures = remote.map(inc, range(10))
+    assert remote.gather(futures) == list(range(1, 11))
+    assert remote.submit(total, futures).result() == 55
+    assert remote.submit(add, {"a": [futures[0]]}["a"][0], right=futures[1]).result() == 3
+    assert sorted(future.result() for future in glassloom.as_completed(futures)) == list(range(1, 11))
+    assert glassloom.wait(futures).not_done == set()
+    assert {future.status for future in futures} == {"finished"}
+
+
+def test_collections(remote: Client) -> None:
+    x = ga.from_array(np.arange(10_000.0).reshape(100, 100), chunks=(25, 50))
+    frame = gdf.from_pandas(pd.DataFrame({"a": range(100), "b": np.arange(100) % 3}), npartitions=4)
+    with remote.as_current():
+        assert (x + x.T.T).sum().compute() == 2 * np.arange(10_000).sum()
+        assert frame.a.sum().compute() == 4950
+        assert frame.groupby("b").a.sum().compute().tolist() == [1683, 1617, 1650]
+        assert glassloom.delayed(add)(glassloom.delayed(inc)(1), [2][0]).compute() == 4
+
+
+def test_persisted_results_stay_there(remote: Client) -> None:
+    persisted = remote.persist(ga.ones(1000, chunks=100) + 1)
+    glassloom.wait(persisted)
+    keys = [future.key for future in glassloom.client.future.futures_of(persisted)]
+    assert set(remote.who_has()) >= set(keys)
+    assert remote.compute(persisted.sum(), sync=True) == 2000
+    remote.publish_dataset(twos=persisted)
+    assert list(remote.list_datasets()) == ["twos"]
+    assert remote.compute(remote.get_dataset("twos").sum(), sync=True) == 2000
+    remote.unpublish_dataset("twos")
+    assert list(remote.list_datasets()) == []
+
+
+def test_scattered_values(remote: Client) -> None:
+    values = np.arange(10)
+    future = remote.scatter(values, broadcast=True)
+    assert len(remote.who_has([future])) == 1 and remote.submit(np.sum, future).result() == 45
+    named = remote.scatter({"a": 1, "b": [2]})
+    assert remote.gather(named) == {"a": 1, "b": [2]}
+
+
+def test_an_error_keeps_its_key_its_traceback_and_the_users_line(remote: Client) -> None:
+    failing = remote.submit(fail, 7)
+    above = remote.submit(inc, failing)  # the user's line
+    with pytest.raises(ValueError, match="no 7") as raised:
+        above.result()
+    text = "".join(traceback.format_exception(raised.value))
+    assert f"Task {failing.key!r}" in text and "# the user's line" in text and "in fail" in text
+    assert above.status == "error" and isinstance(failing.exception(), ValueError)
+
+
+def test_tasks_are_tried_again(remote: Client, tmp_path: Path) -> None:
+    assert remote.submit(attempts, str(tmp_path / "a"), 3, retries=2).result() == 3
+    failing = remote.submit(attempts, str(tmp_path / "b"), 2)
+    assert failing.exception() is not None
+    failing.retry()
+    assert failing.result() == 2
+
+
+def test_tasks_go_where_they_are_told(remote: Client) -> None:
+    pids = remote.run(process)
+    chosen = list(pids)[1]
+    assert set(remote.gather(remote.map(process, range(4), workers=[chosen], pure=False))) == {pids[chosen]}
+    assert remote.submit(inc, 1, resources={"FORGE": 1}, priority=3).result() == 2
+
+
+def test_cancelled_tasks(remote: Client) -> None:
+    event = distributed.Event("gate", client=remote._link.dask)  # type: ignore[union-attr]
+    waiting = remote.submit(wait_for_gate, event)
+    after = remote.submit(inc, waiting)
+    remote.cancel([after, waiting])
+    assert after.status == waiting.status == "cancelled"
+    with pytest.raises(CancelledError):
+        after.result()
+    event.set()
+
+
+def wait_for_gate(event: distributed.Event) -> bool:
+    return bool(event.wait(60))
+
+
+def fibonacci(n: int) -> int:
+    if n < 2:
+        return n
+    client = glassloom.get_client()
+    return int(sum(client.gather(client.map(fibonacci, [n - 1, n - 2]))))
+
+
+def test_tasks_submit_tasks_and_wait_for_them(inproc: distributed.LocalCluster) -> None:
+    with Client(inproc, set_as_default=False) as client:
+        assert client.submit(fibonacci, 5).result() == 5
+
+
+def test_an_executor_and_dasks_collections_run_there_too(remote: Client) -> None:
+    with remote.get_executor() as executor:
+        assert list(executor.map(inc, [1, 2])) == [2, 3]
+
+
+def test_what_cannot_be_is_an_error_that_says_so(remote: Client) -> None:
+    with pytest.raises(
+        ClusterError, match=r"RunOnHead isn't there on a cluster of dask.distributed; use client.run_on_scheduler"
+    ):
+        remote.run_on_head(len)
+    with pytest.raises(
+        ClusterError, match=r"record\(\) isn't there on a cluster of dask.distributed; use distributed.perf"
+    ):
+        remote.record("x.glr")
+    with pytest.raises(ClusterError, match="use distributed.Lock"):
+        glassloom.Lock("x", client=remote).acquire()
+
+
+def test_a_client_shows_the_cluster(remote: Client, processes: distributed.LocalCluster) -> None:
+    assert processes.scheduler_address in repr(remote) and "workers=2" in repr(remote)
+    assert len(remote.scheduler_info()["workers"]) == 2 and sum(remote.ncores().values()) == 2
+    assert "workers" in remote._repr_html_().lower()
+
+
+def test_clients_and_clusters_of_distributed_are_taken(inproc: distributed.LocalCluster) -> None:
+    with distributed.Client(inproc, set_as_default=False) as theirs:
+        with Client(theirs, set_as_default=False) as client:
+            assert client.submit(inc, 1).result() == 2
+        assert theirs.submit(inc, 2).result() == 3, "it is still open"
+    with Client(inproc, set_as_default=False) as client:
+        assert client.cluster is inproc
+        future = client.submit(inc, 1)
+    with pytest.raises(ClusterClosed):
+        client.submit(inc, 3)
+    assert future.status in ("finished", "lost")
+
+
+def test_results_are_released_with_their_futures(inproc: distributed.LocalCluster) -> None:
+    with Client(inproc, set_as_default=False) as client:
+        future = client.submit(inc, 100)
+        assert future.result() == 101 and future.key in client.who_has()
+        key = future.key
+        del future
+        while key in client.who_has():
+            client.submit(inc, 1).result()
+
+
+async def _in_a_loop(address: str) -> tuple[int, int]:
+    async with Client(address, asynchronous=True, set_as_default=False) as client:
+        return await client.submit(inc, 1), await client.gather(client.submit(inc, 2))
+
+
+def test_an_asynchronous_client(inproc: distributed.LocalCluster) -> None:
+    assert asyncio.run(_in_a_loop(inproc.scheduler_address)) == (2, 3)
+
+
+# What goes wrong
+
+
+def test_a_scheduler_that_ends_ends_what_waits(own_folders: None) -> None:
+    with distributed.LocalCluster(n_workers=0, processes=False, **QUIET) as cluster:
+        client = Client(cluster.scheduler_address, set_as_default=False)
+        future = client.submit(inc, 1)
+    with pytest.raises(ClusterClosed, match="the connection to the scheduler was lost"):
+        future.result(60)
+    assert client.status == "closed"
+    client.close()
+
+
+def test_an_address_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connecting, "TIMEOUT_S", 0.5)
+    with pytest.raises(
+        ClusterNotFound, match=r"no scheduler of dask.distributed answers at tcp://127.0.0.1:9 within 0.5 s: "
+    ):
+        Client("tcp://127.0.0.1:9")
+
+
+def test_addresses_that_cannot_be() -> None:
+    with pytest.raises(
+        OptionError, match=r"'tls://127.0.0.1:9' needs certificates: Client\('tls://127.0.0.1:9', security="
+    ):
+        Client("tls://127.0.0.1:9")
+    with pytest.raises(OptionError, match="can't connect to bogus://x"):
+        Client("bogus://x")
+    with pytest.raises(OptionError, match="n_workers=2 is for a new cluster"):
+        Client("tcp://127.0.0.1:9", n_workers=2)
+
+
+class WithWorkers:
+    """A client of distributed's whose workers have what it is told."""
+
+    def __init__(self, *answers: dict[str, Any]) -> None:
+        self._answers, self.sent = list(answers), 0
+
+    def run(self, _: Any) -> dict[str, Any]:
+        return self._answers.pop(0)
+
+    def register_plugin(self, plugin: Any, name: str) -> None:
+        self.sent += 1
+
+
+HERE = f"{__import__('sys').version_info[0]}.{__import__('sys').version_info[1]}"
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ([{"w": ("2.7", None, "")}], "worker w of tcp://s runs Python 2.7, and this process Python 3"),
+        (
+            [{"w": (HERE, "9.9", "")}],
+            f"worker w of tcp://s has glassloom 9.9, .*install glassloom=={glassloom.__version__}",
+        ),
+        (
+            [{"w": (HERE, None, "")}, {"w": (HERE, None, "ModuleNotFoundError: No module named 'msgspec'")}],
+            f"worker w of tcp://s can't run .*'msgspec'; install glassloom=={glassloom.__version__} there",
+        ),
+    ],
+)
+def test_workers_that_cannot_run_our_code_are_an_error_that_says_what_to_install(
+    answers: list[Any], message: str
+) -> None:
+    with pytest.raises(ClusterError, match=message):
+        remote_workers.prepare(WithWorkers(*answers), "tcp://s")  # type: ignore[arg-type]
+
+
+def test_nothing_is_sent_to_workers_that_have_our_code() -> None:
+    client = WithWorkers({"w": (HERE, glassloom.__version__, "")})
+    remote_workers.prepare(client, "tcp://s")  # type: ignore[arg-type]
+    assert client.sent == 0
