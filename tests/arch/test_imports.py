@@ -14,7 +14,7 @@ THIRD_PARTY = {
     "glassloom_metrics": {"msgspec", "psutil"},
     "glassloom": {
         "cloudpickle", "jinja2", "markupsafe", "msgspec", "numpy", "pandas", "psutil", "pyarrow", "pynvml", "tblib",
-        "cupy", "cupyx", "cudf", "torch", "dask", "joblib", "fsspec", "rmm", "ipykernel", "traitlets", "IPython", "h5py", "scipy", "sqlalchemy", "xarray", "yaml", "zarr",
+        "cupy", "cupyx", "cudf", "torch", "dask", "distributed", "joblib", "fsspec", "rmm", "ipykernel", "traitlets", "IPython", "h5py", "scipy", "sqlalchemy", "xarray", "yaml", "zarr",
     },
     "glassloom_dashboards": {"bokeh", "jinja2", "markupsafe", "numpy", "tornado"},
     "glassloom_server": {
@@ -79,7 +79,7 @@ INSIDE_GLASSLOOM = {
     ),
     "glassloom.distributed": (
         *PROCESS, "glassloom._text", "glassloom.backends", "glassloom.client", "glassloom.config", "glassloom.distributed", "glassloom.errors", "glassloom.graph",
-        "glassloom.local", "glassloom.protocol", "glassloom.units", "glassloom.worker.task_context",
+        "glassloom.local", "glassloom.protocol", "glassloom.store.pickling", "glassloom.units", "glassloom.worker.task_context",
     ),
     "glassloom.notebook": (
         *PROCESS, "glassloom.client", "glassloom.errors", "glassloom.graph", "glassloom.notebook", "glassloom.protocol",

@@ -38,7 +38,7 @@ def test_client_and_cluster_have_the_same_options_with_the_same_defaults() -> No
     own = parameters(ClusterOptions, set())
     assert tuple(own) == OPTION_NAMES
     assert parameters(LocalCluster, {"others"}) == own
-    of_client = parameters(Client, {"address", "gpu", "asynchronous", "set_as_default", "dask", "others"})
+    of_client = parameters(Client, {"address", "gpu", "asynchronous", "set_as_default", "dask", "security", "others"})
     assert of_client == {name: kind for name, kind in own.items() if name not in ("detached", "started_by")}
 
 

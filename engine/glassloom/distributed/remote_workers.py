@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import zipfile
+from importlib.metadata import version as installed_version
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -12,9 +13,9 @@ from typing import Any
 import distributed
 from distributed.diagnostics.plugin import UploadFile
 
-import glassloom
 from glassloom.errors import ClusterError
 
+VERSION = installed_version("glassloom")
 _PACKAGES = ("glassloom", "glassloom_metrics")
 _SUFFIXES = (".py", ".json", ".yaml", ".j2", ".css", ".svg", ".html")
 
@@ -37,10 +38,10 @@ def prepare(dask: distributed.Client, address: str) -> None:
                 f"worker {worker} of {address} runs Python {python}, and this process Python {here}: code can't be sent "
                 "between them; use the same Python"
             )
-        if version not in (None, glassloom.__version__):
+        if version not in (None, VERSION):
             raise ClusterError(
-                f"worker {worker} of {address} has glassloom {version}, and this process {glassloom.__version__}; "
-                f"install glassloom=={glassloom.__version__} there"
+                f"worker {worker} of {address} has glassloom {version}, and this process {VERSION}; "
+                f"install glassloom=={VERSION} there"
             )
     if all(version is not None for _, version, _ in found.values()):
         return
@@ -56,13 +57,13 @@ def prepare(dask: distributed.Client, address: str) -> None:
 
 def _send(dask: distributed.Client, archive: Path) -> None:
     """Send an archive to the workers only: a scheduler may run in this process, whose modules must stay as they are."""
-    dask.register_plugin(UploadFile(str(archive)), name=f"glassloom-code-{glassloom.__version__}")
+    dask.register_plugin(UploadFile(str(archive)), name=f"glassloom-code-{VERSION}")
 
 
 def _unusable(worker: str, address: str, problem: str) -> ClusterError:
     return ClusterError(
         f"{worker} of {address} can't run Glassloom's code, which was sent there: {problem}; "
-        f"install glassloom=={glassloom.__version__} there"
+        f"install glassloom=={VERSION} there"
     )
 
 

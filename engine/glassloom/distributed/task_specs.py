@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from dask import _task_spec as spec
 
 from glassloom.graph import Graph, Handle, Key, Task, TaskRef
+from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import holds_results
-from glassloom.protocol.structures import emptied, filled, is_structure, items_of
 
 _CONTAINERS: dict[type, Callable[[Any], Any]] = {
     # each takes its items as one value of its kind: several would be taken for items of their own
