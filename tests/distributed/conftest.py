@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+from unittest import mock
 
 import pytest
 from glassloom import Client, config
@@ -19,8 +21,12 @@ BOUND_S = 120
 
 @pytest.fixture(scope="module", autouse=True)
 def own_folders() -> Iterator[None]:
-    """Give the module a registry and a folder for temporary files of its own."""
-    with tempfile.TemporaryDirectory(prefix="gl-", dir="/tmp") as base, pytest.MonkeyPatch.context() as patch:
+    """Give the module a registry and a folder for temporary files of its own. Clusters of Dask's change the environment."""
+    with (
+        mock.patch.dict(os.environ),
+        tempfile.TemporaryDirectory(prefix="gl-", dir="/tmp") as base,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv("JUPYTER_RUNTIME_DIR", f"{base}/rt")
         patch.setenv("GLASSLOOM_THREADS__PUBLISH", "false")
         config.refresh()

@@ -23,6 +23,9 @@ from glassloom.graph import Graph, Key, user_origin
 from glassloom.graph.origin import skip_frames_of
 from glassloom.protocol.annotations import annotate
 
+_OF_DASK = frozenset(["num_workers"])
+"""Options of Dask's own schedulers that are named almost as one of ours."""
+
 skip_frames_of(str(Path(dask.__file__).parent))
 
 
@@ -152,7 +155,7 @@ def _hold_parts(
 def _handling(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `annotate` among options; Dask's own annotations of the block around count too."""
     for name in options:
-        near = [] if name in OPTIONS else difflib.get_close_matches(name, OPTIONS, n=1)
+        near = [] if name in OPTIONS or name in _OF_DASK else difflib.get_close_matches(name, OPTIONS, n=1)
         if near:  # what is like none of ours is for another of Dask's schedulers, which all ignore what they don't know
             raise TypeError(f"get() got an unexpected keyword argument {name!r}; did you mean {near[0]!r}?")
     around = {name: value for name, value in dask_base.get_annotations().items() if name in OPTIONS}

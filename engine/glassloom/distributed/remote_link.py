@@ -8,6 +8,7 @@ dask.distributed's own thread tell of results.
 from __future__ import annotations
 
 import asyncio
+import threading
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
@@ -97,6 +98,8 @@ class RemoteLink:
         self._dropped: SimpleQueue[Any] = SimpleQueue()
         self._keys = KeyTable(self._dropped.put)
         self._futures: dict[Key, distributed.Future] = {}
+        self._lock = threading.Lock()
+        """Held while a key gets its future, or a key that nothing holds loses it."""
         self._callbacks = UserCallbacks()
         self._n_sent = 0
         self.hold, self.hold_all = self._keys.hold, self._keys.hold_all
@@ -215,13 +218,16 @@ class RemoteLink:
         self._n_sent += 1
         number = self._n_sent
         for key, future, state in dict((key, (key, future, state)) for key, future, state in futures).values():
-            self._futures[key] = future
+            with self._lock:
+                self._futures[key] = future
             self._keys.mark_sent([state], number)
             origin = (origins or {}).get(key_layer(key), "")
             future.add_done_callback(partial(self._settled, key, number, origin))
 
     def _settled(self, key: Key, number: int, origin: str, future: distributed.Future) -> None:
         """A future is done. Called in a thread of dask.distributed's."""
+        if self.closed_because:  # what had no result is lost already
+            return
         status = future.status
         if status == "finished":
             self._keys.finish([key], [0], [None], number)
@@ -359,8 +365,9 @@ class RemoteLink:
 
     def _let_go(self) -> None:
         while (dropped := self._dropped.get()) is not None:
-            for key in self._keys.drop([dropped]):
-                future = self._futures.pop(key, None)
+            with self._lock:
+                gone = [self._futures.pop(key, None) for key in self._keys.drop([dropped])]
+            for future in gone:
                 if future is not None:
                     future.release()
         if self._is_own and self.dask.status == "running":
