@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from glassloom.array import tiles
+from glassloom.array.device_program import DeviceRun
 from glassloom.array.tile_run import TiledStep, TileRun
 from glassloom.array.tiles import (
     Along,
@@ -37,21 +38,26 @@ from glassloom.array.tiles import (
     spec_of,
     weight,
 )
+from glassloom.backends.arrays import device_that_makes, device_that_owns
 from glassloom.expr.blockwise import Program, Step
 
 
 class TiledProgram(Program):
     """A `Program` that runs over tiles where the block is large enough and its steps can."""
 
-    __slots__ = ("_leaves",)
+    __slots__ = ("_device", "_leaves")
 
     def __init__(self, n_inputs: int, steps: tuple[Step, ...], label: str) -> None:
         super().__init__(n_inputs, reductions_first(n_inputs, steps), label)
+        self._device = device_that_makes([step.function for step in steps])
         self._leaves = [(step.tiled, step.slots) for step in steps if step.tiled is not None and step.tiled.is_leaf]
 
     def __call__(self, *inputs: Any) -> Any:
         if self._is_large(inputs):
             return _Evaluation(self, inputs).run()
+        device = self._device or device_that_owns(inputs)
+        if device is not None:
+            return DeviceRun(self.n_inputs, self.steps, inputs, device.launch, device.empty, device.owns).run()
         return super().__call__(*inputs)
 
     def _is_large(self, inputs: tuple[Any, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -72,6 +73,30 @@ def maker_backend(maker: Any) -> str | None:
     """Return the backend of a device whose arrays such a class draws; None if it is of none."""
     name = maker if isinstance(maker, str) else str(getattr(maker, "__module__", "")).partition(".")[0]
     return name if hasattr(_BACKENDS.get(name), "HOST_BACKEND") else None
+
+
+_KERNEL_BACKENDS = {name: module for name, module in _BACKENDS.items() if hasattr(module, "launch")}
+"""Backends of devices that run kernels in C: each with ``launch``, ``empty`` and ``owns``."""
+
+
+def device_that_owns(values: Sequence[Any]) -> Any:
+    """Return the backend of the first array that is on a device which runs kernels; None if there is none."""
+    for value in values:
+        kind = type(value)
+        if kind is not np.ndarray and kind.__module__.partition(".")[0] in _KERNEL_BACKENDS:
+            return _KERNEL_BACKENDS[kind.__module__.partition(".")[0]]
+    return None
+
+
+def device_that_makes(functions: Sequence[Any]) -> Any:
+    """Return the backend of a device which runs kernels that one of the functions makes arrays on; None if there is none."""
+    for function in functions:
+        name = getattr(function, "backend", None) or maker_backend(
+            getattr(getattr(function, "streams", None), "maker", None)
+        )
+        if isinstance(name, str) and name in _KERNEL_BACKENDS:
+            return _KERNEL_BACKENDS[name]
+    return None
 
 
 def to_numpy(chunk: Any) -> np.ndarray[Any, Any]:

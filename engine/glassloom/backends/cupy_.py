@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from glassloom.backends.host_meta import HostNamespace
 
+KERNEL_THREADS = 256
+"""Threads of a block of a kernel; a power of 2, for reductions."""
+KERNEL_OPTIONS = ("--fmad=false", "-std=c++17")
+"""What kernels are compiled with: without contraction of ``a * b + c``, so that sums and products have NumPy's bits."""
 HOST_BACKEND = "numpy"
 """The backend that finds types out on the host, where no device is."""
 
@@ -29,6 +34,32 @@ def namespace() -> Any:
     import cupy
 
     return cupy
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return an array whose elements are left open."""
+    import cupy
+
+    return cupy.empty(shape, dtype)
+
+
+def owns(value: Any) -> bool:
+    """Tell whether it is an array of CuPy's."""
+    import cupy
+
+    return isinstance(value, cupy.ndarray)
+
+
+def launch(source: Any, n_blocks: int, arguments: tuple[Any, ...]) -> None:
+    """Run a `glassloom.array.device_kernels.KernelSource` on the current stream; compiled by NVRTC when it is first run."""
+    _compiled(source.text, source.name)((n_blocks,), (KERNEL_THREADS,), arguments)
+
+
+@lru_cache(maxsize=512)
+def _compiled(text: str, name: str) -> Any:
+    import cupy
+
+    return cupy.RawModule(code=text, options=KERNEL_OPTIONS).get_function(name)
 
 
 def generator(sequence: np.random.SeedSequence) -> Any:
