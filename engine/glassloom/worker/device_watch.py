@@ -41,6 +41,8 @@ class DeviceWatch:
         self._on_pressure = on_pressure
         self._asked_s: float | None = None
         """When the question was asked that has no answer yet."""
+        self._missed: tuple[float | None, int] = None, 0
+        """The question that had no answer when it was looked for last, and how often in a row."""
 
     def run(self, stopping: threading.Event) -> None:
         """Measure until the worker stops."""
@@ -60,6 +62,10 @@ class DeviceWatch:
     def require_answer(self, now_s: float) -> None:
         """Raise DeviceSilent if the device hasn't answered for too long. Called by another thread."""
         asked_s = self._asked_s
-        if asked_s is not None and now_s - asked_s > SILENT_S:
+        same, n_missed = self._missed
+        n_missed = n_missed + 1 if asked_s == same else 0
+        self._missed = asked_s, n_missed
+        # A process that was stopped and goes on may look before the device's thread has had its turn.
+        if asked_s is not None and now_s - asked_s > SILENT_S and n_missed:
             name = self._store.device.identity.name
             raise DeviceSilent(f"its device, {name}, has not answered for {now_s - asked_s:.0f} s")
