@@ -84,6 +84,10 @@ conformance: setup
 	$(UV) pip install --quiet -c constraints.txt -e ".[test,conformance]"
 	sh tests/array/conformance.sh $(CONFORMANCE_ARGS)
 
+# Dask's own tests with our schedulers in the place of Dask's: a part of them; DASK_SUITES_ARGS="--all" runs all.
+dask-suites: setup
+	python tests/distributed/dask_suites.py $(DASK_SUITES_ARGS)
+
 wheel: setup
 	rm -rf dist labextension/dist
 	$(UV) build --out-dir dist
