@@ -14,7 +14,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: setup lab test test-gpu long lint format bench conformance wheel constraints clean
+.PHONY: setup lab test test-gpu long lint format bench conformance dask-suites wheel constraints clean
 .DEFAULT_GOAL := lab
 
 $(CURDIR)/.tools/bin/uv:
