@@ -205,6 +205,8 @@ class Publisher:
         if connect.since == NOW:
             position = len(recorder)
             _write(writer, _chosen(recorder.snapshot(), topics))
+            if topics is not None:  # who names `log` attributes lines to tasks; others want what happens from now on
+                _write(writer, _chosen(recorder.newest_lines(), topics))
             return position
         is_of_this_log = connect.log_id in ("", recorder.hello.log_id) and 0 < connect.since <= len(recorder)
         return connect.since if is_of_this_log else 1

@@ -15,6 +15,7 @@ readers whose frames are gone. A recorder never raises because of its disk, or o
 from __future__ import annotations
 
 import secrets
+from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from glassloom_metrics.protocol import (
     Dropped,
     Hello,
     Layers,
+    Log,
     Message,
     Progress,
     Runs,
@@ -42,6 +44,8 @@ from glassloom_metrics.run_row import RunRow
 from glassloom_metrics.snapshot import Snapshot
 
 _DEFAULTS: dict[str, float] = dict.fromkeys(COLUMN_TYPECODES, 0) | {"action": Action.COMPUTE, "ok": 1} | UNKNOWN
+N_LINES = 200
+"""How many lines of the log are kept for readers that come now."""
 STATES = ("waiting", "ready", "running", "memory", "released", "erred")
 
 
@@ -70,6 +74,7 @@ class Recorder:
     ) -> None:
         self.hello = msgspec.structs.replace(hello, log_id=hello.log_id or secrets.token_hex(8))
         self._snapshot = Snapshot()
+        self._lines: deque[Log] = deque(maxlen=N_LINES)
         self._log = FrameLog(
             (topic_of(hello), encode(self.hello)),
             memory_bytes=memory_bytes,
@@ -117,6 +122,8 @@ class Recorder:
             message = _with_valid_text(message)
             payload = encode(message)
         self._snapshot.apply(message)
+        if isinstance(message, Log):
+            self._lines.append(message)
         self._log.append(topic_of(message), payload)
 
     def set_run(self, run: RunRow) -> None:
@@ -236,6 +243,10 @@ class Recorder:
     def snapshot(self) -> list[Message]:
         """Return messages that say how things stand, for a reader that doesn't know the log's beginning."""
         return self._snapshot.messages()
+
+    def newest_lines(self) -> list[Log]:
+        """Return the newest lines of the log: what tasks may have printed just before a reader came to follow them."""
+        return list(self._lines)
 
     def close(self) -> None:
         """Delete the files."""

@@ -22,6 +22,7 @@ from glassloom_metrics.protocol import (
     Hello,
     Layers,
     Life,
+    Log,
     Position,
     Refused,
     decode,
@@ -112,6 +113,19 @@ def test_topics_and_no_backlog_leave_out_the_rest_but_never_hello_and_how_things
         cluster.add(Life(2.0, "later"), Layers([1], ["new"], [1], [""]))
         assert await take(only, 3) == [HELLO, Layers([0], ["old"], [1], [""]), Layers([1], ["new"], [1], [""])]
         assert await take(new, 2) == [Life(2.0, "later"), Layers([1], ["new"], [1], [""])]
+
+    run(body, tmp_path)
+
+
+def test_who_begins_now_and_names_the_log_gets_its_newest_lines(tmp_path):
+    async def body(cluster):
+        cluster.add(*[Log(float(n), 0, "stdout", f"line {n}", 0, "") for n in range(300)])
+        lines = await take(subscribe(cluster.record, ["log"], since=NOW), 201)
+        assert [line.text for line in lines[1:]] == [f"line {n}" for n in range(100, 300)]
+        all_topics = subscribe(cluster.record, since=NOW)
+        assert await anext(all_topics) == HELLO
+        cluster.add(Life(2.0, "later"))
+        assert await take(all_topics, 1) == [Life(2.0, "later")]
 
     run(body, tmp_path)
 
