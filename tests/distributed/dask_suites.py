@@ -114,7 +114,7 @@ def compare(suite: str, on: str, paths: list[str], log: Path | None) -> bool:
 def main() -> int:
     """Run what the command line says; return 1 if too little passes."""
     parser = argparse.ArgumentParser(description="Dask's own tests with our scheduler")
-    parser.add_argument("--on", choices=("threads", "client"), default="client")
+    parser.add_argument("--on", choices=("threads", "client"), default="threads")
     parser.add_argument("--all", action="store_true", help="all tests of the suites, not a part")
     parser.add_argument("--log", type=Path, help="a folder for what pytest prints")
     parser.add_argument("--here", choices=("dask", "threads", "client"), help=argparse.SUPPRESS)
