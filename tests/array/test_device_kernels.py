@@ -1,4 +1,4 @@
-"""Fused steps as CUDA C: each kernel is compiled for GPUs of six generations, and the same text, compiled for the CPU, gives NumPy's results.
+"""Fused steps as CUDA C: each kernel is compiled for the oldest and the newest GPUs, in `make long` for six generations, and the same text, compiled for the CPU, gives NumPy's results.
 
 No kernel is run on a GPU here: `tests/gpu` has that.
 """
@@ -11,6 +11,7 @@ import pytest
 from cuda_shim import ARCHITECTURES, COMPILER, OnCpu, compiled, nvrtc
 from glassloom.array import tiled_program
 from glassloom.array.device_kernels import can_be_made
+from long_tests import LONG_TESTS
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 SOURCES: dict[str, str] = {}
@@ -150,7 +151,7 @@ def library():
     return found
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", ARCHITECTURES if LONG_TESTS else (ARCHITECTURES[0], ARCHITECTURES[-1]))
 def test_each_kernel_that_these_tests_have_made_compiles_for_gpus(library, architecture):
     """It is last: it takes what those before have made, and what it makes itself if they haven't run."""
     if not SOURCES:

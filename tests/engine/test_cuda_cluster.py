@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import glassloom as gl
 import psutil
 import pytest
 from fault_helpers import eventually
 from glassloom import Client, LocalCUDACluster
+from glassloom.devices.cuda import open_device
 from glassloom.devices.cuda_options import CudaOptions
 from glassloom.devices.cuda_process import CUDA_LIBRARIES, prepare_process
 from glassloom.errors import ClusterStartError, OptionError
@@ -43,7 +45,7 @@ def uuids(tmp_path_factory):
 def client(uuids):
     with gl.config.set(metrics__nvml_session=os.environ["GLASSLOOM_METRICS__NVML_SESSION"]):
         cluster = LocalCUDACluster(
-            rmm_pool_size="1GiB", rmm_maximum_pool_size=0.5, enable_cudf_spill=True, cudf_spill_stats=1, pre_import="colorsys", memory_limit="1GB",
+            rmm_pool_size="1GiB", rmm_maximum_pool_size=0.5, enable_cudf_spill=True, cudf_spill_stats=1, pre_import="colorsys", memory_limit="1GB", log_spilling=True,
         )  # fmt: skip
     with cluster, Client(cluster, set_as_default=False) as client:
         yield client
@@ -102,6 +104,63 @@ def test_the_allocator_can_be_set_from_the_client(client):
         return cupy.CALLS[-1]
 
     assert set(client.run(set_it).values()) == {("set_allocator", "rmm_cupy_allocator")}
+
+
+def test_workers_are_told_to_log_what_moves(client):
+    def look():
+        import gc
+
+        from glassloom.protocol.options import WorkerOptions
+
+        return [one.log_spilling for one in gc.get_objects() if type(one) is WorkerOptions]
+
+    assert {tuple(set(found)) for found in client.run(look).values()} == {(True,)}
+
+
+@pytest.fixture
+def stand_ins(uuids, monkeypatch):
+    """Import the stand-ins for CUDA's libraries in this process for one test."""
+    for name in ("cupy", "rmm", "cudf", "rmm.allocators", "rmm.allocators.cupy"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "before")
+    everywhere = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, everywhere)
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("cupy", "rmm", "cudf")]:
+        sys.modules.pop(name)
+
+
+def test_what_cudf_takes_of_the_device_counts_also_without_options_of_rmm(stand_ins):
+    device = open_device("GPU-a", {"GPU-a": CudaOptions("GPU-a", "H200", 0, None, None)})
+    import cupy
+    import rmm
+
+    rmm.mr.get_current_device_resource().allocation_counts = {"current_bytes": 1000}
+    assert (device.used(), device.pool()) == (1000, 1000)
+    assert [call for call in cupy.CALLS if call[0] == "set_allocator"] == [], "CuPy keeps its own pool"
+
+
+def test_tasks_run_where_cupy_was_built_without_nvtx(stand_ins):
+    device = open_device("GPU-a", {"GPU-a": CudaOptions("GPU-a", "H200", 0, None, None)})
+    import cupy
+
+    cupy.cuda.nvtx = SimpleNamespace(available=False)
+    with device.task_range("key"):
+        pass
+    assert [key for key, _ in device.timer.take()] == ["key"]
+
+
+def test_what_a_task_raises_is_told_also_where_the_device_does_not_answer_any_more(stand_ins):
+    device = open_device("GPU-a", {"GPU-a": CudaOptions("GPU-a", "H200", 0, None, None)})
+    import cupy
+
+    def refuse(event):
+        raise RuntimeError("cudaErrorIllegalAddress")
+
+    with pytest.raises(ValueError, match="of the task"), device.task_range("key"):
+        cupy.cuda.Event.record = refuse
+        raise ValueError("of the task")
+    assert cupy.CALLS[-1] == ("pop",)
 
 
 def test_head_fork_server_and_client_load_no_cuda_library(client):

@@ -215,18 +215,13 @@ def test_pools_are_sized_for_each_device_in_whole_units_of_the_allocator():
 def test_options_go_to_the_worker_as_they_are():
     (first, _) = options_of(
         rmm_async=True, rmm_release_threshold="1GB", rmm_maximum_pool_size=0.9, rmm_allocator_external_lib_list="torch, cupy",
-        enable_cudf_spill=True, cudf_spill_stats=2, log_spilling=True, pre_import="cudf,rmm", rmm_track_allocations=True,
+        enable_cudf_spill=True, cudf_spill_stats=2, pre_import="cudf,rmm", rmm_track_allocations=True,
     )  # fmt: skip
     assert first.rmm == RmmOptions(
         maximum_pool_bytes=int(100 * GIB * 0.9) // 256 * 256, asynchronous=True, release_threshold_bytes=10**9 // 256 * 256,
         libraries=("torch", "cupy"), track_allocations=True,
     )  # fmt: skip
-    assert (first.cudf_spill, first.cudf_spill_stats, first.log_spilling, first.pre_import) == (
-        True,
-        2,
-        True,
-        ("cudf", "rmm"),
-    )
+    assert (first.cudf_spill, first.cudf_spill_stats, first.pre_import) == (True, 2, ("cudf", "rmm"))
     assert options_of(rmm_managed_memory=True, rmm_pool_size="200GB")[0].rmm.pool_bytes == 200 * 10**9
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,9 @@ WAIT_S = 60.0
 def gpus(nothing_is_left_behind: Any) -> Iterator[Client]:
     """Return a client of two workers with a device of 4 MiB each, of which results may take 1 MiB."""
     with (
-        SimulatedCluster("4MiB", devices=2, device_memory_limit=MIB, n_workers=2, threads_per_worker=1) as cluster,
+        SimulatedCluster(
+            "4MiB", devices=2, device_memory_limit=MIB, log_spilling=True, n_workers=2, threads_per_worker=1
+        ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
@@ -36,6 +39,13 @@ def gpus(nothing_is_left_behind: Any) -> Iterator[Client]:
 def pids(client: Client) -> list[int]:
     """Return the workers' processes."""
     return [worker["pid"] for worker in client.scheduler_info()["workers"].values()]
+
+
+def test_results_that_move_are_in_the_log_if_wanted(gpus: Client) -> None:
+    held = gpus.map(lambda n: xp.full(MIB // 32, float(n)), range(12), pure=False)
+    assert gpus.gather(gpus.map(lambda x: float(x[0]), held, pure=False)) == list(map(float, range(12)))
+    log = Path(gpus._record.directory, "cluster.log")
+    eventually(lambda: "info: worker " in log.read_text() and "results moved, device to host: " in log.read_text())
 
 
 @pytest.mark.fault("a worker is killed that has results on its device")

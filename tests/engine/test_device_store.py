@@ -244,6 +244,150 @@ def test_a_result_that_is_dropped_while_it_moves_is_gone(books: Books) -> None:
     assert books.store.account().held_bytes == 0
 
 
+def test_another_process_gets_a_result_that_goes_to_the_device_meanwhile(books: Books, monkeypatch: Any) -> None:
+    books.put(0)
+    books.store.make_room()
+    read = books.host.get
+
+    def load_first(number: int) -> Any:
+        monkeypatch.undo()
+        books.store.get(number)
+        return read(number)
+
+    monkeypatch.setattr(books.host, "get", load_first)
+    assert isinstance(books.store.get_on_host(0), HostForm)
+
+
+def test_a_result_that_goes_to_the_device_is_here_all_the_time(books: Books, monkeypatch: Any) -> None:
+    books.put(0)
+    books.store.make_room()
+    loading = threading.Thread(target=books.store.get, args=(0,))
+    look = Store.__contains__
+
+    def load_first(host: Store, number: object) -> bool:
+        monkeypatch.undo()
+        loading.start()
+        loading.join(0.3)
+        return look(host, number)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Store, "__contains__", load_first)
+    is_here = 0 in books.store
+    loading.join()
+    assert is_here
+
+
+def test_a_result_that_needs_memory_to_move_does_not_keep_others_from_moving(books: Books) -> None:
+    books.put(0, 1, 2)
+    first, copy, n_tried = books.store.get(0), books.device.to_host, []
+    books.store.release()
+    books.put(1, 2)  # the first is the least recently used
+
+    def needs_memory(value: Any) -> Any:
+        if value is first and len(on_the_device(books)) > 1:  # as a copy of what isn't contiguous does
+            n_tried.append(value)
+            raise SimulatedOutOfMemory("no memory to copy it")
+        return copy(value)
+
+    books.device.to_host = needs_memory  # type: ignore[method-assign]
+    books.store.spill_down_to(CHUNK)
+    assert on_the_device(books) == [0] and len(n_tried) == 1
+    books.store.make_room()
+    assert on_the_device(books) == [] and not books.refusals
+
+
+def test_a_result_that_the_host_does_not_take_stays_on_the_device(books: Books, monkeypatch: Any) -> None:
+    books.put(0)
+
+    def refuse(number: int, value: Any, nbytes: int) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(books.host, "put", refuse)
+        books.store.make_room()
+    assert books.store.get(0).get()[0] == 0.0
+    assert books.store.account().held_bytes == CHUNK
+
+
+def test_a_result_that_is_made_again_while_the_old_one_moves_is_kept(books: Books, monkeypatch: Any) -> None:
+    books.put(0)
+    making = threading.Thread(target=books.store.put, args=(0, "new", 1000))
+    keep = books.host.put
+
+    def make_again_first(number: int, value: Any, nbytes: int) -> None:
+        monkeypatch.undo()
+        books.store.drop(number)
+        making.start()
+        making.join(0.3)
+        keep(number, value, nbytes)
+
+    monkeypatch.setattr(books.host, "put", make_again_first)
+    books.store.make_room()
+    making.join()
+    assert books.store.get(0) == "new"
+
+
+def test_a_result_that_is_made_again_while_the_old_one_is_loaded_counts_once(books: Books, monkeypatch: Any) -> None:
+    books.put(0)
+    books.store.make_room()
+    copying, may_copy = threading.Event(), threading.Event()
+    copy, forget = books.device.to_device, books.host.drop
+
+    def copy_slowly(form: Any) -> Any:
+        copying.set()
+        may_copy.wait()
+        return copy(form)
+
+    def forget_late(number: int) -> None:
+        monkeypatch.undo()
+        may_copy.set()
+        loading.join(0.3)
+        forget(number)
+
+    books.device.to_device = copy_slowly  # type: ignore[method-assign]
+    loading = threading.Thread(target=books.store.get, args=(0,))
+    loading.start()
+    copying.wait()
+    monkeypatch.setattr(books.host, "drop", forget_late)
+    books.put(0)
+    loading.join()
+    assert books.store.account().held_bytes == CHUNK
+
+
+def test_a_result_without_handles_may_still_leave_a_device_that_is_shared(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(device_store, "LEAST_EXPORTED_BYTES", 1)
+    books = Books(tmp_path)
+    books.store._shares_device = True
+    books.device.export = lambda value: None  # type: ignore[method-assign]  # as cuDF's frames, and asynchronous allocators
+    books.put(0)
+    assert books.store.get_on_host(0).handles == ()
+    books.store.make_room()
+    assert on_the_device(books) == []
+    set_memory(None)
+
+
+def test_who_makes_room_waits_for_what_others_move(books: Books) -> None:
+    books.put(0)
+    copying, may_copy = threading.Event(), threading.Event()
+    copy = books.device.to_host
+
+    def copy_slowly(value: Any) -> Any:
+        copying.set()
+        may_copy.wait()
+        return copy(value)
+
+    books.device.to_host = copy_slowly  # type: ignore[method-assign]
+    first, second = (threading.Thread(target=books.store.make_room) for _ in range(2))
+    first.start()
+    copying.wait()
+    second.start()
+    second.join(0.2)
+    has_waited = second.is_alive()
+    may_copy.set()
+    first.join()
+    second.join()
+    assert has_waited and on_the_device(books) == []
+
+
 def test_processes_on_one_device_copy_from_each_other_without_the_host(books: Books, monkeypatch: Any) -> None:
     monkeypatch.setattr(device_store, "LEAST_EXPORTED_BYTES", CHUNK)
     store = DeviceStore(books.device, books.host, books.note, shares_device=True)

@@ -141,6 +141,7 @@ class LocalCUDACluster(LocalCluster):
             memory_limit=of_devices.limit_of_all(devices),
             settings={one.uuid: asdict(one) for one in told},
             is_exclusive=True,
+            log_spilling=log_spilling,
         )
         options = ClusterOptions(
             n_workers=len(devices),

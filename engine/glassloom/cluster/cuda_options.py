@@ -138,7 +138,6 @@ class CudaClusterOptions:
             rmm=self._rmm(device),
             cudf_spill=self.enable_cudf_spill,
             cudf_spill_stats=self.cudf_spill_stats,
-            log_spilling=self.log_spilling,
             pre_import=_names("pre_import", self.pre_import),
         )
 

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -203,13 +203,26 @@ class CudaDevice:
     @contextmanager
     def task_range(self, key: str) -> Iterator[None]:
         """Mark the task in profilers such as Nsight Systems, and measure its time on the device."""
+        with self._marked(key):
+            began = self.timer.begin()
+            try:
+                yield
+            except BaseException:
+                with suppress(self._cupy.cuda.runtime.CUDARuntimeError):  # what the task has raised says more
+                    self.timer.end(key, began)
+                raise
+            self.timer.end(key, began)
+
+    @contextmanager
+    def _marked(self, key: str) -> Iterator[None]:
         nvtx = self._cupy.cuda.nvtx
+        if not hasattr(nvtx, "RangePush"):  # CuPy was built without it
+            yield
+            return
         nvtx.RangePush(key)
-        began = self.timer.begin()
         try:
             yield
         finally:
-            self.timer.end(key, began)
             nvtx.RangePop()
 
 

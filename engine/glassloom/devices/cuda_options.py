@@ -59,5 +59,4 @@ class CudaOptions:
     rmm: RmmOptions = RmmOptions()
     cudf_spill: bool = False
     cudf_spill_stats: int = 0
-    log_spilling: bool = False
     pre_import: tuple[str, ...] = ()

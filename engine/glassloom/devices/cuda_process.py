@@ -5,7 +5,7 @@ CUDA libraries are imported inside functions here and in `glassloom.devices.cuda
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import os
 import sys
 from typing import Any
@@ -36,6 +36,8 @@ def prepare_process(options: CudaOptions) -> None:
     _bind_to_cpus(options.cpus)
     if options.rmm.is_used:
         set_up_rmm(options.rmm)
+    elif importlib.util.find_spec("rmm") is not None:
+        count_rmm()
     if options.cudf_spill:
         import cudf
 
@@ -74,6 +76,13 @@ def set_up_rmm(options: RmmOptions) -> None:
     from rmm.allocators.cupy import rmm_cupy_allocator
 
     cupy.cuda.set_allocator(rmm_cupy_allocator)
+
+
+def count_rmm() -> None:
+    """Let RMM count what cuDF takes from it: else that would look like memory of other processes."""
+    import rmm
+
+    rmm.mr.set_current_device_resource(rmm.mr.StatisticsResourceAdaptor(rmm.mr.get_current_device_resource()))
 
 
 def _resource(mr: Any, options: RmmOptions) -> Any:

@@ -105,7 +105,8 @@ def on_host(value: Any, device: Device, *, exports: bool = False) -> HostForm:
         values = pickler.values
     if exports:
         handles = [device.export(each) for each in values]
-        form.handles = tuple(handle for handle in handles if handle is not None)
+        if None not in handles:  # a result is copied as a whole
+            form.handles = tuple(handle for handle in handles if handle is not None)
     return form
 
 

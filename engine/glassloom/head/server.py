@@ -386,7 +386,7 @@ class Head:
             case messages.SharedResultLost():
                 self._shared_result_lost(message.number, message.location, message.reason)
             case messages.WorkerLog():
-                self._metrics_writer.log("error", f"worker {worker.options.name}: {message.text}", number)
+                self._metrics_writer.log(message.level, f"worker {worker.options.name}: {message.text}", number)
             case messages.TaskOutput():
                 self._task_output(worker, message)
             case messages.WorkerCrashed():

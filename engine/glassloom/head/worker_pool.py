@@ -318,6 +318,7 @@ class WorkerPool:
             device_memory_limit=self._options.devices.memory_limit,
             device_settings=self._options.devices.settings,
             shares_device=not self._options.devices.is_exclusive,
+            log_spilling=self._options.devices.log_spilling,
         )
         self._starting[number] = options
         self.fork_server_client.spawn(options)

@@ -121,12 +121,15 @@ class DeviceOptions:
         What `open_device` is told besides. For CUDA: `glassloom.devices.cuda_options.CudaOptions` as plain data, by UUID.
     is_exclusive
         Whether a device has one worker, so that there are no more workers than names.
+    log_spilling
+        Whether workers tell the cluster's log what moves between device, host and disk.
     """
 
     names: tuple[str, ...] = ()
     memory_limit: int | float | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     is_exclusive: bool = False
+    log_spilling: bool = False
 
     @property
     def most_workers(self) -> int | None:
@@ -192,6 +195,8 @@ class WorkerOptions:
     device_settings: dict[str, Any] = field(default_factory=dict)
     shares_device: bool = False
     """Whether other workers may be on the same device."""
+    log_spilling: bool = False
+    """Whether the cluster's log is told what moves between device, host and disk."""
 
     def __repr__(self) -> str:
         """Return what tells it from others, without the secret."""

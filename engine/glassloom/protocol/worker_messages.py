@@ -247,6 +247,7 @@ class WorkerLog(Message, frozen=True, tag="worker-log"):
     """Something that people should know of."""
 
     text: str
+    level: str = "error"
 
 
 class WorkerCrashed(Message, frozen=True, tag="worker-crashed"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,8 +47,16 @@ class _Entry:
     is_exported: bool = False
     """Whether other processes on the device may copy it from here."""
     pins: int = 0
-    moved: threading.Event | None = None
-    """Set when the thread is ready that copies it to the host now."""
+    is_moving: bool = False
+    """Whether a thread copies it to the host now."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Move:
+    """A thread copies a result to the host; the result may have been dropped, or made again, since."""
+
+    thread: int
+    ended: threading.Event
 
 
 class _Pins(threading.local):
@@ -94,6 +102,7 @@ class DeviceStore:
         """What is on the device, least recently used first."""
         self._moved: dict[int, int] = {}
         """Device bytes of results that the host's store alone has."""
+        self._moves: dict[int, _Move] = {}
         self._loading = [threading.Lock() for _ in range(_N_LOADING)]
         self._pins = _Pins()
         self._lock = threading.Lock()
@@ -101,7 +110,8 @@ class DeviceStore:
         self.held_bytes = 0
 
     def __contains__(self, number: int) -> bool:
-        return number in self._entries or number in self.host
+        with self._lock:  # one that is loaded goes from the host to the device
+            return number in self._entries or number in self.host
 
     def nbytes(self, number: int) -> int:
         """Return the size of a result; 0 if it isn't here, or lies in shared memory."""
@@ -126,14 +136,15 @@ class DeviceStore:
             self._forget(number)
             if on_the_device:
                 self._enter(number, _Entry(value, on_the_device))
+                self.host.drop(number)
         if not on_the_device:
             self.host.put(number, value, nbytes)
             return
-        self.host.drop(number)
         self.spill_down_to(self.device.limit_bytes, number)
 
     def put_shared(self, number: int, form: HostForm) -> None:
         """Take a result that another process has put into shared memory: the device gets a copy when a task reads it."""
+        self._wait_until_still(number)
         if number not in self.host:
             self.host.put(number, form, 0)
 
@@ -177,16 +188,28 @@ class DeviceStore:
 
     def get_on_host(self, number: int) -> Any:
         """Return a result as another process can have it: copied to the host if it is on the device. Raises as `Store.get`."""
-        with self._lock:
-            entry = self._entries.get(number)
+        while True:
+            with self._lock:
+                entry = self._entries.get(number)
+                if entry is not None:
+                    entry.pins += 1
             if entry is not None:
-                entry.pins += 1
-        if entry is None:
-            return self.host.get(number)
+                return self._form_of(number, entry)
+            try:
+                return self.host.get(number)
+            except KeyError:
+                if number not in self._entries:  # else it has been loaded meanwhile
+                    raise
+
+    def _form_of(self, number: int, entry: _Entry) -> Any:
+        """Return a result of the device on the host, and unpin it."""
         try:
             if entry.is_on_host:
                 return self.host.get(number)
-            return self._copied(number, entry, exports=self._may_export(number, entry))
+            form = self._copied(number, entry, exports=self._may_export(number, entry))
+            if not form.handles:
+                self._end_export(number, entry)
+            return form
         finally:
             with self._lock:
                 entry.pins -= 1
@@ -208,6 +231,13 @@ class DeviceStore:
                 entry.is_exported = True
                 self._exported_bytes += entry.nbytes
             return entry.is_exported
+
+    def _end_export(self, number: int, entry: _Entry) -> None:
+        """There are no handles on a result: it may leave the device."""
+        with self._lock:
+            if entry.is_exported and self._entries.get(number) is entry:
+                entry.is_exported = False
+                self._exported_bytes -= entry.nbytes
 
     def release(self) -> None:
         """The task of this thread has ended: what it has read may leave the device."""
@@ -267,7 +297,7 @@ class DeviceStore:
         self._on_copy(action, number, start_s, time.monotonic(), entry.nbytes)
         with self._lock:
             self._pin(entry)
-            if number in self.host:  # else it was dropped meanwhile
+            if number in self.host and number not in self._entries:  # else it was dropped, or made again, meanwhile
                 self._enter(number, entry)
                 entry.is_on_host = not self.host.nbytes(number)
                 if not entry.is_on_host:
@@ -279,21 +309,34 @@ class DeviceStore:
     def make_room(self) -> None:
         """Move all that may move to the host, and give what the allocator keeps back to the device."""
         self.spill_down_to(0)
+        self._await_moves()
+        self.spill_down_to(0)  # what had no memory to be copied may have it now
         self.device.free_cached()
+
+    def _await_moves(self) -> None:
+        """Wait for results that other threads move."""
+        own = threading.get_ident()
+        with self._lock:
+            moves = list(self._moves.values())
+        if not any(move.thread == own for move in moves):  # else they may wait for this thread
+            for move in moves:
+                move.ended.wait(MOVE_BOUND_S)
 
     def spill_down_to(self, goal_bytes: int, keep: int = -1) -> None:
         """Move the least recently used results, but not `keep`, to the host until those on the device take no more."""
-        while (victim := self._choose_victim(goal_bytes, keep)) is not None:
+        passed = {keep}
+        while (victim := self._choose_victim(goal_bytes, passed)) is not None:
             if not self._move(*victim):
-                return
+                passed.add(victim[0])
 
-    def _choose_victim(self, goal_bytes: int, keep: int) -> tuple[int, _Entry] | None:
+    def _choose_victim(self, goal_bytes: int, passed: Container[int]) -> tuple[int, _Entry] | None:
         with self._lock:
             if self.held_bytes - self._leaving_bytes <= goal_bytes:
                 return None
             for number, entry in self._entries.items():
-                if number != keep and _may_leave(entry):
-                    entry.moved = threading.Event()
+                if number not in passed and number not in self._moves and _may_leave(entry):
+                    entry.is_moving = True
+                    self._moves[number] = _Move(threading.get_ident(), threading.Event())
                     self._leaving_bytes += entry.nbytes
                     return number, entry
             return None
@@ -301,38 +344,39 @@ class DeviceStore:
     def _move(self, number: int, entry: _Entry) -> bool:
         """Move a result to the host, unless it can't be copied, or a task has begun to read it meanwhile.
 
-        Returns False if the host has no memory for it now.
+        Returns False if there is no memory to copy it now: on the host, or on the device, where what isn't contiguous is copied first.
         """
-        form: HostForm | None = None
+        is_put = False
+        no_memory: tuple[type[BaseException], ...] = (MemoryError, *self.device.out_of_memory)
         try:
             if not entry.is_on_host:
                 form = self._copied(number, entry)
                 if self._entries.get(number) is entry:
                     self.host.put(number, form, sizeof(form))
-        except MemoryError:
+                    is_put = True
+        except no_memory:
             return False
         except BaseException as error:  # pickling runs the user's code, copying the device's library
             entry.may_move = False
             self._on_refusal(f"{type(error).__name__}: {error}")
         finally:
             with self._lock:
-                self._let_go(number, entry, has_form=form is not None)
-                if entry.moved is not None:
-                    entry.moved.set()
-                entry.moved = None
+                self._let_go(number, entry, is_put=is_put)
+                entry.is_moving = False
+                self._moves.pop(number).ended.set()
         return True
 
-    def _let_go(self, number: int, entry: _Entry, *, has_form: bool) -> None:
+    def _let_go(self, number: int, entry: _Entry, *, is_put: bool) -> None:
         """A result was copied to the host, or could not be."""
         self._leaving_bytes -= entry.nbytes
         is_here = self._entries.get(number) is entry
-        is_on_host = has_form or entry.is_on_host
+        is_on_host = is_put or entry.is_on_host
         if is_here and is_on_host and not entry.pins:
             self._leave(number, entry)
             entry.value = None  # whoever has the entry in hand keeps no memory by it
             if not entry.is_on_host:
                 self._moved[number] = entry.nbytes
-        elif has_form and not entry.is_on_host:
+        elif is_put and not entry.is_on_host:
             self.host.drop(number)
 
     def _copied(self, number: int, entry: _Entry, *, exports: bool = False) -> HostForm:
@@ -344,10 +388,9 @@ class DeviceStore:
     def _wait_until_still(self, number: int) -> None:
         """Wait for the thread that moves a result, so that what it does isn't taken for the next of this number."""
         with self._lock:
-            entry = self._entries.get(number)
-            moved = None if entry is None else entry.moved
-        if moved is not None:
-            moved.wait(MOVE_BOUND_S)
+            move = self._moves.get(number)
+        if move is not None and move.thread != threading.get_ident():
+            move.ended.wait(MOVE_BOUND_S)
 
     # The account; call these with the lock held
 
@@ -369,7 +412,7 @@ class DeviceStore:
 
 
 def _may_leave(entry: _Entry) -> bool:
-    return entry.may_move and not entry.is_exported and not entry.pins and entry.moved is None
+    return entry.may_move and not entry.is_exported and not entry.pins and not entry.is_moving
 
 
 Results = Store | DeviceStore

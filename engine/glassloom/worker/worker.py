@@ -45,6 +45,7 @@ from glassloom.worker.memory_monitor import MemoryMonitor
 from glassloom.worker.process_end import end_with_children
 from glassloom.worker.publisher import Publisher
 from glassloom.worker.sender import Outbox, Sender
+from glassloom.worker.spill_log import SpillLog
 from glassloom.worker.task_context import set_worker
 from glassloom.worker.task_output import TaskOutput
 from glassloom.worker.task_queue import TaskQueue
@@ -71,6 +72,7 @@ class Worker:
         self._profiler = self._make_profiler(options.profile_interval_s)
         self._outbox = Outbox(self._sender, self._output, self._profiler)
         self._stopping = threading.Event()
+        self._spill_log = SpillLog(self._log_spilling) if options.log_spilling else None
         self._store = Store(
             options.memory.bytes_at(options.memory.target),
             options.spill_directory,
@@ -225,6 +227,11 @@ class Worker:
 
     def _note_spill(self, action: Action, number: int, start_s: float, stop_s: float, nbytes: int) -> None:
         self._sender.send(messages.StoreEvents([action], [number], [start_s], [stop_s], [nbytes]))
+        if self._spill_log is not None:
+            self._spill_log.note(action, nbytes, stop_s - start_s)
+
+    def _log_spilling(self, text: str) -> None:
+        self._sender.send(messages.WorkerLog(text, "info"))
 
     def _note_refusal(self, reason: str) -> None:
         self._sender.send(
@@ -283,6 +290,8 @@ class Worker:
             now_s = monotonic_s()
             if (self._outbox and self._outbox.is_due(now_s)) or self._output.is_due(now_s):
                 self._outbox.flush()
+            if self._spill_log is not None:
+                self._spill_log.flush_due()
             if now_s >= next_sample_s or not self._runner.n_executing:  # the head soon forgets what has ended
                 self._send_profile()
             if now_s >= next_sample_s:

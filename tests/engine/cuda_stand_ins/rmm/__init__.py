@@ -17,7 +17,7 @@ _NAMES = (
     "CudaMemoryResource", "ManagedMemoryResource", "CudaAsyncMemoryResource", "PoolMemoryResource",
     "LimitingResourceAdaptor", "LoggingResourceAdaptor", "TrackingResourceAdaptor", "StatisticsResourceAdaptor",
 )  # fmt: skip
-_current = [None]
+_current = [SimpleNamespace(upstream_mr=None)]
 mr = SimpleNamespace(
     **{name: _resource(name) for name in _NAMES},
     set_current_device_resource=lambda resource: _current.__setitem__(0, resource),
