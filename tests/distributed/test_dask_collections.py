@@ -39,6 +39,23 @@ def test_results_are_nested_as_the_keys(get: Get) -> None:
     assert get(graph, []) == ()
 
 
+def test_a_key_names_another_task_in_the_next_graph(get: Get) -> None:
+    for number in range(20):
+        assert get({"x": number, "y": (inc, "x")}, ["x", "y"]) == (number, number + 1)
+        with pytest.raises(ValueError, match=f"no {number}"):
+            get({"z": (fail, number)}, "z")
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [{"x": (inc, "x")}, {"x": "y", "y": "x"}, {"x": (inc, "y"), "y": (inc, "x")}],
+    ids=["self", "names", "tasks"],
+)
+def test_a_cycle_is_an_error_that_says_so(get: Get, graph: dict[str, Any]) -> None:
+    with pytest.raises(GraphError, match="the graph has a cycle through '[xy]'"):
+        get(graph, "x")
+
+
 def test_arrays(get: Get) -> None:
     values = np.arange(60.0).reshape(6, 10)
     x = da.from_array(values, chunks=(2, 5))

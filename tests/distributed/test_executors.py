@@ -11,7 +11,7 @@ import joblib
 import numpy as np
 import pytest
 from calls import add, fail, inc, process
-from glassloom import Client, Event
+from glassloom import Client, Event, get_client
 from glassloom.distributed import register_joblib
 from glassloom.errors import OptionError
 
@@ -64,6 +64,19 @@ def test_a_shutdown_waits_for_the_calls(client: Client) -> None:
     futures = [executor.submit(inc, number) for number in range(20)]
     executor.shutdown()
     assert all(future.done() for future in futures)
+
+
+def calls_inside(number: int) -> tuple[list[int], int, bool]:
+    with get_client().get_executor() as executor:
+        mapped = list(executor.map(inc, range(number)))
+        had_none = executor.submit(inc, 1).exception() is None
+        left_to_the_end = executor.submit(inc, number)
+    return mapped, left_to_the_end.result(), had_none
+
+
+def test_a_task_that_waits_for_calls_leaves_its_place_to_them(client: Client) -> None:
+    futures = client.get_executor().map(calls_inside, range(8), timeout=60)
+    assert list(futures) == [(list(range(1, number + 1)), number + 1, True) for number in range(8)]
 
 
 # joblib

@@ -108,3 +108,39 @@ def test_a_future_of_before_does_not_hold_what_is_submitted_again_under_its_key(
     assert held.given_back() == ["x"]
     del former
     assert held.given_back() == []
+
+
+def test_what_one_call_asked_for_is_let_go_of_though_a_thread_refers_to_it_still() -> None:
+    held = Held()
+    (first,) = held.table.hold_all(["x"])
+    held.table.mark_sent([first], 1)
+    held.table.let_go(["x"], [first])
+    again = held.table.hold("x")
+    assert again is not first and held.given_back() == ["x"]
+    held.table.mark_sent([again], 3)
+    held.table.finish(["x"], [8], [None], handled=2)
+    assert again.status == "pending"  # that was about the task of before
+    del first
+    assert held.given_back() == []
+    held.table.let_go(["x"], [again])
+    del again
+    assert held.given_back() == ["x"] and held.given_back() == [] and not held.table.holds("x")
+
+
+def test_what_others_hold_is_not_let_go_of() -> None:
+    held = Held()
+    future = held.table.hold("x")
+    states = held.table.hold_all(["x"])
+    held.table.let_go(["x"], states)
+    assert states == [future] and held.table.holds("x") and held.given_back() == []
+
+
+def test_a_key_whose_new_task_is_on_its_way_is_not_given_back() -> None:
+    held = Held()
+    (first,) = held.table.hold_all(["x"])
+    held.table.let_go(["x"], [first])
+    again = held.table.hold("x")
+    held.table.mark_sent([again], 2)
+    assert held.given_back() == []
+    del first, again
+    assert held.given_back() == ["x"]

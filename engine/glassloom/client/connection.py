@@ -121,6 +121,7 @@ class Connection:
         self.note_scattered = self._keys.note_scattered
         self.hold_all = self._keys.hold_all
         self.attach = self._keys.attach
+        self.let_go = self._keys.let_go
         self.holds = self._keys.holds
         self.forget_callback = self._keys.forget_callback
         self.call_user = self._callbacks.call

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures as cf
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from time import monotonic
 from typing import Any, Protocol
@@ -13,6 +14,7 @@ from glassloom.client.function_calls import FunctionCalls
 from glassloom.client.future import Future
 from glassloom.errors import CancelledError
 from glassloom.protocol.annotations import Annotations
+from glassloom.worker.task_context import seceded_meanwhile
 
 
 class Submits(Protocol):
@@ -28,6 +30,19 @@ class ExecutorFuture(cf.Future[Any]):
         super().__init__()
         self._task = task
 
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait for the call and return its result. A task that waits leaves its place to others meanwhile."""
+        with self._waiting():
+            return super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Wait for the call and return what it raised, or None. A task that waits leaves its place to others meanwhile."""
+        with self._waiting():
+            return super().exception(timeout)
+
+    def _waiting(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.done() else seceded_meanwhile()
+
     def cancel(self) -> bool:
         """Give the task up; return whether that was in time."""
         if not super().cancel():
@@ -41,7 +56,8 @@ class ClientExecutor(cf.Executor):
     """Calls functions on a cluster. Made by `Client.get_executor`. Thread-safe.
 
     Its futures are those of the standard library: its `concurrent.futures.wait` and `as_completed` take them. A call isn't
-    pure: equal calls are made each.
+    pure: equal calls are made each. A task that waits for its own calls leaves its place to them in ``result``, ``exception``,
+    ``map`` and ``shutdown``, not in those functions of the standard library.
     """
 
     def __init__(self, client: Submits, handling: Annotations) -> None:
@@ -101,8 +117,9 @@ class ClientExecutor(cf.Executor):
         if cancel_futures:
             for future in still_open:
                 future.cancel()
-        if wait:
-            cf.wait(still_open)
+        if wait and still_open:
+            with seceded_meanwhile():
+                cf.wait(still_open)
 
     def _started(self, calls: FunctionCalls, kind: str) -> list[ExecutorFuture]:
         with self._lock:

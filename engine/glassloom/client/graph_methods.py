@@ -155,6 +155,8 @@ class GraphMethods(ResultMethods):
             self._start_graph(graph, keys, states, "compute")
             return list(run_sync(self._results(keys, states)))
         finally:
+            if states:
+                self._connection.let_go(keys, states)  # so that the next call may have another task by the same name
             states.clear()  # a traceback may keep it
 
     @hides_engine_frames

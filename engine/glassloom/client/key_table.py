@@ -40,6 +40,8 @@ class KeyState:
     failure: Failure | None = None
     callbacks: tuple[Callback, ...] = ()
     is_cancelling: bool = False
+    is_shared: bool = False
+    """Whether it was given to more than the one call that made it."""
     is_released: bool = False
     """Whether it is a copy for a future that has let go of the result: it holds nothing."""
     sent_as: int = NOT_SENT
@@ -60,8 +62,10 @@ class KeyState:
 class DroppedKey(weakref.ref[KeyState]):
     """A weak reference to a key's state. When that is freed, the reference itself is handed on, in C: no interrupt, no lock."""
 
-    __slots__ = ("key",)
+    __slots__ = ("is_let_go", "key")
     key: Key
+    is_let_go: bool
+    """Set while the key is to be given back, though its state may live and the key be asked for anew: see `KeyTable.let_go`."""
 
 
 class KeyTable:
@@ -88,6 +92,7 @@ class KeyTable:
             reference = self._holds.get(key)
             state = None if reference is None else reference()
             if state is not None and not state.is_cancelling and state.status != CANCELLED:
+                state.is_shared = True
                 return state
             former, state = state, KeyState()
             if former is not None and former.status != CANCELLED:
@@ -118,6 +123,20 @@ class KeyTable:
         self._holds.update(zip(keys, references, strict=True))
         return states
 
+    def let_go(self, keys: Sequence[Key], states: Sequence[KeyState]) -> None:
+        """Give back what one call has asked for, and nobody else: now, though a thread may refer to a state a moment longer.
+
+        What asks for such a key next doesn't get the state, nor the head the former task for the next one's: it may be another
+        by the same name.
+        """
+        with self._lock:
+            for key, state in zip(keys, states, strict=True):
+                reference = self._holds.get(key)
+                if reference is not None and reference() is state and not state.is_shared:
+                    del self._holds[key]
+                    reference.is_let_go = True
+                    self._on_dropped(reference)
+
     def holds(self, key: Key) -> bool:
         """Tell whether something holds a key."""
         return self._get(key) is not None
@@ -130,7 +149,10 @@ class KeyTable:
         """Return the state of a key, as it stands, and whether that is new: then the head must be told of it."""
         with self._lock:
             state = self._get(key)
-            return (self.hold(key), True) if state is None else (state, False)
+            if state is not None:
+                state.is_shared = True
+                return state, False
+            return self.hold(key), True
 
     def note_scattered(self, states: Iterable[KeyState], nbytes: Iterable[int], inline: Iterable[bytes | None]) -> None:
         """The client has placed these values itself: they are held as soon as the head handles the next message."""
@@ -200,15 +222,30 @@ class KeyTable:
                     state.status, state.failure = PENDING, None
 
     def drop(self, dropped: Iterable[DroppedKey]) -> list[Key]:
-        """Forget the keys whose states were freed and that nothing holds anew; return them."""
+        """Forget the keys whose states were freed and that nothing holds anew; return them.
+
+        Those that a call has let go of are among them even if they are held anew, unless the message that asks for them has gone
+        out already: they are given back before it does.
+        """
         keys = []
         held = self._holds
         with self._lock:
             for reference in dropped:
-                if hasattr(reference, "key") and held.get(reference.key) is reference:  # else its maker was interrupted
-                    del held[reference.key]
-                    keys.append(reference.key)
+                if not hasattr(reference, "key"):  # its maker was interrupted
+                    continue
+                key = reference.key
+                if held.get(key) is reference:
+                    del held[key]
+                    keys.append(key)
+                elif hasattr(reference, "is_let_go"):
+                    del reference.is_let_go  # it comes once more when its state is freed
+                    if key not in held or self._is_to_be_sent(key):
+                        keys.append(key)
         return keys
+
+    def _is_to_be_sent(self, key: Key) -> bool:
+        state = self._get(key)
+        return state is not None and state.sent_as == NOT_SENT
 
     # Called by the thread that reads
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from dask import _task_spec as spec
 
 from glassloom.distributed.dask_keys import our_key
+from glassloom.errors import GraphError
 from glassloom.graph import Graph, Handle, Key, Origin, Task, TaskRef, key_layer
 
 DaskKey = Any
@@ -96,7 +97,9 @@ class _Conversion:
         keys = {key: self._ref(key).key for key in wanted}
         while self.stack:
             theirs, ours = self.stack.pop()
-            self.tasks[ours] = self._task(ours, self.nodes[theirs])
+            task = self.tasks[ours] = self._task(ours, self.nodes[theirs])
+            if len(task.deps) == 1 and task.deps[0] == ours:
+                raise _cycle_through(theirs)
         origins = {} if origin is None else dict.fromkeys(set(map(key_layer, self.tasks)), origin)
         return Converted(Graph(self.tasks, origins, held=frozenset(self.held)), keys)
 
@@ -118,8 +121,10 @@ class _Conversion:
     def _target(self, key: DaskKey) -> DaskKey:
         """Return the key that a key is another name of, itself if it is none."""
         seen = {key}
-        while type(node := self.nodes.get(key)) is spec.Alias and node.target not in seen:
+        while type(node := self.nodes.get(key)) is spec.Alias and node.target != key:
             key = node.target
+            if key in seen:
+                raise _cycle_through(key)
             seen.add(key)
         return key
 
@@ -166,6 +171,10 @@ class _Conversion:
         if isinstance(arg, spec.GraphNode):
             raise _NestedTask
         return self._ref(arg.key) if isinstance(arg, (spec.TaskRef, Handle)) else arg
+
+
+def _cycle_through(key: DaskKey) -> GraphError:
+    return GraphError(f"the graph has a cycle through {key!r}")
 
 
 def _is_own_alias(node: Any) -> bool:

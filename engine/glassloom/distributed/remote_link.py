@@ -103,7 +103,7 @@ class RemoteLink:
         self._callbacks = UserCallbacks()
         self._n_sent = 0
         self.hold, self.hold_all = self._keys.hold, self._keys.hold_all
-        self.holds, self.attach = self._keys.holds, self._keys.attach
+        self.holds, self.attach, self.let_go = self._keys.holds, self._keys.attach, self._keys.let_go
         self.note_scattered, self.forget_callback = self._keys.note_scattered, self._keys.forget_callback
         self.when_done = self._keys.when_done
         self.call_user = self._callbacks.call
@@ -220,7 +220,7 @@ class RemoteLink:
         for key, future, state in dict((key, (key, future, state)) for key, future, state in futures).values():
             with self._lock:
                 self._futures[key] = future
-            self._keys.mark_sent([state], number)
+                self._keys.mark_sent([state], number)  # from here on what held the key before doesn't give it back
             origin = (origins or {}).get(key_layer(key), "")
             future.add_done_callback(partial(self._settled, key, number, origin))
 
