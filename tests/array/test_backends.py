@@ -5,6 +5,7 @@ The device is simulated, and a plan for CuPy is made where CuPy can't even be im
 
 import pickle
 import sys
+from types import ModuleType
 
 import glassloom as gl
 import glassloom.array as ga
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from glassloom import config
 from glassloom.backends import simulated_
-from glassloom.backends.arrays import backend_of
+from glassloom.backends.arrays import backend_of, namespace_of
 from glassloom.backends.host_meta import HostMeta
 from glassloom.errors import OptionError
 from glassloom.graph import tokenize
@@ -39,6 +40,18 @@ def computed(lazy):
     plain = result.get()
     assert plain.dtype == lazy.dtype
     return plain
+
+
+# Which library a block belongs to
+
+
+def test_blocks_of_cupy_are_worked_on_by_cupy_although_they_do_not_name_it(monkeypatch):
+    # CuPy's arrays have no ``__array_namespace__`` (14.0, 15.0), and NumPy's functions that create arrays would create them on the host.
+    cupy = ModuleType("cupy")
+    cupy.ndarray = type("ndarray", (), {"__module__": "cupy"})
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    assert namespace_of(cupy.ndarray()) is cupy
+    assert namespace_of(np.ones(2)) is namespace_of(np.float64(1)) is namespace_of(1.0) is np
 
 
 # Where data come from

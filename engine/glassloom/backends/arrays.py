@@ -22,7 +22,12 @@ def namespace_of(chunk: Any) -> Any:
     if isinstance(chunk, (np.ndarray, np.generic)):
         return np
     own = getattr(chunk, "__array_namespace__", None)
-    return np if own is None else own()
+    if own is not None:
+        return own()
+    backend = _BACKENDS.get(
+        type(chunk).__module__.partition(".")[0], numpy_
+    )  # CuPy's arrays don't name their functions
+    return backend.namespace()
 
 
 def backend_named(name: str) -> Any:
