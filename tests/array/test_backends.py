@@ -54,6 +54,39 @@ def test_blocks_of_cupy_are_worked_on_by_cupy_although_they_do_not_name_it(monke
     assert namespace_of(np.ones(2)) is namespace_of(np.float64(1)) is namespace_of(1.0) is np
 
 
+NOT_IN_CUPY = frozenset(
+    {"histogram_bin_edges", "insert", "nanpercentile", "nanquantile", "vecdot", "unstack", "geomspace", "block"}
+)
+"""Functions that NumPy has and CuPy (14.0, 15.0) doesn't."""
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x: ga.histogram(x, bins=5)[0],
+        lambda x: ga.geomspace(1, 100, 20) + x,
+        lambda x: ga.block([x, x]),
+        lambda x: ga.insert(x, 3, 1.5),
+        lambda x: ga.append(x, [1.5, 2.5]),
+    ],
+    ids=["histogram", "geomspace", "block", "insert", "append"],
+)
+def test_what_cupy_lacks_is_not_needed_for(memory, monkeypatch, operation):
+    look_up = simulated_.Namespace.__getattr__
+
+    def as_cupy(namespace, name):
+        if name in NOT_IN_CUPY:
+            raise AttributeError(name)
+        return look_up(namespace, name)
+
+    monkeypatch.setattr(simulated_.Namespace, "__getattr__", as_cupy)
+    data = np.linspace(0, 1, 20) ** 2
+    expected = operation(ga.from_array(data, chunks=7)).compute(scheduler="inline")
+    with config.set({"array.backend": "simulated"}):
+        found = operation(ga.from_array(data, chunks=7).to_backend("simulated"))
+        np.testing.assert_allclose(computed(found), expected)
+
+
 # Where data come from
 
 

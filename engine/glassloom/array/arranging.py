@@ -15,7 +15,7 @@ from glassloom.array.nodes.base import normalize_axis
 from glassloom.array.nodes.mapping import map_blocks
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import broadcast_to, concatenate, flip, moveaxis
-from glassloom.backends.arrays import namespace_of
+from glassloom.backends.arrays import backend_of, namespace_of
 
 __all__ = [
     "append",
@@ -422,9 +422,18 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
     >>> ga.append(ga.arange(2), 7).compute()
     array([0, 1, 7])
     """
-    return concatenate([asarray(arr), asarray(values)], axis) if axis is not None else concatenate(
-        [asarray(arr).ravel(), asarray(values).ravel()]
-    )  # fmt: skip
+    whole = asarray(arr)
+    new = _beside(whole, values)
+    return concatenate([whole, new], axis) if axis is not None else concatenate([whole.ravel(), new.ravel()])
+
+
+def _beside(whole: Array, values: Any, dtype: Any = None) -> Array:
+    """Return values as an array that can be joined to another: what was no lazy array gets blocks of its library."""
+    made = asarray(values, dtype=dtype)
+    if isinstance(values, Array) or backend_of(made.expr.meta) != "numpy":
+        return made
+    found: Array = made.to_backend(backend_of(whole.expr.meta))
+    return found
 
 
 @implements(np.delete)
@@ -462,7 +471,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     place = 0 if axis is None else normalize_axis(axis, whole.ndim)
     length = operator.index(whole.shape[place])
     is_single = isinstance(obj, (int, np.integer))
-    new = asarray(values, dtype=whole.dtype)  # lists and scalars as their elements are: what doesn't fit is refused
+    new = _beside(
+        whole, values, dtype=whole.dtype
+    )  # lists and scalars as their elements are: what doesn't fit is refused
     if is_single and new.ndim == whole.ndim:
         obj = [obj] * new.shape[place]
     where = np.insert(np.arange(length), obj, np.full(np.asarray(np.r_[obj]).size, -1))

@@ -15,7 +15,7 @@ from glassloom.array.nodes.elementwise import align, elementwise
 from glassloom.array.nodes.indexed import indexed
 from glassloom.array.protocol import implements
 from glassloom.array.shapes import stack
-from glassloom.backends.arrays import namespace_of
+from glassloom.backends.arrays import namespace_of, to_numpy
 
 __all__ = [
     "bincount",
@@ -113,7 +113,8 @@ def _lazy_edges(whole: Array, limits: Array, count: int) -> Array:
 
 def edges_between(limits: Any, bins: int) -> Any:
     """Return the edges of bins from the smallest to the largest element."""
-    return namespace_of(limits).histogram_bin_edges(limits, bins)
+    edges = np.histogram_bin_edges(to_numpy(limits), bins)  # of two numbers; CuPy hasn't it
+    return namespace_of(limits).asarray(edges)
 
 
 def histogram_block(block: Any, *more: Any, bins: Any, range: Any, has_weights: bool, ndim: int) -> Any:
