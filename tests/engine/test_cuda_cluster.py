@@ -5,6 +5,7 @@ and cuDF that note how they are used. What such a test can't show is in `tests/g
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ import psutil
 import pytest
 from fault_helpers import eventually
 from glassloom import Client, LocalCUDACluster
-from glassloom.devices.cuda import open_device
+from glassloom.devices.cuda import _PinnedBudget, open_device
 from glassloom.devices.cuda_options import CudaOptions
 from glassloom.devices.cuda_process import CUDA_LIBRARIES, prepare_process
 from glassloom.errors import ClusterStartError, OptionError
@@ -161,6 +162,19 @@ def test_what_a_task_raises_is_told_also_where_the_device_does_not_answer_any_mo
         cupy.cuda.Event.record = refuse
         raise ValueError("of the task")
     assert cupy.CALLS[-1] == ("pop",)
+
+
+def test_the_garbage_collector_may_free_pinned_memory_where_some_is_taken():
+    budget = _PinnedBudget(10)
+
+    def take():
+        with budget._lock:
+            budget.give(1)  # a finaliser, in the middle of `take`
+
+    taking = threading.Thread(target=take, daemon=True)
+    taking.start()
+    taking.join(5)
+    assert not taking.is_alive()
 
 
 def test_head_fork_server_and_client_load_no_cuda_library(client):

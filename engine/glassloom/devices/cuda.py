@@ -268,7 +268,7 @@ class _PinnedBudget:
 
     def __init__(self, limit_bytes: int) -> None:
         self._left = limit_bytes
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # finalisers of arrays give back wherever the garbage collector happens to run
 
     def take(self, nbytes: int) -> bool:
         """Take bytes if there are so many."""
