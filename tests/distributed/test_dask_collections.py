@@ -156,6 +156,14 @@ def test_futures_of_ours_are_arguments_of_delayed_calls(on_client: Client) -> No
     assert dask.delayed(add)(future, dask.delayed(total)([future, 1])).compute() == 5
 
 
+def test_futures_of_ours_are_blocks_of_arrays_and_frames(on_client: Client) -> None:
+    block = on_client.submit(np.ones, 3)
+    blocks = [da.from_delayed(block, shape=(3,), dtype=float) for _ in range(2)]
+    assert (da.concatenate(blocks) + 1).sum().compute() == 12  # fused, so that the future is inside a task
+    part = on_client.submit(pd.DataFrame, {"a": [1, 2]})
+    assert dd.from_delayed([part], meta=pd.DataFrame({"a": [1]})).a.sum().compute() == 3
+
+
 def test_annotations_of_layers_hold_for_their_tasks(on_client: Client, tmp_path: Path) -> None:
     with dask.annotate(retries=2):
         lazy = dask.delayed(attempts)(str(tmp_path / "a"), 3)

@@ -138,8 +138,9 @@ class _Conversion:
             )
         if kind in _CONTAINERS or kind is spec.Dict or not isinstance(node, spec.Task):
             return self._whole(key, node)
+        given = _with_futures_outside(node.args) if node.func is spec._execute_subgraph else node.args
         try:
-            args = tuple([self._value(arg) for arg in node.args])
+            args = tuple([self._value(arg) for arg in given])
             kwargs = {name: self._value(arg) for name, arg in node.kwargs.items()} if node.kwargs else None
         except _NestedTask:
             return self._whole(key, node)
@@ -171,6 +172,18 @@ class _Conversion:
         if isinstance(arg, spec.GraphNode):
             raise _NestedTask
         return self._ref(arg.key) if isinstance(arg, (spec.TaskRef, Handle)) else arg
+
+
+def _with_futures_outside(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments of a fused task with futures of ours among those that it gets from outside, where they become results."""
+    inner, outkey, inkeys, *given = args
+    futures = {
+        key: node.value for key, node in inner.items() if type(node) is spec.DataNode and isinstance(node.value, Handle)
+    }
+    if not futures:
+        return args
+    rest = {key: node for key, node in inner.items() if key not in futures}
+    return (rest, outkey, (*inkeys, *futures), *given, *futures.values())
 
 
 def _cycle_through(key: DaskKey) -> GraphError:
