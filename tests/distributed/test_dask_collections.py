@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from calls import add, attempts, fail, inc, process, total
 from glassloom import Client
+from glassloom.distributed.dask_scheduler import set_scheduler
 from glassloom.errors import ClusterClosed, GraphError
 from glassloom.graph import layer_name
 
@@ -207,3 +208,35 @@ def test_what_is_set_in_its_place_stays(own_folders: None) -> None:
         with Client(n_workers=1, threads_per_worker=1, dask=True, set_as_default=False):
             dask.config.set(scheduler="sync")
         assert dask.config.get("scheduler") == "sync"
+
+
+class Calculator:
+    """What a client is to Dask."""
+
+    def get(self, graph: Any, keys: Any, **options: Any) -> Calculator:
+        return self
+
+
+def test_clients_are_closed_in_any_order() -> None:
+    first, second, third = Calculator(), Calculator(), Calculator()
+    with dask.config.set(scheduler="sync"):
+        close_first, close_second = set_scheduler(first), set_scheduler(second)
+        close_first()
+        assert dask.config.get("scheduler")({}, []) is second
+        close_third = set_scheduler(third)
+        close_second()
+        close_third()
+        assert dask.config.get("scheduler") == "sync"
+        forgotten = Calculator()
+        set_scheduler(forgotten)
+        close_first = set_scheduler(first)
+        del forgotten
+        close_first()
+        assert dask.config.get("scheduler") == "sync"
+
+
+def test_of_a_part_that_the_cluster_refuses_the_error_is_told(on_client: Client) -> None:
+    with dask.annotate(resources={"FORGE": 1}):
+        there = da.ones(4, chunks=2) + 1
+    with pytest.raises(Exception, match="FORGE"):
+        there.sum().compute(optimize_graph=False)

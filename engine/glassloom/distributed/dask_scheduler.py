@@ -50,8 +50,7 @@ def run(runner: Any, dsk: Any, keys: Any, options: Mapping[str, Any]) -> Any:
         if runner.shares_memory:
             _refuse_unknown(converted.graph)
         if annotations and not runner.shares_memory:
-            futures = _hold_parts(runner, converted.graph, annotations, wanted)
-            results = runner.gather([futures[key] for key in wanted], asynchronous=False)
+            results = _gathered(runner, _hold_parts(runner, converted.graph, annotations, wanted), wanted)
         else:
             results = runner.get(converted.graph, wanted)
     by_key = dict(zip(wanted, map(_writable, results), strict=True))
@@ -71,15 +70,15 @@ def hold(client: Runner, dsk: Any, keys: Any, options: Mapping[str, Any]) -> Any
 def set_scheduler(client: Any) -> Callable[[], None]:
     """Let Dask's collections run on a client from now on; return a function that takes it back.
 
-    Nothing that Dask keeps holds the client. What somebody sets in its place later stays.
+    Nothing that Dask keeps holds the client. What somebody sets in its place later stays. Clients may be closed in any order.
     """
-    scheduler = _ClientScheduler(client)
-    before = dask.config.get("scheduler", None)
+    scheduler = _ClientScheduler(client, dask.config.get("scheduler", None))
     dask.config.set(scheduler=scheduler)
 
     def restore() -> None:
+        scheduler.is_over = True
         if dask.config.get("scheduler", None) is scheduler:
-            dask.config.set(scheduler=before)
+            dask.config.set(scheduler=scheduler.still_there())
 
     return restore
 
@@ -87,8 +86,17 @@ def set_scheduler(client: Any) -> Callable[[], None]:
 class _ClientScheduler:
     """A client as Dask's scheduler. It doesn't keep the client alive."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, before: Any) -> None:
         self._client = weakref.ref(client)
+        self._before = before
+        self.is_over = False
+
+    def still_there(self) -> Any:
+        """Return this, or if its client is closed or gone what was set before it and is still there."""
+        found: Any = self
+        while isinstance(found, _ClientScheduler) and (found.is_over or found._client() is None):
+            found = found._before
+        return found
 
     def __call__(self, dsk: Any, keys: Any, **options: Any) -> Any:
         return self._open().get(dsk, keys, **options)
@@ -150,6 +158,18 @@ def _hold_parts(
             held.update(client.hold(part.graph, part.keys))
     missing = [key for key in wanted if key not in held]  # what the cluster holds already
     return {**held, **client.hold(Graph(held=frozenset(missing)), missing)} if missing else held
+
+
+def _gathered(client: Any, futures: Mapping[Key, Any], wanted: Sequence[Key]) -> list[Any]:
+    """Return results. Of a part that the cluster refuses, the error is that of the part, not that later ones build on it."""
+    try:
+        results: list[Any] = client.gather([futures[key] for key in wanted], asynchronous=False)
+    except GraphError:
+        for future in futures.values():
+            if future.status == "error":
+                future.result()
+        raise
+    return results
 
 
 def _handling(options: Mapping[str, Any]) -> dict[str, Any]:
