@@ -7,6 +7,7 @@ import re
 from urllib.request import Request, urlopen
 
 import pytest
+from page_waits import wait_until_true
 from playwright.sync_api import expect
 
 pytest.importorskip("notebook")
@@ -50,6 +51,11 @@ def wait(number):
 delayed(sum)([wait(number) for number in range(6)]).compute()
 """
 
+KERNEL_IS_READY = """async () => {
+    const context = window.jupyterapp.shell.currentWidget?.sessionContext
+    return context?.isReady && context.session?.kernel?.status === 'idle'
+}"""
+
 
 @pytest.fixture
 def waiting_notebook(lab):
@@ -70,7 +76,8 @@ def asked(lab, method: str, path: str) -> bytes:
 
 def test_a_cell_shows_how_far_it_is_below_it_and_then_one_line(page, lab, keep_picture, waiting_notebook):
     page.goto(lab.address(f"notebooks/{waiting_notebook}"))
-    expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']")).to_be_attached(timeout=OPENING_MS)
+    expect(page.locator(".jp-CodeCell .cm-content")).to_be_visible(timeout=OPENING_MS)
+    wait_until_true(page, KERNEL_IS_READY)  # what is run sooner is dropped
     page.locator(".jp-CodeCell .cm-content").click()
     page.keyboard.press("Shift+Enter")
     strip = page.locator(".jp-CodeCell .gl-Strip").first

@@ -192,7 +192,7 @@ def test_a_result_whose_file_is_removed_time_and_again_is_an_error_that_says_so(
         os.unlink(location.path)
         return read_result(key, location)
 
-    monkeypatch.setattr("glassloom.client.result_methods.read_result", remove_and_read)
+    monkeypatch.setattr("glassloom.client.cluster_link.read_result", remove_and_read)
     with pytest.raises(DataLost, match="couldn't be read 3 times, each time after it had been made: something removes"):
         future.result(timeout=30)
     monkeypatch.undo()

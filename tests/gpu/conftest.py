@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import pytest
 
-pytest_plugins: list[str] = []
-
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave these tests out unless they are asked for by ``-m gpu``."""

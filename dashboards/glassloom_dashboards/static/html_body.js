@@ -187,6 +187,13 @@
     }
   };
 
+  // A button that is pressed before the page can answer is answered when it can.
+  let early = null;
+  const onEarlyClick = event => {
+    early = event.target.closest('button[data-ask]');
+  };
+  document.addEventListener('click', onEarlyClick);
+
   const begin = () => {
     if (!window.Bokeh?.documents[0]) {
       return setTimeout(begin, 50);
@@ -210,6 +217,10 @@
     document.addEventListener('change', onChange);
     document.addEventListener('keydown', onKey);
     document.addEventListener('scroll', onScroll, true);
+    document.removeEventListener('click', onEarlyClick);
+    if (early?.isConnected) {
+      early.click();
+    }
   };
 
   begin();
