@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -211,6 +212,14 @@ def test_a_scheduler_that_ends_ends_what_waits(own_folders: None) -> None:
         future.result(60)
     assert client.status == "closed"
     client.close()
+
+
+def test_what_listens_and_says_nothing_is_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connecting, "TIMEOUT_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(ClusterNotFound, match="within 0.5 s: what listens there doesn't say that it is one"):
+            Client(address)
 
 
 def test_an_address_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,6 +51,7 @@ def wait(number):
 delayed(sum)([wait(number) for number in range(6)]).compute()
 """
 
+
 def run_first_cell(page) -> None:
     """Run it. What is asked for before the notebook has its kernel is dropped, so it is asked for until it is taken."""
     prompt = page.locator(".jp-CodeCell .jp-InputPrompt").first

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from asyncio import CancelledError
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import distributed
+from distributed.comm.core import connect as open_comm
 from distributed.deploy.cluster import Cluster
 
 from glassloom.errors import ClusterError, ClusterNotFound, OptionError
@@ -58,6 +61,8 @@ def _connect(target: Any, security: Any, timeout_s: float) -> Connected:
     if isinstance(target, str) and target.startswith("tls://") and security is None:
         raise OptionError(f"{target!r} needs certificates: Client({target!r}, security=distributed.Security(...))")
     try:
+        if isinstance(target, str):
+            _see_that_it_answers(target, security, timeout_s)
         client = distributed.Client(
             target, timeout=timeout_s, security=security, set_as_default=False, name="glassloom"
         )
@@ -71,6 +76,25 @@ def _connect(target: Any, security: Any, timeout_s: float) -> Connected:
     except (ValueError, TypeError, RuntimeError) as error:
         raise OptionError(f"can't connect to {name}: {error}") from error
     return Connected(client, True, _address_of(client))
+
+
+def _see_that_it_answers(address: str, security: Any, timeout_s: float) -> None:
+    """Raise TimeoutError if what listens at an address says nothing: dask.distributed itself would wait for it without end."""
+
+    async def greet() -> None:
+        options = {} if security is None else security.get_connection_args("client")
+        deadline = asyncio.timeout(timeout_s)
+        try:
+            async with deadline:
+                comm = await open_comm(address, timeout=timeout_s, **options)
+        except TimeoutError:
+            if deadline.expired():
+                raise TimeoutError("what listens there doesn't say that it is one") from None
+            raise
+        comm.abort()
+
+    with ThreadPoolExecutor(1) as pool:  # the caller's thread may have an event loop already
+        pool.submit(asyncio.run, greet()).result()
 
 
 def scheduler_of(client: distributed.Client) -> Any:
