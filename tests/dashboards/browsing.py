@@ -73,8 +73,13 @@ def open_site(browser: Any, **environment: str) -> Iterator[Site]:
 
 @contextmanager
 def open_tab_of(site: Site) -> Iterator[Any]:
-    """Open a tab with `base`, the dashboards' `process`, and a list of what went wrong in it."""
+    """Open a tab with `base`, the dashboards' `process`, and a list of what went wrong in it.
+
+    Its `goto` waits until a page of a cluster can be used: what is done sooner, to the contents that the page was sent with, may
+    be lost. Who says ``wait_until`` waits for that alone.
+    """
     tab = site.context.new_page()
+    _wait_for_documents(tab)
     tab.base, tab.process, tab.wrongs = site.base, site.process, []
     tab.on("pageerror", lambda error: tab.wrongs.append(f"{error}\n{error.stack}"))
     tab.on("dialog", lambda dialog: (tab.wrongs.append(f"dialog {dialog.message}"), dialog.dismiss()))
@@ -83,6 +88,18 @@ def open_tab_of(site: Site) -> Iterator[Any]:
     yield tab
     assert tab.wrongs == [], tab.wrongs
     tab.close()
+
+
+def _wait_for_documents(tab: Any) -> None:
+    go = tab.goto
+
+    def goto(url: str, **options: Any) -> Any:
+        answer = go(url, **options)
+        if not options and tab.locator("#opening").count():
+            tab.wait_for_selector(":root[data-opened]", state="attached")
+        return answer
+
+    tab.goto = goto
 
 
 @contextmanager

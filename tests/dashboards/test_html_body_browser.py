@@ -96,3 +96,18 @@ def test_what_was_typed_just_before_a_click_is_searched_for_too(publish, tab):
     tab.keyboard.press("Escape")
     tab.get_by_text("1 of 3 match").wait_for()
     assert tab.get_by_label("Search names").input_value() == "left"
+
+
+def test_a_button_that_is_pressed_before_bokehjs_has_come_is_answered_when_it_has(publish, tab):
+    cluster = publish(Shape(workers=1, tasks=0))
+    cluster.add(runs(0, 1))
+    tab.goto(f"{tab.cluster}/runs")
+    tab.locator("tr.row").first.wait_for()
+    held = []
+    tab.route("**/bokeh.min.js*", lambda route: held.append(route))
+    tab.goto(f"{tab.cluster}/runs", wait_until="commit")
+    tab.wait_for_function("() => document.querySelector('tr.row button')")
+    tab.evaluate("() => document.querySelector('tr.row button').click()")
+    tab.wait_for_function("() => document.querySelector('script[src*=\"bokeh.min\"]')")
+    held[0].continue_()
+    tab.locator("pre").wait_for()

@@ -276,7 +276,7 @@ def test_the_browser_shows_the_page_first_and_says_if_its_document_does_not_come
     publish(Shape(tasks=5))
     with open_tab(browser) as tab:
         tab.route_web_socket("**/ws", lambda socket: socket.close())
-        tab.goto(f"{tab.cluster}/status")
+        tab.goto(f"{tab.cluster}/status", wait_until="load")
         assert tab.locator("h2").all_inner_texts() == [TITLES[card] for card in LAYOUTS["status"].cards]
         tab.wait_for_function("() => document.getElementById('lost').textContent.includes('could not be opened')")
         assert tab.locator("#lost").is_visible()

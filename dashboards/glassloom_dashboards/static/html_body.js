@@ -190,7 +190,9 @@
   // A button that is pressed before the page can answer is answered when it can.
   let early = null;
   const onEarlyClick = event => {
-    early = event.target.closest('button[data-ask]');
+    const button = event.target.closest('.card button[data-ask]');
+    const { ask: action, value } = button?.dataset ?? {};
+    early = button && { card: button.closest('.card').id, action, value };
   };
   document.addEventListener('click', onEarlyClick);
 
@@ -218,8 +220,12 @@
     document.addEventListener('keydown', onKey);
     document.addEventListener('scroll', onScroll, true);
     document.removeEventListener('click', onEarlyClick);
-    if (early?.isConnected) {
-      early.click();
+    if (early) {
+      // The page may have been drawn anew since: one that asks for the same.
+      const buttons = document.querySelectorAll(
+        `#${early.card} button[data-ask="${early.action}"]`
+      );
+      [...buttons].find(each => each.dataset.value === early.value)?.click();
     }
   };
 
