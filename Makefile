@@ -52,17 +52,15 @@ test-gpu: setup
 	python -c "import sys; from glassloom.cluster.cuda_devices import main; sys.exit(main())"
 	pytest -m gpu tests/gpu $(PYTEST_ARGS)
 
-# What takes minutes: 10^5 task completions among random faults, interrupts at a fifth of all places and crashes at a third, others
-# each day, workers that are stuck for long, all queries of TPC-H, all notebooks. Each process takes the next test: one of them takes as long as all others.
-# Then three times as many examples of all properties as `make test` tries.
+# What takes minutes. First what tries more than `make test` does: 10^5 task completions among random faults, interrupts at a fifth of all places and
+# crashes at a third, others each day, all queries of TPC-H. Each process takes the next test: one of them takes as long as all others.
+# Then what `make test` leaves out (more of JupyterLab in Chromium, workers that are stuck for long, jobs of MPI and Slurm, all notebooks), and three
+# times as many examples of all properties.
 long: setup
-	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses 2 --dist load --maxschedchunk 1 --durations 10 \
-	  tests/engine/test_chaos.py tests/engine/test_stalls.py tests/engine/test_interrupts.py \
-	  tests/engine/test_interrupts_threads.py tests/engine/test_worker_supervision.py \
-	  tests/engine/test_scheduler_properties.py tests/engine/test_store_properties.py tests/dataframe/tpch tests/notebooks/test_other_notebooks.py \
-	  tests/engine/test_memory.py::test_a_persisted_array_of_several_times_the_limit_is_right_and_takes_no_more_than_the_limit
-	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses 2 -m hypothesis --ignore tests/engine/test_store_properties.py \
-	  tests/array tests/expr tests/engine tests/metrics tests/dashboards
+	sh tests/distributed/install-batch-systems.sh
+	sh tests/e2e/install-chromium.sh
+	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses 2 --dist load --maxschedchunk 1 --durations 10 -m more $(PYTEST_ARGS)
+	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses 2 --dist loadfile --durations 10 -m "(long or hypothesis) and not more" $(PYTEST_ARGS)
 
 lint: setup labextension/node_modules
 	ruff check

@@ -210,6 +210,7 @@ def _frames(tasks: int) -> Figures:
     from glassloom_dashboards.folds.aggregate import ClusterAggregate
     from glassloom_dashboards.parts.colours import ColourBook
     from glassloom_dashboards.serving.bokeh_defaults import remember_defaults
+    from glassloom_dashboards.serving.garbage import Garbage
     from glassloom_dashboards.serving.page import PageView
     from glassloom_metrics.protocol import Hello, Message, decode, encode
 
@@ -228,6 +229,7 @@ def _frames(tasks: int) -> Figures:
         folded_s += time.process_time() - start_s
     view, document = PageView("task-stream", aggregate, ColourBook(), "light"), Document()
     view.attach(document)
+    Garbage().page_made()  # as the process does with each page
     live_ms, now_s = [], 1.0
     for number in range(_LIVE_FRAMES):
         first = tasks + number * _LIVE_ROWS

@@ -3,8 +3,9 @@
     python -m benchmarks.jupyter compare --other /path/to/venv/bin/python   # one with dask-labextension and distributed
     python -m benchmarks.jupyter pings --tasks 1000000 --seconds 60
     python -m benchmarks.jupyter stalled --minutes 15
+    python -m benchmarks.jupyter panes --panes 1000
 
-Needs Chromium for ``compare``. Figures are printed as JSON, one object a contender or case.
+Needs Chromium for ``compare`` and ``panes``. Figures are printed as JSON, one object a contender or case.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import asyncio
 import gzip
 import json
+import os
 import subprocess
 import sys
 import time
@@ -27,6 +29,7 @@ from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
 
 from benchmarks.chromium import chromium
+from benchmarks.jupyter_panes import opened_and_closed
 from benchmarks.jupyter_server import (
     LOGIN,
     TOKEN,
@@ -191,26 +194,40 @@ def published_log(jupyter: Jupyter, tasks: int) -> Iterator[None]:
 
 
 async def pings(tasks: int, seconds: float) -> dict[str, Any]:
-    """Return how fast a kernel answers without panes, while all panes open, and with all of them open; and what holds up the loop."""
-    with jupyter_lab(sys.executable, is_probed=True) as jupyter, published_log(jupyter, tasks):
-        connection = await connect_to_kernel(jupyter, start_kernel(jupyter))
+    """Return how fast a kernel answers without panes, while all panes open, and with all of them open; and what holds up the loop.
+
+    A JupyterLab without the extension, in which nothing happens, is asked at the same times by the same process.
+    """
+    plain = ("--ServerApp.jpserver_extensions={'glassloom_server': False}",)
+    with (
+        jupyter_lab(sys.executable, is_probed=True) as jupyter,
+        jupyter_lab(sys.executable, options=plain) as other,
+        published_log(jupyter, tasks),
+    ):
+        kernels = [await connect_to_kernel(each, start_kernel(each)) for each in (jupyter, other)]
+
+        async def measure() -> dict[str, dict[str, float]]:
+            took_ms = await asyncio.gather(*(ping_ms(kernel, seconds) for kernel in kernels))
+            return dict(zip(("with", "without"), map(quantiles, took_ms), strict=True))
+
         stream = HTTPRequest(f"ws{jupyter.url[4:]}glassloom/api/metrics", headers=LOGIN)
         panel = await websocket_connect(stream, on_message_callback=lambda message: None)
-        figures: dict[str, Any] = {"tasks": tasks, "without_panes_ms": quantiles(await ping_ms(connection, seconds))}
+        figures: dict[str, Any] = {"tasks": tasks, "load": os.getloadavg()[0], "without_panes_ms": await measure()}
         names = [page["id"] for page in jupyter.ask("glassloom/api/pages")["pages"]]
         urls = [f"{jupyter.url}glassloom/dash/{CLUSTER_ID}/{name}" for name in names]
-        pinging = asyncio.create_task(ping_ms(connection, seconds))
+        pinging = asyncio.create_task(measure())
         viewers = [await open_page(url, LOGIN) for url in urls]
-        figures |= {"panes": len(viewers), "while_opening_ms": quantiles(await pinging)}
+        figures |= {"panes": len(viewers), "while_opening_ms": await pinging}
         watching = [asyncio.create_task(viewer.watch(seconds + 5)) for viewer in viewers]
         before_s = jupyter.cpu_s()
-        figures["with_all_panes_ms"] = quantiles(await ping_ms(connection, seconds))
+        figures["with_all_panes_ms"] = await measure()
         figures["server_cpu_percent"] = round(100 * (jupyter.cpu_s() - before_s) / seconds, 1)
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
         panel.close()
-        connection.close()
+        for kernel in kernels:
+            kernel.close()
         figures["longest_callbacks_cpu_ms"] = jupyter.longest_callbacks_ms()[:5]
     return figures
 
@@ -258,16 +275,19 @@ async def stalled(minutes: float) -> dict[str, Any]:
 def main() -> int:
     """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.jupyter", description=__doc__.splitlines()[0])
-    parser.add_argument("case", choices=["compare", "pings", "stalled"])
+    parser.add_argument("case", choices=["compare", "pings", "stalled", "panes"])
     parser.add_argument("--other", default="", help="the Python of an environment with dask-labextension")
     parser.add_argument("--tasks", type=int, default=1_000_000)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--minutes", type=float, default=15.0)
+    parser.add_argument("--panes", type=int, default=1000)
     options = parser.parse_args()
     if options.case == "pings":
         print(json.dumps(asyncio.run(pings(options.tasks, options.seconds)), indent=1))
     elif options.case == "stalled":
         print(json.dumps(asyncio.run(stalled(options.minutes)), indent=1))
+    elif options.case == "panes":
+        print(json.dumps({"load": os.getloadavg()[0], **opened_and_closed(options.panes)}, indent=1))
     else:
         print(json.dumps(compare(sys.executable, OURS), indent=1), flush=True)
         if options.other:

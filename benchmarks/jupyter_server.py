@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,13 +61,15 @@ class Jupyter:
 
 
 @contextmanager
-def jupyter_lab(python: str, *, is_probed: bool = False) -> Iterator[Jupyter]:
+def jupyter_lab(python: str, *, is_probed: bool = False, options: Sequence[str] = ()) -> Iterator[Jupyter]:
     """Run the JupyterLab of an environment with a home of its own, until the block ends.
 
     Parameters
     ----------
     is_probed
         Whether its loop is watched by `benchmarks.loop_probe`.
+    options
+        What else JupyterLab is started with.
     """
     with tempfile.TemporaryDirectory(prefix="glassloom-bench-") as directory:
         home = Path(directory)
@@ -84,7 +86,7 @@ def jupyter_lab(python: str, *, is_probed: bool = False) -> Iterator[Jupyter]:
         }  # fmt: skip
         command = [python, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.port=0"]
         command += [f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={home / 'root'}"]
-        command += ["--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None"]
+        command += ["--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None", *options]
         with open(home / "log", "wb") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
         try:
@@ -97,10 +99,17 @@ def jupyter_lab(python: str, *, is_probed: bool = False) -> Iterator[Jupyter]:
 def _wait_for_url(process: subprocess.Popen[bytes], log: Path) -> str:
     end_s = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < end_s and process.poll() is None:
-        if found := re.search(r"http://127\.0\.0\.1:\d+/(?=lab)", log.read_text()):
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/(?=lab)", log.read_text())
+        if found and _listens(int(found[1])):
             return found[0]
         time.sleep(0.02)
     raise RuntimeError(f"JupyterLab doesn't start:\n{log.read_text()}")
+
+
+def _listens(port: int) -> bool:
+    """Whether the server takes connections; it tells its address a moment before it does."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def start_kernel(jupyter: Jupyter) -> str:
@@ -114,6 +123,18 @@ async def connect_to_kernel(jupyter: Jupyter, kernel: str) -> WebSocketClientCon
     connection = await websocket_connect(url, max_message_size=2**28)
     await request(connection, "kernel_info_request", {})
     return connection
+
+
+def _acknowledge_at_once(connection: WebSocketClientConnection) -> None:
+    """Let the system acknowledge what has come so far without waiting for something to send.
+
+    Jupyter answers with three small messages, and its sockets hold the second until the first is acknowledged (Nagle's
+    algorithm, RFC 896). The usual 40 ms of a delayed acknowledgement would hide what the server's loop takes. It holds
+    until the next message only: see `man 7 tcp`.
+    """
+    protocol = connection.protocol
+    if protocol is not None and hasattr(socket, "TCP_QUICKACK"):
+        protocol.stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
 
 async def request(connection: WebSocketClientConnection, kind: str, content: dict[str, Any]) -> dict[str, Any]:
@@ -130,6 +151,7 @@ async def request(connection: WebSocketClientConnection, kind: str, content: dic
     }
     await connection.write_message(json.dumps(message))
     while True:
+        _acknowledge_at_once(connection)
         text = await connection.read_message()
         if text is None:
             raise ConnectionError("the kernel's WebSocket was closed")

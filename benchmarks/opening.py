@@ -34,10 +34,11 @@ window.marks = {}
   const mark = (name) => { window.marks[name] ??= performance.now() / 1000 }
   const look = () => {
     const doc = window.Bokeh?.documents[0]
-    if (document.querySelector('.card .first')) mark('first_contents_s')
-    if (doc?.is_idle) mark('first_paint_s')
-    const total = doc?.get_model_by_name('task-stream-total')
-    if (doc?.is_idle && total?.data.events[0] === TASKS) mark('all_tasks_s')
+    if (!doc && document.querySelector('.card .first')) mark('first_contents_s')
+    if (doc?.is_idle) {
+      mark('first_paint_s')
+      if (doc.get_model_by_name('task-stream-total')?.data.events[0] === TASKS) mark('all_tasks_s')
+    }
     if (window.marks.all_tasks_s === undefined) requestAnimationFrame(look)
   }
   requestAnimationFrame(look)

@@ -5,6 +5,7 @@ python docs/array_support.py
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +15,15 @@ import glassloom.array as ga
 import numpy as np
 
 PAGE = Path(__file__).parent / "array-support.md"
+ON_DEVICE = Path(__file__).parent / "array-on-device.json"
+"""Made by array_on_device.py."""
 
 NAMESPACES: list[tuple[str, Any, Any]] = [
     ("numpy", np, ga),
     ("numpy.linalg", np.linalg, ga.linalg),
     ("numpy.fft", np.fft, ga.fft),
     ("numpy.ma", np.ma, ga.ma),
+    ("numpy.strings", np.strings, ga.strings),
     ("numpy.random.Generator", np.random.Generator, ga.random.Generator),
     ("numpy.random.RandomState", np.random.RandomState, ga.random.RandomState),
     ("numpy.ndarray", np.ndarray, ga.Array),
@@ -93,12 +97,20 @@ def page() -> str:
         "Made by `python docs/array_support.py` out of the code; a test fails when it is out of date.\n"
         f"What isn't there is what NumPy {_version()} has beside. It raises an error that says so; "
         "`ga.map_blocks(numpy.function, x)` applies a function block by block.\n",
+        "The last column says whether blocks on a device stay there, as on a GPU with CuPy. `python docs/array_on_device.py` found it out: it called each function on the "
+        "simulated device, whose arrays refuse to be read on the host without an explicit copy, and count copies. So it is known "
+        "that our code leaves blocks there; that CuPy has a function, and gives NumPy's results, is known by its source alone "
+        "([gpus.md](gpus.md)). *Yes*: one way at least to call it leaves them there. *Not tried*: no call of the list fits the function. In front of what doesn't run there, "
+        '`x.to_backend("numpy")` moves blocks to the host.\n',
         "Beyond NumPy: " + _beyond() + ".\n",
     ]
+    on_device = json.loads(ON_DEVICE.read_text())
     for title, theirs, ours in NAMESPACES:
         there = list(_there(theirs, ours))
+        found = on_device.get(title, {})
         parts.append(f"## {title}\n")
-        parts.append("| | |\n|---|---|\n" + "".join(f"| `{name}` | {what} |\n" for name, what in there))
+        rows = (f"| `{name}` | {what} | {found.get(name, 'not tried')} |\n" for name, what in there)
+        parts.append("| | | on a device |\n|---|---|---|\n" + "".join(rows))
         parts.append(_missing_line(theirs, ours))
     return "\n".join(parts)
 

@@ -5,6 +5,7 @@ python docs/dataframe_support.py
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ import pandas as pd
 from glassloom.dataframe import support
 
 PAGE = Path(__file__).parent / "dataframe-support.md"
+ON_DEVICE = Path(__file__).parent / "dataframe-on-device.json"
+"""Made by dataframe_on_device.py."""
 
 OURS: dict[str, type] = {"DataFrame": gd.DataFrame, "Series": gd.Series, "Index": gd.Index}
 
@@ -29,10 +32,16 @@ def page() -> str:
         f"{there} of {all_names} public names of pandas {version()}'s DataFrame, Series and Index are there. What isn't "
         "raises a `NotImplementedError` that says what to use instead.\n",
         "Functions: " + _functions() + ".\n",
+        "The last column says whether partitions on a device are worked on there, as with cuDF on a GPU. `python docs/dataframe_on_device.py` found it out: it called each "
+        "method on partitions of a library that stands in for cuDF, whose objects only their own methods reach, and counted rows that moved to the host. So it is known that our "
+        "code leaves partitions there; that cuDF has a method, and gives pandas' results, is known by its documentation alone ([gpus.md](gpus.md)). *Yes*: one way "
+        "at least to call it leaves them there. What has to be computed on the host moves there by itself, and its results are pandas'. *Not tried*: no call of the list fits the method.\n",
     ]
+    on_device = json.loads(ON_DEVICE.read_text())
     for kind in OURS:
         parts.append(f"## {kind}\n")
-        parts.append("| | |\n|---|---|\n" + "".join(f"| `{name}` | {what} |\n" for name, what in _there(kind)))
+        rows = [f"| `{name}` | {what} | {on_device[kind].get(name, 'not tried')} |\n" for name, what in _there(kind)]
+        parts.append("| | | on a device |\n|---|---|---|\n" + "".join(rows))
         parts.append("Not there:\n")
         parts.append("| | why | use |\n|---|---|---|\n" + "".join(_missing(kind)))
     return "\n".join(parts)

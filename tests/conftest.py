@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from glassloom.cluster import options
+from long_tests import LONG_TESTS
 
 _FAULT = "fault"
 
@@ -49,6 +50,15 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.addinivalue_line("markers", f"{_FAULT}(what): the test does this to a cluster, which must survive it")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave long tests to `make long`, unless they are asked for by name or by their marker."""
+    if LONG_TESTS or config.option.markexpr or any("::" in argument for argument in config.args):
+        return
+    left = [item for item in items if item.get_closest_marker("long")]
+    items[:] = [item for item in items if not item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=left)
 
 
 def pytest_collection_finish() -> None:

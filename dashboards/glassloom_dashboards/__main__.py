@@ -17,6 +17,7 @@ import numpy as np
 from bokeh.settings import settings
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.open_recordings import record_of_recording
+from glassloom_metrics.pages import MAX_OPEN_PAGES
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
 from tornado.netutil import bind_sockets, bind_unix_socket
@@ -29,6 +30,14 @@ from glassloom_dashboards.serving.server import DashboardServer
 _PARENT_CHECK_S = 0.5
 
 
+def positive(text: str) -> int:
+    """Return a number from 1 on; raises `ValueError`, as `argparse` expects."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the parsed command line; exits with a message if it makes no sense."""
     parser = argparse.ArgumentParser(prog="python -m glassloom_dashboards", description=__doc__)
@@ -38,6 +47,13 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     )
     where.add_argument("--port", type=int, help="listen on 127.0.0.1, for who knows the printed token; 0 picks a port")
     parser.add_argument("--prefix", default="", help="path before all others, such as /user/someone/glassloom/dash")
+    parser.add_argument(
+        "--max-pages",
+        type=positive,
+        default=MAX_OPEN_PAGES,
+        metavar="N",
+        help="how many pages may be open at once (%(default)s)",
+    )
     parser.add_argument("--recording", metavar="FILE", action="append", default=[], help="show this recording, too")
     parser.add_argument("--end-with-parent", action="store_true", help="end when the process that started this one has")
     options = parser.parse_args(arguments)
@@ -48,8 +64,9 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
 
 
 def prepare() -> None:
-    """Do before the first request what the first page would wait for: compile its template, load what NumPy loads when first used."""
-    template("page.html")
+    """Do before the first request what the first page would wait for: compile its templates, load what NumPy loads when first used."""
+    for name in ("page_head.html", "page.html"):
+        template(name)
     np.unique(np.zeros(1))
 
 
@@ -67,8 +84,9 @@ async def serve(options: argparse.Namespace, parent: int) -> None:
     server.initialize(IOLoop.current())
     server.start()
     prepare()
-    gc.collect()
-    gc.freeze()  # what is there now stays: full collections, which hold up every page, need not look through it
+    # What is there now stays: full collections, which hold up every page, need not look through it. None is run before, as who has
+    # the address may be waiting for the first page.
+    gc.freeze()
     lag = asyncio.create_task(server.loop_lag.watch())
     try:
         if options.end_with_parent:
@@ -88,7 +106,9 @@ def _on_unix_socket(hub: Hub, options: argparse.Namespace) -> tuple[DashboardSer
     # Out of the environment, so that nothing we might start inherits it.
     gate = SecretGate(os.environ.pop(SECRET_VARIABLE))
     # Only Jupyter's proxy, which has checked the origin, reaches this socket.
-    server = DashboardServer(hub, gate, prefix=options.prefix, origins=["*"], lists_clusters=False)
+    server = DashboardServer(
+        hub, gate, prefix=options.prefix, origins=["*"], lists_clusters=False, max_pages=options.max_pages
+    )
     http = HTTPServer(server)
     previous = os.umask(0o177)
     try:
@@ -104,7 +124,9 @@ def _on_port(hub: Hub, options: argparse.Namespace) -> tuple[DashboardServer, HT
     token = secrets.token_urlsafe(24)
     origins = [f"127.0.0.1:{port}", f"localhost:{port}"]
     gate = TokenGate(token, str(port))
-    server = DashboardServer(hub, gate, prefix=options.prefix, origins=origins, lists_clusters=True)
+    server = DashboardServer(
+        hub, gate, prefix=options.prefix, origins=origins, lists_clusters=True, max_pages=options.max_pages
+    )
     http = HTTPServer(server)
     http.add_sockets(sockets)
     page = f"{next(iter(hub.recordings))}/status" if len(hub.recordings) == 1 else ""

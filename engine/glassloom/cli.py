@@ -19,7 +19,8 @@ from glassloom_metrics.registry import find_record
 from glassloom import config
 from glassloom.cluster import LocalCluster, LocalCUDACluster, commands
 from glassloom.cluster.doctor_report import doctor_report
-from glassloom.errors import GlassloomError
+from glassloom.distributed.optional import load
+from glassloom.errors import GlassloomError, OptionError
 from glassloom.recordings.cluster_recording import start_recording
 from glassloom.recordings.replay import dashboards_command
 from glassloom.recordings.report import make_report
@@ -59,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     dashboard.set_defaults(run=_dashboard, parser=dashboard)
 
     _add_recording_commands(commands)
+    _add_attach(commands)
 
     doctor = commands.add_parser("doctor", help="look for what is broken between a cluster and the panel")
     doctor.add_argument("cluster", nargs="?", metavar="CLUSTER", help="its name or id; default the newest")
@@ -72,6 +74,20 @@ def _parser() -> argparse.ArgumentParser:
     cluster.set_defaults(run=_help, parser=cluster)
     _add_cluster_actions(cluster.add_subparsers(metavar="ACTION"))
     return parser
+
+
+def _add_attach(commands: Any) -> None:
+    """Add what shows clusters of dask.distributed."""
+    attach = commands.add_parser(
+        "attach", help="show a cluster of dask.distributed in panel and dashboards, until Ctrl-C or its end"
+    )
+    attach.add_argument("address", metavar="ADDRESS", help="of its scheduler, such as tcp://scheduler:8786")
+    attach.add_argument("--name", help="what it is called; default its address")
+    for option in ("ca-file", "cert", "key"):
+        attach.add_argument(f"--tls-{option}", metavar="FILE", help="for tls://; default as in Dask's configuration")
+    attach.add_argument("--json", action="store_true", help="print its id and name as JSON, for programs")
+    attach.add_argument("--for-clients", action="store_true", help=argparse.SUPPRESS)
+    attach.set_defaults(run=_attach, parser=attach)
 
 
 def _add_recording_commands(commands: Any) -> None:
@@ -119,6 +135,11 @@ def _add_cluster_actions(cluster: Any) -> None:
     start.add_argument("--minimum", type=int, help="let the number of workers follow the work, from this many")
     start.add_argument("--maximum", type=int, help="to this many; default the number of CPUs")
     start.add_argument("--idle-timeout", help="end when idle for so long, such as '30 min'; 'none' for never")
+    start.add_argument(
+        "--factory", metavar="CLASS", help="a cluster of Dask's instead, such as distributed.LocalCluster"
+    )
+    start.add_argument("--args", metavar="JSON", help="what the factory is called with: a list")
+    start.add_argument("--kwargs", metavar="JSON", help="what the factory is called with: a map")
     start.add_argument("--detach", action="store_true", help="return at once; the cluster runs until it is stopped")
     start.add_argument("--json", action="store_true", help="print its id and name as JSON, for programs")
     start.add_argument("--started-by", default="script", choices=["script", "panel"])
@@ -159,11 +180,11 @@ def _record(options: argparse.Namespace) -> int:
     recording = start_recording(
         record, options.path, since_start=options.since_start, overwrite=options.overwrite, warns=False
     )
-    if not options.until_now:
-        print(f"Recording cluster {record.name!r} to {recording.path}. To end it: Ctrl-C", flush=True)
     try:
         if options.until_now:
             recording.stop()
+        else:  # who reads this may send the signal before it is said to the end
+            print(f"Recording cluster {record.name!r} to {recording.path}. To end it: Ctrl-C", flush=True)
         recording.wait()
     except KeyboardInterrupt:
         recording.stop()
@@ -200,7 +221,49 @@ def _config(options: argparse.Namespace) -> int:
     return 0
 
 
+def _attach(options: argparse.Namespace) -> int:
+    status: int = load("attach_command", "glassloom attach").attach(
+        options.address,
+        name=options.name,
+        tls={
+            "tls_ca_file": options.tls_ca_file,
+            "tls_client_cert": options.tls_cert,
+            "tls_client_key": options.tls_key,
+        },
+        as_json=options.json,
+        for_clients=options.for_clients,
+    )
+    return status
+
+
+def _start_by_factory(options: argparse.Namespace) -> int:
+    unfit = [
+        name
+        for name in ("threads_per_worker", "memory_limit", "local_directory", "idle_timeout")
+        if getattr(options, name)
+    ]
+    if unfit or options.gpu:
+        named = ", ".join(unfit or ["gpu"])
+        raise OptionError(f"with a factory, {named} can't be given by name: put what its class takes into kwargs")
+    words = [word for word in sys.argv[1:] if word != "--detach"]
+    status: int = load("factory_cluster", "--factory").start(
+        options.factory,
+        options.args,
+        options.kwargs,
+        name=options.name,
+        n_workers=options.n_workers,
+        minimum=options.minimum,
+        maximum=options.maximum,
+        started_by=options.started_by,
+        as_json=options.json,
+        command=[sys.executable, "-m", "glassloom", *words] if options.detach else None,
+    )
+    return status
+
+
 def _start(options: argparse.Namespace) -> int:
+    if options.factory is not None:
+        return _start_by_factory(options)
     names = ("n_workers", "threads_per_worker", "memory_limit", "local_directory", "idle_timeout")
     given: dict[str, Any] = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     given |= {name: None for name in ("memory_limit", "idle_timeout") if given.get(name) == "none"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -23,6 +23,8 @@ from glassloom.graph import (
 )
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.reprs import render
+from glassloom.reprs.block_states import block_states, held_bytes, held_values, states_html
+from glassloom.reprs.live_blocks import show_blocks
 
 _PLAIN = frozenset([int, float, bool, str, bytes, type(None)])
 _NO_NODES: list[Expr] = []  # shared by many calls, as is the next: fewer objects for the garbage collector
@@ -147,7 +149,10 @@ class Delayed(Collection):
         return f"Delayed({self.name!r})"
 
     def _repr_html_(self) -> str:
-        return render("delayed.html.j2", key=self.name, origin=str(self.expr.origin or ""))
+        return delayed_html(self)
+
+    def _ipython_display_(self) -> None:
+        show_blocks(self, delayed_html)
 
     @property
     def key(self) -> Key:
@@ -184,6 +189,13 @@ class Delayed(Collection):
 
     def __bool__(self) -> bool:
         raise TypeError("the truth of a Delayed object is not known before compute()")
+
+
+def delayed_html(value: Delayed, told: Sequence[str] = ()) -> str:
+    """Return a card with the key, and how the value stands if it is persisted; `told`: see `block_states`."""
+    held = held_values(value.expr)
+    states = states_html(block_states(held, told), held_bytes(held), was_told=bool(told))
+    return render("delayed.html.j2", key=value.name, origin=str(value.expr.origin or ""), states=states)
 
 
 class DelayedTuple(tuple[Delayed, ...]):

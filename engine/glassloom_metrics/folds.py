@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from glassloom_metrics.gpu_messages import GpuDevice, Reading, devices_of, readings_of
 from glassloom_metrics.protocol import (
+    DeviceTimes,
     Errors,
     GpuDevices,
     GpuProcesses,
@@ -52,6 +53,8 @@ class ClusterSummary:
         self._samples: dict[int, _Sample] = {}
         self._devices: dict[int, tuple[int, ...]] = {}
         """Of workers that have a device the bytes by `DEVICE_PARTS`."""
+        self.task_device_s: float | None = None
+        """How long tasks took on devices so far; None: nothing was told of it."""
         self._errors: dict[int, int] = {}
         self.gpus: dict[int, GpuDevice] = {}
         self.gpu_readings: dict[int, dict[str, Reading]] = {}
@@ -76,6 +79,8 @@ class ClusterSummary:
                 self._workers.pop(message.worker, None)
                 self._samples.pop(message.worker, None)
                 self._devices.pop(message.worker, None)
+            case DeviceTimes():
+                self.task_device_s = message.total_s
             case GpuSamples():
                 self.gpu_readings = dict(readings_of(message))
                 links = zip(message.links_received_bytes_s, message.links_sent_bytes_s, strict=False)
@@ -136,6 +141,15 @@ class ClusterSummary:
         """Return the bytes of all workers' devices together, by `DEVICE_PARTS`; empty if no worker has one."""
         sums = [sum(column) for column in zip(*self._devices.values(), strict=True)]
         return dict(zip(DEVICE_PARTS, sums, strict=True)) if sums else {}
+
+    def device_total_bytes(self) -> int:
+        """Return the memory of all workers' devices together, each once; 0 if no worker has one, or workers don't tell."""
+        totals = {
+            uuid: nbytes
+            for worker in self._workers.values()
+            for uuid, nbytes in zip(worker.devices, worker.device_total_bytes, strict=False)
+        }
+        return sum(totals.values())
 
     def memory(self) -> dict[str, int]:
         """Return the bytes of all workers together, by `MEMORY_PARTS`."""

@@ -138,6 +138,23 @@ class GpuProcesses(MessageBase, frozen=True, tag="gpu-processes"):
     memory_bytes: list[Reading]
 
 
+OF_ALL_ROWS = -1
+"""In a snapshot: the seconds are those of all rows of the layer so far."""
+
+
+class DeviceTimes(MessageBase, frozen=True, tag="device-times"):
+    """How long tasks took on their workers' devices: told after their rows, as devices do their work later than it is asked for.
+
+    ``rows`` are numbers of rows of `TaskEvents`, or `OF_ALL_ROWS`; ``total_s`` is what all tasks took so far.
+    """
+
+    at_s: float
+    total_s: float
+    rows: list[int]
+    layers: list[int]
+    seconds: list[float]
+
+
 THROTTLE_WORDS = {
     0x1: "idle",
     0x2: "clocks set by the user",

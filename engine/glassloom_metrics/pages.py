@@ -10,6 +10,10 @@ PageGroup = Literal["overview", "tasks", "workers", "memory", "gpu"]
 """What a page is about. The panel has a heading for each; one that it doesn't know is "more"."""
 
 
+MAX_OPEN_PAGES = 100
+"""How many pages of all clusters one user may have open at once, by default."""
+
+
 class Page(msgspec.Struct, frozen=True):
     """One dashboard page: its id in the URL, the words a person sees, and what it is about."""
 

@@ -27,6 +27,7 @@ _FAMILIES = {
     "glassloom_memory_bytes": ("gauge", "Memory and disk of the workers by part: results that are managed, shared or spilled, and unmanaged."),
     "glassloom_memory_limit_bytes": ("gauge", "Memory limit of all workers together, if each has one."),
     "glassloom_device_memory_bytes": ("gauge", "Memory of the workers' devices by part: results that are held there, all that is used, the allocators' pools, what other processes take, and results that have moved to the host or disk."),
+    "glassloom_task_device_seconds_total": ("counter", "Seconds that tasks took on the workers' devices."),
     "glassloom_task_errors_total": ("counter", "Tasks that failed for good, of the groups of errors that the cluster still tells."),
 } | GPU_FAMILIES  # fmt: skip
 """Type and help of each metric."""
@@ -65,6 +66,8 @@ def _samples(summary: ClusterSummary) -> Iterator[tuple[str, Labels, float]]:
         yield "glassloom_memory_limit_bytes", {}, told["memory_limit_bytes"]
     for part, nbytes in summary.device_memory().items():
         yield "glassloom_device_memory_bytes", {"part": part}, nbytes
+    if summary.task_device_s is not None:
+        yield "glassloom_task_device_seconds_total", {}, summary.task_device_s
     yield "glassloom_task_errors_total", {}, summary.n_errors
     yield from gpu_values(summary)
 

@@ -18,6 +18,7 @@ from glassloom_metrics.message_base import MessageBase
 # isort: off
 from glassloom_metrics.gpu_messages import (
     NOT_SUPPORTED as NOT_SUPPORTED,
+    DeviceTimes as DeviceTimes,
     GpuDevices as GpuDevices,
     GpuProcesses as GpuProcesses,
     GpuSamples as GpuSamples,
@@ -38,6 +39,8 @@ from glassloom_metrics.task_events import (
     check_values,
     column as column,
     element_sizes,
+    given_columns as given_columns,
+    is_sound,
     pack_column as pack_column,
     pack_index,
     stops_s as stops_s,
@@ -406,6 +409,7 @@ Message = (
     | GpuDevices
     | GpuSamples
     | GpuProcesses
+    | DeviceTimes
     | Errors
     | Stacks
     | Profile
@@ -475,6 +479,8 @@ def decode_known(payload: bytes) -> Message | None:
         if _tag_decoder.decode(payload).type not in _KNOWN_TAGS:
             return None
         raise
+    if isinstance(message, TaskEvents) and is_sound(message):
+        return message
     if uneven := _uneven_columns(message):
         raise msgspec.DecodeError(f"a message {topic_of(message)!r} has columns of different lengths: {uneven}")
     if isinstance(message, TaskEvents):

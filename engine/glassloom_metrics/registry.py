@@ -29,7 +29,8 @@ _NO_WORDS = ("no", "n", "false", "off", "0", "0.0")
 class ClusterRecord(msgspec.Struct, frozen=True):
     """What another process of the same user needs in order to find a cluster and be let in.
 
-    ``kind`` is ``"processes"`` or ``"threads"``; ``socket`` the path of the head's UNIX socket; ``secret`` what a
+    ``kind`` is ``"processes"``, ``"threads"``, or ``"dask"`` for a cluster of dask.distributed that ``pid`` watches: ``address`` is
+    that of its scheduler, and ``scheduler`` what that calls itself. ``socket`` the path of the head's UNIX socket; ``secret`` what a
     connection must show (``repr`` doesn't); ``directory`` and ``shm_prefix`` where its files lie; ``started_by`` is
     ``"notebook"``, ``"script"`` or ``"panel"``; ``host`` is where ``pid`` and ``socket`` mean something. ``notebook`` and
     ``script`` are the files that it was started in, of which one at most is known.
@@ -52,6 +53,8 @@ class ClusterRecord(msgspec.Struct, frozen=True):
     host: HostIdentity = msgspec.field(default_factory=this_host)
     notebook: str = ""
     script: str = ""
+    address: str = ""
+    scheduler: str = ""
 
     def __repr__(self) -> str:
         """Return all fields but the secret: notebooks save what their cells show."""

@@ -10,7 +10,9 @@ from typing import Any
 
 import msgspec
 
+from glassloom_metrics.gpu_messages import OF_ALL_ROWS
 from glassloom_metrics.protocol import (
+    DeviceTimes,
     EngineSamples,
     Errors,
     GpuDevices,
@@ -62,6 +64,8 @@ class Snapshot:
         self._stacks = _Rows(MAX_STACKS)
         self._progress_at_s = 0.0
         self._latest: dict[type, Message] = {}
+        self._device_s = _Rows(MAX_LAYERS)
+        self._device_times: DeviceTimes | None = None
         self._gpus: dict[type, Message] = {}
 
     def apply(self, message: Message) -> None:
@@ -85,6 +89,9 @@ class Snapshot:
                     self._stacks.update(_columns(message, 0))
                 case WorkerSamples() | Running() | HostSamples() | EngineSamples() | Settings() | Life():
                     self._latest[type(message)] = message
+                case DeviceTimes():
+                    self._device_times = message
+                    self._device_s.add(message.layers, message.seconds)
                 case GpuDevices() | GpuSamples() | GpuProcesses():
                     self._gpus[type(message)] = message
 
@@ -102,6 +109,10 @@ class Snapshot:
                 found.append(Errors(*self._errors.columns()))
             if self._stacks:
                 found.append(Stacks(*self._stacks.columns()))
+            if self._device_times is not None:
+                layers, seconds = self._device_s.columns() or ([], [])
+                at_s, total_s = self._device_times.at_s, self._device_times.total_s
+                found.append(DeviceTimes(at_s, total_s, [OF_ALL_ROWS] * len(layers), layers, seconds))
             gpus = [self._gpus[kind] for kind in (GpuDevices, GpuProcesses, GpuSamples) if kind in self._gpus]
             return found + list(self._latest.values()) + gpus
 
@@ -123,6 +134,14 @@ class _Rows:
             self._rows.move_to_end(row[0])
         while len(self._rows) > self._most:
             self._rows.popitem(last=False)
+
+    def add(self, keys: Iterable[int], values: Iterable[float]) -> None:
+        """Add values to those of rows that are a key and one value."""
+        sums: dict[int, float] = {}
+        for key, value in zip(keys, values, strict=True):
+            sums[key] = sums.get(key, 0.0) + value
+        known = [self._rows.get(key, (key, 0.0))[1] for key in sums]
+        self.update([list(sums), [before + more for before, more in zip(known, sums.values(), strict=True)]])
 
     def columns(self) -> list[list[Any]]:
         """Return the columns; one that isn't known for all rows is empty."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from operator import add
 from typing import Any
@@ -137,6 +137,17 @@ def column(message: TaskEvents, name: str) -> array:
     return values
 
 
+def given_columns(messages: Sequence[TaskEvents]) -> dict[str, tuple[Column, ...]]:
+    """Return each numeric column as it is in each of the messages: packed, or one value for all rows.
+
+    >>> given_columns([task_events(0, ["a"], lane=1), task_events(1, ["b", "c"], lane=2)])["lane"]
+    (1, 2)
+    """
+    given = zip(*map(msgspec.structs.astuple, messages), strict=True)
+    columns = zip(TaskEvents.__struct_fields__, given, strict=True)
+    return {name: values for name, values in columns if name in COLUMN_TYPECODES}
+
+
 def stops_s(message: TaskEvents) -> array:
     """Return when the events ended."""
     return array("d", map(add, column(message, "start_s"), column(message, "duration_s")))
@@ -164,6 +175,12 @@ def element_sizes(name: str) -> tuple[int, ...]:
     """Return how many bytes an element of a packed column may have."""
     size = array(COLUMN_TYPECODES[name]).itemsize
     return (size,) if name in _FLOATS else tuple(each for each in (1, 2, 4, 8) if each <= size)
+
+
+def _bounds(typecode: str) -> tuple[int, int]:
+    """Return the least and the greatest of a type's integers."""
+    bits = 8 * array(typecode).itemsize
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if typecode.islower() else (0, 2**bits - 1)
 
 
 def _narrow(data: bytes, size: int) -> bytes:
@@ -213,6 +230,25 @@ def unpack_index(message: TaskEvents) -> TaskEvents:
     text = message.tokens.hex()
     index = [text[start : start + digits] for start in range(0, len(text), digits)]
     return msgspec.structs.replace(message, index=index, tokens=b"", token_digits=0)
+
+
+_FIRST_COLUMN = TaskEvents.__struct_fields__.index(next(iter(COLUMN_TYPECODES)))
+_SIZES_AND_BOUNDS = tuple(
+    (element_sizes(name), None if name in _FLOATS else _bounds(typecode)) for name, typecode in COLUMN_TYPECODES.items()
+)
+
+
+def is_sound(message: TaskEvents) -> bool:
+    """Tell whether the columns are as long as there are rows, and single values fit. Of most messages; others need a closer look."""
+    rows = len(message)
+    values = msgspec.structs.astuple(message)[_FIRST_COLUMN:]
+    for value, (sizes, bounds) in zip(values, _SIZES_AND_BOUNDS, strict=False):
+        if type(value) is bytes:
+            if not rows or len(value) % rows or len(value) // rows not in sizes:
+                return False
+        elif bounds is not None and not (type(value) is int and bounds[0] <= value <= bounds[1]):
+            return False
+    return True
 
 
 def check_values(message: TaskEvents) -> None:

@@ -22,6 +22,9 @@ export class RequestRefused extends Error {
   }
 }
 
+/** The server answers, but has no extension of ours, or has it disabled. */
+export class ExtensionMissing extends RequestRefused {}
+
 export type Theme = 'light' | 'dark' | 'high-contrast';
 
 /** After so long without an answer a request has failed; the server has shorter limits of its own. */
@@ -118,12 +121,26 @@ export class GlassloomAPI {
     }
   }
 
+  /** Tell whether the server answers, but without our extension. */
+  async isMissing(): Promise<boolean> {
+    try {
+      await this._request('api/pages');
+      return false;
+    } catch (error) {
+      return error instanceof ExtensionMissing;
+    }
+  }
+
   /** Open the stream of all clusters' numbers. */
   openMetrics(): WebSocket {
-    const { wsUrl, token, appendToken, WebSocket } = this.settings;
-    const query =
-      appendToken && token ? `?token=${encodeURIComponent(token)}` : '';
+    const { wsUrl, WebSocket } = this.settings;
+    const query = URLExt.objectToQueryString(this._login);
     return new WebSocket(URLExt.join(wsUrl, 'glassloom/api/metrics') + query);
+  }
+
+  /** The origin of the pages. */
+  get dashboardOrigin(): string {
+    return new URL(this.settings.baseUrl, window.location.href).origin;
   }
 
   /** Where a pane finds a page: always at Jupyter's own address. */
@@ -137,8 +154,14 @@ export class GlassloomAPI {
     const query = opened === null ? { theme } : { theme, open: opened };
     return (
       URLExt.join(this.settings.baseUrl, 'glassloom/dash', path) +
-      URLExt.objectToQueryString(query)
+      URLExt.objectToQueryString({ ...query, ...this._login })
     );
+  }
+
+  /** What an address says where requests without a header, such as a frame's, have no cookie either. */
+  private get _login(): { token?: string } {
+    const { token, appendToken } = this.settings;
+    return appendToken && token ? { token } : {};
   }
 
   private async _get<T>(path: string): Promise<T> {
@@ -168,10 +191,20 @@ export class GlassloomAPI {
         TIMEOUT_MS / 1000
       )
     );
-    if (!answer.ok) {
-      throw new RequestRefused(await reasonOf(answer), answer.status);
+    if (answer.ok) {
+      return answer;
     }
-    return answer;
+    const reason = await reasonOf(answer);
+    if (answer.status === 404 && reason === null) {
+      throw new ExtensionMissing(
+        this._trans.__(
+          'Glassloom’s extension of the Jupyter server is not enabled. Run “jupyter server extension enable glassloom_server” and restart Jupyter.'
+        ),
+        404
+      );
+    }
+    const status = `${answer.status} ${answer.statusText}`.trim();
+    throw new RequestRefused(reason ?? status, answer.status);
   }
 }
 
@@ -194,11 +227,12 @@ async function limited<T>(
   }
 }
 
-async function reasonOf(answer: Response): Promise<string> {
+/** Return what our extension says; null if the answer is a page of Jupyter's, or of a proxy before it. */
+async function reasonOf(answer: Response): Promise<string | null> {
   const text = await answer.text();
   try {
     return (JSON.parse(text) as { message?: string }).message || text;
   } catch {
-    return text || `${answer.status} ${answer.statusText}`;
+    return text === '' || text.trimStart().startsWith('<') ? null : text;
   }
 }

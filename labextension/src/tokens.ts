@@ -24,6 +24,40 @@ export interface IGpu {
   memory_limit_bytes: number | null;
 }
 
+/** Of the devices of all workers together. */
+export interface IDeviceMemory {
+  /** Results that are held there. */
+  held_bytes: number;
+  /** What the workers' allocators hold, these results included. */
+  pool_bytes: number;
+  /** What other processes have taken. */
+  other_bytes: number;
+  /** Results that had no room there and moved to the host. */
+  moved_bytes: number;
+  total_bytes: number;
+}
+
+/** What a cluster takes beside its workers. */
+export interface IEngineCost {
+  /** Of the head's process; 100 is one core busy. */
+  cpu_percent: number;
+  memory_bytes: number;
+  /** Of the log of its metrics. */
+  log_memory_bytes: number;
+  log_disk_bytes: number;
+  /** By how much the head's event loop was late at most, in the last minute. */
+  loop_lag_s: number;
+  /** How many read the log. */
+  readers: number;
+}
+
+/** What the process takes that draws the dashboards of all clusters. */
+export interface IDashboardsCost {
+  /** 100 is one core busy. */
+  cpu_percent: number;
+  memory_bytes: number;
+}
+
 export interface IRun {
   /** One for each run of a cluster. */
   id: string;
@@ -68,6 +102,10 @@ export interface ICluster {
   gpus: IGpu[];
   /** Mean over the devices. */
   gpu_history: number[];
+  /** Null: no worker has a device; a server may not say. */
+  device_memory?: IDeviceMemory | null;
+  /** Null: it has no head, or hasn't told of it; a server may not say. */
+  engine?: IEngineCost | null;
   tasks: ITaskCounts;
   errors: number;
   state: ClusterState;
@@ -173,6 +211,8 @@ export interface IState {
   elsewhere: readonly IClusterElsewhere[];
   starts: readonly IStart[];
   exports: readonly IExport[];
+  /** Null: no dashboards process runs, or a server doesn't say. */
+  dashboards: IDashboardsCost | null;
 }
 
 /** A dashboard page that every cluster has. */
@@ -258,6 +298,8 @@ export interface IStateStream {
   /** Anything below has changed. */
   readonly changed: ISignal<IStateStream, void>;
   readonly connection: Connection;
+  /** Whether the server has no extension of ours: nothing can be asked of it. */
+  readonly isMissing: boolean;
   /** What is wrong with the connection and what to do, for people; empty if all is well. */
   readonly problem: string;
   readonly state: IState;

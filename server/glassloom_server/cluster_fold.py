@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 
 from glassloom_metrics.folds import ClusterSummary
 from glassloom_metrics.gpu_messages import GpuDevice, Reading
-from glassloom_metrics.protocol import Hello, Message, Pressure, Runs, Settings, WorkerLeft, WorkerSamples
+from glassloom_metrics.protocol import (
+    EngineSamples,
+    Hello,
+    Message,
+    Pressure,
+    Runs,
+    Settings,
+    WorkerLeft,
+    WorkerSamples,
+)
 from glassloom_metrics.registry import ClusterRecord
 from glassloom_metrics.run_row import RunRow
 
 from glassloom_server.notebooks import NO_PATHS, Paths
-from glassloom_server.wire import Adaptive, ClusterState, GpuState, RunState
+from glassloom_server.overhead import EngineFold
+from glassloom_server.wire import Adaptive, ClusterState, DeviceMemory, GpuState, RunState
 
 HISTORY_S = 60
 """How far the histories go back; they have a value for each second."""
@@ -20,13 +31,15 @@ N_RUNS = 20
 SILENT_S = 5.0
 """A cluster that says nothing for so long is silent: a sign of life comes each second."""
 _MAX_LABEL = 120
-_LEAST_CPU_CHANGE = 3.0
+_LEAST_CPU_CHANGE = 5.0
+"""In per cent of a core: what a few workers that do nothing are measured to take varies by 4."""
 _LEAST_SHARE = 0.01
 _LEAST_OFFSET_S = 0.5
 """Clocks that are off by less are taken for the same."""
 _N_OFFSETS = 5
 _EXPECTED_ENDS = ("retired", "restarted")
 """Reasons of a worker's end that somebody asked for."""
+_WORD = re.compile(r"\w")
 _COMMANDS = {"scale": "scale", "adapt": "adapt", "restart": "restart", "rename": "rename", "shutdown": "shut_down"}
 
 
@@ -88,8 +101,10 @@ class ClusterFold:
         self._pressure: dict[int, int] = {}
         self._cpu_percent = 0.0
         self._memory_bytes = 0
+        self._told_devices: DeviceMemory | None = None
         self._cpu_history: deque[float] = deque(maxlen=HISTORY_S)
         self._gpu_history: deque[float] = deque(maxlen=HISTORY_S)
+        self._engine = EngineFold()
         self._has_samples = False
         self._n_lost = 0
 
@@ -100,6 +115,9 @@ class ClusterFold:
             case Hello():  # a snapshot follows
                 self.summary = ClusterSummary()
                 self._pressure.clear()
+                self._engine = EngineFold()
+            case EngineSamples():
+                self._engine.add(message)
             case Settings():
                 self._settings = message
             case Runs():
@@ -126,7 +144,8 @@ class ClusterFold:
     def tick(self, now_s: float) -> None:
         """A second has passed: let the histories go on, if the cluster says something."""
         if self._has_samples and not self.is_silent(now_s):
-            self._cpu_percent = _steady(self._cpu_percent, self.summary.cpu_percent, _LEAST_CPU_CHANGE)
+            now = self.summary.cpu_percent
+            self._cpu_percent = _steady(self._cpu_percent, now, _LEAST_CPU_CHANGE) if self._cpu_history else now
             self._cpu_history.append(round(self._cpu_percent, 1))
             if (percent := self._gpu_percent()) is not None:
                 self._gpu_history.append(round(percent, 1))
@@ -174,8 +193,10 @@ class ClusterFold:
             spilled_bytes=self.summary.memory()["spilled"],
             cpu_percent=round(self._cpu_percent, 1),
             cpu_history=list(self._cpu_history),
-            gpus=[self._gpu(device) for device in self.summary.gpus.values()],
+            gpus=[self._gpu(device) for device in self._gpu_devices()],
             gpu_history=list(self._gpu_history),
+            device_memory=self._device_memory(),
+            engine=self._engine.cost,
             tasks=told["tasks"],
             errors=self.summary.n_errors,
             runs=self._told_runs(notebooks),
@@ -205,7 +226,7 @@ class ClusterFold:
         return RunState(
             id=str(row.id),
             kind=row.kind,
-            label=label_of(row.code, row.origin or row.kind),
+            label=label_of(row.code, row.origin, row.kind),
             notebook=self._notebook(row.kernel, row.notebook, notebooks),
             cell_id=row.cell or None,
             started_at=round(self.clock.ours_s(row.started_s), 3),
@@ -216,10 +237,11 @@ class ClusterFold:
         )
 
     def _can(self) -> list[str]:
-        if self.record.kind != "processes":
+        if self.record.kind == "threads":
             return []
-        commands = self._settings.commands if self._settings else ["shutdown"]  # older clusters don't tell
-        return [*(_COMMANDS[command] for command in commands if command in _COMMANDS), "log"]
+        is_own = self.record.kind == "processes"
+        commands = self._settings.commands if self._settings else ["shutdown"] * is_own  # older clusters don't tell
+        return [*(_COMMANDS[command] for command in commands if command in _COMMANDS), *["log"] * is_own]
 
     def _state(self, now_s: float) -> str:
         if self.heard_at_s is None:
@@ -229,6 +251,11 @@ class ClusterFold:
         workers = self._pressure.values()
         return "paused" if workers and all(pressure >= Pressure.PAUSED for pressure in workers) else "running"
 
+    def _gpu_devices(self) -> list[GpuDevice]:
+        """Return the GPUs and MIG instances; not a GPU that is divided into instances, which are what can be used of it."""
+        divided = {device.parent for device in self.summary.gpus.values()}
+        return [device for device in self.summary.gpus.values() if device.id not in divided]
+
     def _gpu(self, device: GpuDevice) -> GpuState:
         readings = self.summary.gpu_readings.get(device.id, {})
         percent, used = _number(readings.get("utilization_percent")), _number(readings.get("memory_used_bytes"))
@@ -236,6 +263,18 @@ class ClusterFold:
         return GpuState(
             device.name, percent, None if used is None else int(used), None if total is None else int(total)
         )
+
+    def _device_memory(self) -> DeviceMemory | None:
+        """Return where the bytes of the workers' devices are, anew if any of them has changed by so much that it shows."""
+        parts, total = self.summary.device_memory(), self.summary.device_total_bytes()
+        if not parts or not total:
+            return None
+        told = self._told_devices
+        now = DeviceMemory(parts["held"], parts["pool"], parts["other"], parts["moved"], total)
+        names = DeviceMemory.__struct_fields__
+        if told is None or any(abs(getattr(now, name) - getattr(told, name)) > _LEAST_SHARE * total for name in names):
+            self._told_devices = now
+        return self._told_devices
 
     def _gpu_percent(self) -> float | None:
         """Return the mean utilisation of the GPUs that tell it."""
@@ -247,10 +286,10 @@ class ClusterFold:
 def _steady(told: float, now: float, least_change: float) -> float:
     """Return what to tell: a new value, unless it is hardly another one.
 
-    >>> _steady(50.0, 51.0, 3.0), _steady(50.0, 60.0, 3.0)
-    (50.0, 60.0)
+    >>> _steady(50.0, 51.0, 3.0), _steady(50.0, 60.0, 3.0), _steady(0.0, 2.0, 3.0)
+    (50.0, 60.0, 0.0)
     """
-    return now if not told or abs(now - told) > least_change else told
+    return now if abs(now - told) > least_change else told
 
 
 def _number(reading: Reading | None) -> float | None:
@@ -263,14 +302,16 @@ def _adaptive(settings: Settings | None) -> Adaptive | None:
     return Adaptive(settings.adaptive_minimum, settings.adaptive_maximum)
 
 
-def label_of(code: str, otherwise: str) -> str:
-    r"""Return the first line of code that says something.
+def label_of(code: str, origin: str, kind: str) -> str:
+    r"""Return the line that asked for a run; if that isn't known, the first line of its code that says something.
 
-    >>> label_of("# the taxis\n\n  df.mean().compute()\nprint(1)", "")
+    >>> label_of("import glassloom\n\ndf.mean().compute()", "In [3], line 3: df.mean().compute()", "compute")
+    'df.mean().compute()'
+    >>> label_of("# the taxis\n\n  df.mean().compute()\nprint(1)", "", "compute")
     'df.mean().compute()'
     """
-    lines = (line.strip() for line in code.splitlines())
-    found = next((line for line in lines if line and not line.startswith(("#", "%"))), otherwise)
+    lines = (line.strip() for line in [origin.partition(": ")[2], *code.splitlines(), origin, kind])
+    found = next((line for line in lines if _WORD.search(line) and not line.startswith(("#", "%"))), kind)
     return found if len(found) <= _MAX_LABEL else f"{found[: _MAX_LABEL - 1]}…"
 
 

@@ -75,10 +75,12 @@ class ClusterManager:
             If it is a pool of threads: its process is the user's own.
         """
         record = await self.find(cluster_id)
-        if record.kind != "processes":
+        if record.kind == "threads":
             raise CommandRefused(
                 f"{record.name!r} is the pool of threads of process {record.pid}: it ends with that process"
             )
+        if record.kind != "processes":
+            raise CommandRefused(f"{record.name!r} is a cluster of Dask's, which isn't killed from here")
         await asyncio.to_thread(kill_cluster, record)
         self._log.warning("Glassloom cluster %s (%s) was killed", record.id, record.name)
 

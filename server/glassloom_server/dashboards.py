@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import psutil
+from glassloom_metrics.pages import MAX_OPEN_PAGES
 from jupyter_server_proxy.unixsock import UnixResolver
 from tornado.httpclient import HTTPClientError
 from tornado.simple_httpclient import SimpleAsyncHTTPClient
@@ -108,11 +109,13 @@ class DashboardsProcess:
     prefix
         The path, from the root of the server, below which it answers.
     command
-        What to run; ``--unix-socket`` and ``--prefix`` are added.
+        What to run; ``--unix-socket``, ``--prefix`` and ``--max-pages`` are added.
     start_timeout_s
         How long it may take until it answers for the first time.
     silence_s
         How long it may answer nothing before it is replaced.
+    max_pages
+        How many pages may be open at once.
     """
 
     def __init__(
@@ -123,12 +126,14 @@ class DashboardsProcess:
         command: Sequence[str] = COMMAND,
         start_timeout_s: float = START_TIMEOUT_S,
         silence_s: float = SILENCE_S,
+        max_pages: int = MAX_OPEN_PAGES,
     ) -> None:
         self.secret = secrets.token_urlsafe(32)
         self._prefix = prefix
         self._command = command
         self._start_timeout_s = start_timeout_s
         self._silence_s = silence_s
+        self._max_pages = max_pages
         self._log = log
         self._lock = asyncio.Lock()
         self._directory: Path | None = None
@@ -230,6 +235,8 @@ class DashboardsProcess:
                 str(socket),
                 "--prefix",
                 self._prefix,
+                "--max-pages",
+                str(self._max_pages),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

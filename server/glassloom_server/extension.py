@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from glassloom_metrics.pages import MAX_OPEN_PAGES
 from jupyter_server.extension.application import ExtensionApp
 from jupyter_server.utils import url_path_join
-from traitlets import Dict, Float, List, TraitError, Unicode, validate
+from traitlets import Dict, Float, Int, List, TraitError, Unicode, validate
 
 from glassloom_server.clusters import COMMAND_TIMEOUT_S, ClusterManager
 from glassloom_server.dashboards import COMMAND, SILENCE_S, DashboardsProcess
@@ -36,7 +37,7 @@ class GlassloomServer(ExtensionApp):
     dashboards_command = List(
         Unicode(),
         default_value=list(COMMAND),
-        help="Command line of the dashboards process; --unix-socket and --prefix are added to it.",
+        help="Command line of the dashboards process; --unix-socket, --prefix and --max-pages are added to it.",
     ).tag(config=True)
 
     dashboards_start_timeout_s = Float(
@@ -44,6 +45,10 @@ class GlassloomServer(ExtensionApp):
     ).tag(config=True)
     dashboards_silence_s = Float(
         SILENCE_S, help="Seconds without an answer after which the dashboards process is killed, to be started again."
+    ).tag(config=True)
+
+    dashboards_max_pages = Int(
+        MAX_OPEN_PAGES, help="How many dashboard pages may be open at once; who opens another is told which are."
     ).tag(config=True)
 
     profiles = List(
@@ -84,6 +89,13 @@ class GlassloomServer(ExtensionApp):
             )
         return seconds
 
+    @validate("dashboards_max_pages")
+    def _check_number(self, proposal: Any) -> int:
+        number: int = proposal["value"]
+        if number < 1:
+            raise TraitError(f"GlassloomServer.dashboards_max_pages={number} should be 1 or more")
+        return number
+
     @validate("dashboards_command", "export_command")
     def _check_command(self, proposal: Any) -> list[str]:
         command: list[str] = proposal["value"]
@@ -104,7 +116,6 @@ class GlassloomServer(ExtensionApp):
         assert self.serverapp is not None, "Jupyter links the extension before it initialises it"
         settings = self.serverapp.web_app.settings
         root, specs = self.serverapp.root_dir, settings["kernel_spec_manager"]
-        watch = ClusterWatch(log=self.log, root=root, notebooks=Notebooks(settings["session_manager"], log=self.log))
         profiles = Profiles(self.profiles, specs=specs, log=self.log)
         dashboards = DashboardsProcess(
             prefix=url_path_join(settings["base_url"], DASHBOARDS_PATH),
@@ -112,6 +123,13 @@ class GlassloomServer(ExtensionApp):
             command=self.dashboards_command,
             start_timeout_s=self.dashboards_start_timeout_s,
             silence_s=self.dashboards_silence_s,
+            max_pages=self.dashboards_max_pages,
+        )
+        watch = ClusterWatch(
+            log=self.log,
+            root=root,
+            notebooks=Notebooks(settings["session_manager"], log=self.log),
+            dashboards_pid=lambda: dashboards.pid,
         )
         clusters = ClusterManager(log=self.log, command_timeout_s=self.command_timeout_s)
         recordings = Recordings(root=root, directory=self.recordings_dir)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shlex
 import sys
@@ -79,7 +80,16 @@ class KernelInterpreters:
         return tuple(words)
 
 
-def start_command(python: Sequence[str], request: StartRequest) -> list[str]:
+@dataclass(frozen=True)
+class Factory:
+    """A class that makes clusters of Dask's, and what it is called with."""
+
+    name: str
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+def start_command(python: Sequence[str], request: StartRequest, factory: Factory | None = None) -> list[str]:
     """Return the command line that starts the cluster that `request` asks for.
 
     >>> start_command(["python"], StartRequest(n_workers=2))
@@ -97,11 +107,19 @@ def start_command(python: Sequence[str], request: StartRequest) -> list[str]:
     # One word each: a name such as "--help" stays a name.
     given = [f"{option}={value}" for option, value in options if value is not None]
     given += ["--gpu"] if request.gpu else []
+    if factory is not None:
+        arguments = {"args": list(factory.args), "kwargs": dict(factory.kwargs)}
+        given += [f"--factory={factory.name}", *(f"--{name}={json.dumps(told)}" for name, told in arguments.items())]
     return [*python, "-m", "glassloom", "cluster", "start", "--json", "--detach", "--started-by=panel", *given]
 
 
 async def launch_cluster(
-    interpreter: Interpreter, request: StartRequest, *, directory: str, timeout_s: float = START_TIMEOUT_S
+    interpreter: Interpreter,
+    request: StartRequest,
+    factory: Factory | None = None,
+    *,
+    directory: str,
+    timeout_s: float = START_TIMEOUT_S,
 ) -> str:
     """Start a cluster in a session of its own and return its id once it is ready; raises `ClusterStartError`."""
     environment = {**without_secrets(os.environ), **interpreter.environment}
@@ -109,7 +127,7 @@ async def launch_cluster(
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         try:
             process = await asyncio.create_subprocess_exec(
-                *start_command(interpreter.command, request),
+                *start_command(interpreter.command, request, factory),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,

@@ -12,6 +12,7 @@ import msgspec
 from jupyter_client.kernelspec import KernelSpecManager
 
 from glassloom_server.errors import ProfileNotFound
+from glassloom_server.launcher import Factory
 from glassloom_server.wire import StartRequest
 
 
@@ -22,6 +23,32 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str = ""
     description: str = ""
     values: dict[str, Any] = {}
+
+
+class ConfiguredProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A profile as Jupyter's configuration has it.
+
+    With ``factory``, such as ``"dask_jobqueue.SLURMCluster"``, the cluster is one of Dask's: what this class makes of ``args`` and
+    ``kwargs``, which are as in Dask's configuration. The panel isn't told of them.
+    """
+
+    name: str
+    title: str = ""
+    description: str = ""
+    values: dict[str, Any] = {}
+    factory: str = ""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+
+    @property
+    def made_by(self) -> Factory | None:
+        """The factory of its clusters, None if they are Glassloom's own."""
+        return Factory(self.factory, tuple(self.args), self.kwargs) if self.factory else None
+
+    @property
+    def shown(self) -> Profile:
+        """What the panel is told."""
+        return Profile(self.name, self.title or self.name, self.description, self.values)
 
 
 class Kernel(msgspec.Struct, frozen=True):
@@ -73,17 +100,18 @@ class Profiles:
     ) -> None:
         self._specs = specs
         self._profiles: dict[str, Profile] = {GPU_PROFILE.name: GPU_PROFILE} if has_gpu_driver() else {}
+        self._factories: dict[str, Factory | None] = {}
         for values in configured:
             try:
-                profile = msgspec.convert(dict(values), Profile)
+                profile = msgspec.convert(_flat(values), ConfiguredProfile)
                 _ = msgspec.convert({**profile.values, "profile": profile.name}, StartRequest)
             except msgspec.ValidationError as error:
                 log.error("GlassloomServer.profiles: %r is left out: %s", dict(values), error)
             else:
                 if self._profiles.get(profile.name, GPU_PROFILE) is not GPU_PROFILE:
                     log.error("GlassloomServer.profiles: there are two called %r; the last one holds", profile.name)
-                named = msgspec.structs.replace(profile, title=profile.title or profile.name)
-                self._profiles[profile.name] = named
+                self._profiles[profile.name] = profile.shown
+                self._factories[profile.name] = profile.made_by
 
     async def describe(self) -> ProfileList:
         """Return what a form needs; kernels are looked for in a thread."""
@@ -100,6 +128,10 @@ class Profiles:
         asked = {name: value for name, value in msgspec.structs.asdict(request).items() if value is not None}
         return msgspec.convert({**profile.values, **asked}, StartRequest)
 
+    def factory(self, name: str | None) -> Factory | None:
+        """Return what makes the clusters of a profile that is known; None: Glassloom does."""
+        return None if name is None else self._factories.get(name)
+
     def _kernels(self) -> list[Kernel]:
         """Return the Python kernels by name."""
         specs = self._specs.get_all_specs()
@@ -108,6 +140,20 @@ class Profiles:
             for name, found in sorted(specs.items())
             if str(found["spec"].get("language", "")).lower() == "python"
         ]
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a profile; where its factory is written as in Dask's configuration, with module and class, as one name.
+
+    >>> _flat({"name": "x", "factory": {"module": "distributed", "class": "LocalCluster", "kwargs": {"n_workers": 2}}})
+    {'name': 'x', 'factory': 'distributed.LocalCluster', 'kwargs': {'n_workers': 2}}
+    """
+    factory = values.get("factory")
+    if not isinstance(factory, Mapping):
+        return dict(values)
+    told = dict(factory)
+    name = f"{told.pop('module', '')}.{told.pop('class', '')}"
+    return {**values, "factory": name, **told}
 
 
 def start_schema() -> dict[str, Any]:

@@ -2,11 +2,15 @@
 
 The target is always that socket; of the URL only the cluster's id counts, and it must be in the registry. Jupyter's
 cookies and tokens stay here, and a page that is only open does not count as activity. Every request has a deadline.
+
+A front end on another host has no cookie of Jupyter's. It puts the token into a page's address; the page's scripts then get it
+into theirs, and the page may be framed anywhere: who knows the token may do anything.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from http.client import responses as HTTP_REASONS
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -27,7 +31,8 @@ from glassloom_server.errors import DashboardsUnavailable, status_of
 from glassloom_server.services import Services
 
 DASHBOARDS_PATH = "glassloom/dash"
-FRAME_POLICY = "frame-ancestors 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; object-src 'none'"
+_OWN_FRAMES = "frame-ancestors 'self'"
+FRAME_POLICY = f"{_OWN_FRAMES}; connect-src 'self'; form-action 'self'; base-uri 'none'; object-src 'none'"
 REQUEST_TIMEOUT_S = 30.0
 """How long the dashboards may take for a page or a file, and to accept a WebSocket."""
 
@@ -37,12 +42,17 @@ _TRY_AGAIN_LATER = 1013
 _OURS_ALONE = ("Authorization", "Cookie", "Referer", "X-XSRFToken", SECRET_HEADER)
 
 
-def protect(response: RewritableResponse) -> None:
-    """Keep the page in our own frames, and the dashboards from setting cookies of Jupyter's address."""
-    # Beside a policy of the page's own: browsers then enforce both.
-    response.headers.add("Content-Security-Policy", FRAME_POLICY)
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    response.headers.pop("Set-Cookie", None)
+_FILE = re.compile(rb'(<script [^>]*src="[^"?]+)(?:\?([^"]*))?"')
+
+
+def with_token(html: bytes, token: str) -> bytes:
+    """Return a page whose files are asked for with a token.
+
+    >>> with_token(b'<script defer src="/a.js"></script><script src="/b.js?v=1"></script>', "t&")
+    b'<script defer src="/a.js?token=t%26"></script><script src="/b.js?v=1&amp;token=t%26"></script>'
+    """
+    told = urlencode({"token": token}).encode()
+    return _FILE.sub(lambda file: b'%b?%b"' % (file[1], b"&amp;".join([*filter(None, [file[2]]), told])), html)
 
 
 def without_token(query: str) -> str:
@@ -61,6 +71,9 @@ class DashboardFilesHandler(ExpectedErrors, ProxyHandler):
     auth_resource = AUTH_RESOURCE
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        def protect(response: RewritableResponse) -> None:  # the base class takes functions only, not methods
+            self._protect(response)
+
         super().__init__(*args, absolute_url=True, update_last_activity=False, rewrite_response=protect, **kwargs)
         self.proxy_base = DASHBOARDS_PATH
 
@@ -87,9 +100,32 @@ class DashboardFilesHandler(ExpectedErrors, ProxyHandler):
 
     @property
     def _is_embedded_elsewhere(self) -> bool:
-        """Whether a page of another site asks for this as a part of it. A link that is followed is no part."""
+        """Whether a page of another site that doesn't know the token asks for this as a part of it. A link that is followed is no part."""
         fetched = self.request.headers.get
-        return fetched("Sec-Fetch-Site") == "cross-site" and fetched("Sec-Fetch-Dest", "document") != "document"
+        is_part = fetched("Sec-Fetch-Site") == "cross-site" and fetched("Sec-Fetch-Dest", "document") != "document"
+        return is_part and self._token_of_address is None
+
+    @property
+    def _token_of_address(self) -> str | None:
+        """The token, if it is in the address and let the request in."""
+        return self.get_query_argument("token", None) if self.token_authenticated else None
+
+    def _protect(self, response: RewritableResponse) -> None:
+        """Keep the page in frames of who may have it, and the dashboards from setting cookies of Jupyter's address."""
+        # Beside a policy of the page's own: browsers then enforce both.
+        response.headers.add("Content-Security-Policy", FRAME_POLICY)
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers.pop("Set-Cookie", None)
+        if (token := self._token_of_address) is not None:
+            self._let_the_front_end_frame(response, token)
+
+    def _let_the_front_end_frame(self, response: RewritableResponse, token: str) -> None:
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            response.body = with_token(response.body, token)
+        policies = response.headers.get_list("Content-Security-Policy")
+        del response.headers["Content-Security-Policy"]
+        for policy in policies:
+            response.headers.add("Content-Security-Policy", policy.replace(_OWN_FRAMES, "frame-ancestors *"))
 
     async def check(self, *args: str) -> None:
         """Raise if there is nothing at this path."""

@@ -11,7 +11,7 @@ import msgspec
 from glassloom_metrics.registry import read_records
 
 from glassloom_server.errors import GlassloomServerError, StartNotFound
-from glassloom_server.launcher import START_TIMEOUT_S, Interpreter, KernelInterpreters, launch_cluster
+from glassloom_server.launcher import START_TIMEOUT_S, Factory, Interpreter, KernelInterpreters, launch_cluster
 from glassloom_server.profiles import Profiles
 from glassloom_server.starts import NO_STARTS, Starts
 from glassloom_server.watch import ClusterWatch
@@ -61,12 +61,13 @@ class Starter:
             If the kernel doesn't exist, or has no Python.
         """
         request = self._profiles.complete(request)
+        factory = self._profiles.factory(request.profile)
         interpreter = await asyncio.to_thread(self._interpreters.find, request.kernel_name)
         if request.name is None:
             request = msgspec.structs.replace(request, name=await self._free_name())
         started = Started(secrets.token_hex(6), str(request.name))
         self._tell(self._starts.begun(started.id, started.name))
-        task = asyncio.create_task(self._start(started, interpreter, request), name="glassloom-start")
+        task = asyncio.create_task(self._start(started, interpreter, request, factory), name="glassloom-start")
         self._going_on[started.id] = task
         task.add_done_callback(lambda _: self._going_on.pop(started.id, None))
         return started
@@ -89,10 +90,12 @@ class Starter:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _start(self, started: Started, interpreter: Interpreter, request: StartRequest) -> None:
+    async def _start(
+        self, started: Started, interpreter: Interpreter, request: StartRequest, factory: Factory | None
+    ) -> None:
         try:
             cluster_id = await launch_cluster(
-                interpreter, request, directory=self._directory, timeout_s=self._timeout_s
+                interpreter, request, factory, directory=self._directory, timeout_s=self._timeout_s
             )
         except (GlassloomServerError, OSError) as error:
             self._log.warning("Glassloom cluster %s does not start: %s", started.name, error)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from glassloom_server.wire import ClusterState, ElsewhereState, ExportState, RecordingState, StartState
+from glassloom_server.wire import ClusterState, DashboardsCost, ElsewhereState, ExportState, RecordingState, StartState
 
 STREAM_VERSION = 2
 """Of the stream's messages: readers that know only others say so."""
@@ -23,6 +23,7 @@ class State:
     elsewhere: list[ElsewhereState]
     starts: list[StartState]
     exports: list[ExportState]
+    dashboards: DashboardsCost | None = None
 
     def whole(self) -> dict[str, Any]:
         """Return all of it as values for JSON."""
@@ -32,6 +33,7 @@ class State:
             "elsewhere": self.elsewhere,
             "starts": self.starts,
             "exports": self.exports,
+            "dashboards": self.dashboards,
         }
 
     def as_of(self, now_s: float, heard_at_s: Mapping[str, float | None]) -> dict[str, Any]:
@@ -64,7 +66,7 @@ def changes(before: State, after: State) -> dict[str, Any]:
         told["clusters"] = clusters
     if list(before.clusters) != list(after.clusters):
         told["order"] = list(after.clusters)
-    for name in ("recordings", "elsewhere", "starts", "exports"):
+    for name in ("recordings", "elsewhere", "starts", "exports", "dashboards"):
         if getattr(before, name) != getattr(after, name):
             told[name] = getattr(after, name)
     return told

@@ -31,6 +31,7 @@ from glassloom_metrics.subscriber import subscribe
 
 from glassloom_server.cluster_fold import ClusterFold, path_for_people
 from glassloom_server.notebooks import NO_PATHS, Notebooks, Paths
+from glassloom_server.overhead import ProcessMeter
 from glassloom_server.starts import NO_STARTS, Starts
 from glassloom_server.state import State, alive_message, changes, changes_message, snapshot_message
 from glassloom_server.wire import ElsewhereState, ExportState, RecordingState
@@ -44,7 +45,7 @@ LINGER_S = 10.0
 _SETTLE_S = 0.3
 _TOPICS = [
     "samples", "progress", "layers", "worker-joined", "worker-left", "gpus", "gpu-samples", "gpu-processes", "errors",
-    "runs", "settings",
+    "runs", "settings", "engine",
 ]  # fmt: skip
 
 
@@ -63,6 +64,7 @@ class _Known(NamedTuple):
     starts: Starts
     exports: tuple[ExportState, ...]
     paths: Paths
+    dashboards_pid: int | None
 
 
 class Listener:
@@ -130,6 +132,8 @@ class ClusterWatch:
         The server's root, to which paths are told relative.
     notebooks
         Knows where the notebooks of kernels are now; without it, what kernels were told when they started holds.
+    dashboards_pid
+        Returns the id of the dashboards process, None if it doesn't run; called in the thread.
     """
 
     def __init__(
@@ -139,10 +143,12 @@ class ClusterWatch:
         root: str = "",
         interval_s: float = INTERVAL_S,
         notebooks: Notebooks | None = None,
+        dashboards_pid: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._log = log
         self._root = root
         self._notebooks = notebooks
+        self._dashboards_pid = dashboards_pid
         self._looking: asyncio.Task[None] | None = None
         if notebooks is not None:
             notebooks.changed = self._wake
@@ -235,7 +241,7 @@ class ClusterWatch:
     def _known(self) -> _Known:
         """Return what this loop knows and the thread tells; called in the thread."""
         paths = self._notebooks.paths if self._notebooks is not None else NO_PATHS
-        return _Known(self._starts, self._exports, paths)
+        return _Known(self._starts, self._exports, paths, self._dashboards_pid())
 
     def _publish(self, tick: Tick) -> None:
         """Offer a tick to all listeners; called in the thread."""
@@ -289,6 +295,7 @@ class _FollowerThread(threading.Thread):
         self._is_ending = False
         self._wake = asyncio.Event()
         self._following: dict[str, _Following] = {}
+        self._dashboards = ProcessMeter()
 
     def run(self) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
@@ -357,7 +364,7 @@ class _FollowerThread(threading.Thread):
         self._publish(self.newest)
 
     def _state(self, now_s: float) -> State:
-        starts, exports, paths = self._known()
+        starts, exports, paths, dashboards_pid = self._known()
         return State(
             clusters={
                 name: following.fold.state(now_s, start=starts.start_of(name), notebooks=paths)
@@ -367,6 +374,7 @@ class _FollowerThread(threading.Thread):
             elsewhere=[_elsewhere(record) for record in read_foreign_records()],
             starts=list(starts.open),
             exports=list(exports),
+            dashboards=self._dashboards.look(dashboards_pid),
         )
 
     async def _sleep(self, seconds: float) -> None:

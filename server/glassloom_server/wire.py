@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from glassloom_server.errors import RequestMalformed
 
@@ -124,6 +124,39 @@ class GpuState(Struct, frozen=True):
     memory_limit_bytes: int | None
 
 
+class DeviceMemory(Struct, frozen=True):
+    """Memory of the devices of a cluster's workers together: results that are held there, what the workers' allocators hold (these
+    results, what tasks work with, and what was freed and is kept), what other processes have taken, results that had no room
+    there and moved to the host, and how much there is.
+    """
+
+    held_bytes: int
+    pool_bytes: int
+    other_bytes: int
+    moved_bytes: int
+    total_bytes: int
+
+
+class EngineCost(Struct, frozen=True):
+    """What a cluster takes beside its workers, of late: its head's process, the log of its metrics, by how much the head's event loop was
+    late at most in the last minute, and how many read the log.
+    """
+
+    cpu_percent: float
+    memory_bytes: int
+    log_memory_bytes: int
+    log_disk_bytes: int
+    loop_lag_s: float
+    readers: int
+
+
+class DashboardsCost(Struct, frozen=True):
+    """What the process takes that draws the dashboards of all clusters; 100 is one core busy."""
+
+    cpu_percent: float
+    memory_bytes: int
+
+
 class RunState(Struct, frozen=True):
     """What a person has asked for at one time; times are seconds since the epoch."""
 
@@ -146,7 +179,7 @@ class ClusterState(Struct, frozen=True):
     ``running``, ``starting`` (nothing was heard of it yet), ``silent`` (it hasn't said anything for some seconds) or ``paused``
     (all its workers are short of memory and begin no task). ``heard_at``: when it said something last. Readers of the stream get
     that when something else changes: as long as ``state`` isn't ``silent``, it was heard a few seconds before the stream's last
-    message at most. ``workers_lost`` counts workers that have ended
+    message at most. ``device_memory`` is null if no worker has a device, ``engine`` if the cluster has no head, or hasn't told of it. ``workers_lost`` counts workers that have ended
     unasked since the server has followed the cluster. ``start`` is the id of the start request that it came of. Paths are below the server's root if they can.
     """
 
@@ -177,6 +210,8 @@ class ClusterState(Struct, frozen=True):
     cpu_history: list[float]
     gpus: list[GpuState]
     gpu_history: list[float]
+    device_memory: DeviceMemory | None
+    engine: EngineCost | None
     tasks: dict[str, int]
     errors: int
     runs: list[RunState]
@@ -232,13 +267,17 @@ class ExportState(Struct, frozen=True):
 
 
 class Clusters(Struct, frozen=True):
-    """The whole state. A cluster that is asked for by ``GET`` also has ``last_heard_s`` and ``idle_for_s``, as of now."""
+    """The whole state. A cluster that is asked for by ``GET`` also has ``last_heard_s`` and ``idle_for_s``, as of now.
+
+    ``dashboards`` is null while no dashboards process runs.
+    """
 
     clusters: list[ClusterState]
     recordings: list[RecordingState]
     elsewhere: list[ElsewhereState]
     starts: list[StartState]
     exports: list[ExportState]
+    dashboards: DashboardsCost | None = None
 
 
 # The stream
@@ -274,6 +313,7 @@ class StreamChanges(Struct, frozen=True, tag_field="type", tag="changes", omit_d
     elsewhere: list[ElsewhereState] = []
     starts: list[StartState] = []
     exports: list[ExportState] = []
+    dashboards: DashboardsCost | None | UnsetType = UNSET
 
 
 class StreamAlive(Struct, frozen=True, tag_field="type", tag="alive"):

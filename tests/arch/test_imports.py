@@ -13,8 +13,8 @@ STANDARD = frozenset(sys.stdlib_module_names)
 THIRD_PARTY = {
     "glassloom_metrics": {"msgspec", "psutil"},
     "glassloom": {
-        "cloudpickle", "jinja2", "markupsafe", "msgspec", "numpy", "pandas", "psutil", "pyarrow", "pynvml", "tblib",
-        "cupy", "cupyx", "cudf", "torch", "dask", "distributed", "joblib", "fsspec", "rmm", "ipykernel", "traitlets", "IPython", "h5py", "scipy", "sqlalchemy", "xarray", "yaml", "zarr",
+        "cloudpickle", "jinja2", "markupsafe", "msgpack", "msgspec", "numpy", "pandas", "psutil", "pyarrow", "pynvml", "tblib",
+        "cupy", "cupyx", "cudf", "torch", "dask", "distributed", "joblib", "mpi4py", "threadpoolctl", "fsspec", "rmm", "ipykernel", "traitlets", "IPython", "h5py", "scipy", "sqlalchemy", "xarray", "yaml", "zarr",
     },
     "glassloom_dashboards": {"bokeh", "jinja2", "markupsafe", "numpy", "tornado"},
     "glassloom_server": {
@@ -78,7 +78,7 @@ INSIDE_GLASSLOOM = {
         "glassloom.worker.task_context", "glassloom.worker.uploads", "glassloom.worker.worker_of_task",
     ),
     "glassloom.distributed": (
-        *PROCESS, "glassloom._text", "glassloom.backends", "glassloom.client", "glassloom.config", "glassloom.distributed", "glassloom.errors", "glassloom.graph",
+        *PROCESS, "glassloom._names", "glassloom._text", "glassloom.backends", "glassloom.client", "glassloom.config", "glassloom.distributed", "glassloom.errors", "glassloom.graph",
         "glassloom.local", "glassloom.protocol", "glassloom.store.pickling", "glassloom.units", "glassloom.worker.task_context",
     ),
     "glassloom.notebook": (
@@ -121,14 +121,30 @@ ENGINE = (
 FORBIDDEN = {
     "glassloom.array": (*ENGINE, "glassloom.dataframe"),
     "glassloom.dataframe": ENGINE,
+    "glassloom.bag": ENGINE,
 }
 """What collections must not know. ``glassloom.local.default`` is the one door that all collections use."""
 
 
 def test_only_the_folder_for_them_imports_dask_and_joblib() -> None:
-    found = [one for package in OURS for one in imports(package) if _top(one) in ("dask", "distributed", "joblib")]
+    found = [
+        one for package in OURS for one in imports(package) if _top(one) in ("dask", "distributed", "joblib", "mpi4py")
+    ]
     assert found, "they are imported"
     assert [str(one) for one in found if not is_inside(one.module, "glassloom.distributed")] == []
+
+
+ARRAY_PARTS = ("chunks", "tiling", "sources", "ops", "optimize", "api")
+"""The parts of arrays: each may import from those before it. Beside them are the namespaces that users import, on top of all."""
+
+
+@pytest.mark.parametrize("part", ARRAY_PARTS)
+def test_each_part_of_arrays_imports_only_from_those_below_it(part: str) -> None:
+    allowed = tuple(f"glassloom.array.{name}" for name in ARRAY_PARTS[: ARRAY_PARTS.index(part) + 1])
+    found = _of_glassloom(f"glassloom.array.{part}")
+    assert found, "the part is there"
+    ours = [one for one in found if is_inside(one.target, "glassloom.array")]
+    assert [str(one) for one in ours if not is_inside(one.target, *allowed)] == []
 
 
 DASHBOARD_FOLDERS = ("folds", "parts", "views", "serving")

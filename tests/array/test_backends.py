@@ -14,6 +14,7 @@ import pytest
 from glassloom import config
 from glassloom.backends import simulated_
 from glassloom.backends.arrays import backend_of, namespace_of
+from glassloom.backends.cupy_ import WideSeed
 from glassloom.backends.host_meta import HostMeta
 from glassloom.errors import OptionError
 from glassloom.graph import tokenize
@@ -217,6 +218,16 @@ def test_metas_of_another_library_have_a_token_of_their_own():
     metas = [np.ones((0,)), ga.ones(3, like="cupy").expr.meta]
     assert len({tokenize(meta) for meta in metas}) == 2
     assert isinstance(metas[1].sum(), HostMeta) and isinstance(np.concatenate([metas[1], metas[1]]), HostMeta)
+
+
+def test_seeds_of_cupy_s_generators_are_of_63_bits_and_those_of_the_sequence():
+    seeds = [WideSeed(np.random.SeedSequence(12, spawn_key=(block,))) for block in range(2000)]
+    asked = [int(seed.generate_state(1, np.uint32)[0]) for seed in seeds]  # as CuPy does
+    assert len({number & 0xFFFFFFFF for number in asked}) == len({number >> 32 for number in asked}) == 2000
+    assert max(asked) < 2**63 and max(asked) > 2**62
+    again = np.random.SeedSequence(12, spawn_key=(7,))
+    assert int(WideSeed(again).generate_state(1)[0]) == asked[7]
+    assert WideSeed(again).generate_state(4).tolist() == again.generate_state(4).tolist()
 
 
 def test_a_chunk_of_cupy_is_made_where_the_task_runs():

@@ -9,8 +9,8 @@ import glassloom.array as ga
 import numpy as np
 import pytest
 from cuda_shim import ARCHITECTURES, COMPILER, OnCpu, compiled, nvrtc
-from glassloom.array import tiled_program
-from glassloom.array.device_kernels import can_be_made
+from glassloom.array.tiling import program
+from glassloom.array.tiling.device_kernels import can_be_made
 from long_tests import LONG_TESTS
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -26,7 +26,7 @@ def cpu(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def run_by_kernels(cpu, monkeypatch):
     """Take NumPy's blocks for a device's."""
-    monkeypatch.setattr(tiled_program, "device_that_owns", lambda values: cpu)
+    monkeypatch.setattr(program, "device_that_owns", lambda values: cpu)
     cpu.sources.clear()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -151,6 +151,7 @@ def library():
     return found
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("architecture", ARCHITECTURES if LONG_TESTS else (ARCHITECTURES[0], ARCHITECTURES[-1]))
 def test_each_kernel_that_these_tests_have_made_compiles_for_gpus(library, architecture):
     """It is last: it takes what those before have made, and what it makes itself if they haven't run."""

@@ -2,7 +2,7 @@
 
 import glassloom.array as ga
 import numpy as np
-from glassloom.array.estimates import Estimate, estimate
+from glassloom.array.optimize.explain import Estimate, estimate
 from glassloom.expr import optimize
 
 

@@ -105,7 +105,7 @@ def test_chunks_of_zarr_arrays_are_blocks_and_never_shared_by_two_tasks(tmp_path
 def test_worker_processes_read_and_write_files(tmp_path):
     x = np.arange(1200.0).reshape(40, 30)
     lazy = ga.from_array(x, chunks=(5, 10))
-    with gl.Client(n_workers=3, threads_per_worker=2):
+    with gl.Client(n_workers=2, threads_per_worker=2):
         ga.to_hdf5(tmp_path / "x.h5", {"/x": lazy + 1, "/y": lazy * 2}, chunks=(5, 10))
         lazy.to_zarr(str(tmp_path / "x.zarr"))
         ga.to_npy_stack(tmp_path / "stack", lazy)

@@ -4,8 +4,8 @@ import glassloom.array as ga
 import numpy as np
 import pytest
 from array_strategies import equal
-from glassloom.array.nodes.base import ArrayExpr
-from glassloom.array.nodes.overlap import window_pieces
+from glassloom.array.ops.base import ArrayExpr
+from glassloom.array.ops.overlap import window_pieces
 from glassloom.expr import lower, optimize, simplify, walk
 from glassloom.graph import Task, layer_name
 
@@ -50,6 +50,14 @@ def test_positions_are_looked_up_in_arrays_made_once(positions, monkeypatch):
     tasks_of(ga.ones(3000, chunks=3)[positions])
     kinds = [type(where) for where in looked_up]
     assert kinds.count(list) <= 2  # for all pieces together
+
+
+def test_a_few_more_positions_than_a_block_has_elements_make_no_task_for_each_block_that_is_read():
+    positions = np.sort([*range(0, 1000, 5), *[503] * 15])
+    taken = ga.ones(1000, chunks=10)[positions]
+    assert len(tasks_of(taken)) == taken.npartitions == 100
+    equal(taken, np.ones(1000)[positions])
+    assert max(ga.ones(1000, chunks=10)[[503] * 35].chunks[0]) == 10
 
 
 def test_a_block_that_no_assignment_changes_has_no_task_for_it():

@@ -5,7 +5,7 @@ import heapq
 import glassloom.array as ga
 import numpy as np
 import pytest
-from glassloom.array.estimates import nbytes_of_block
+from glassloom.array.optimize.explain import nbytes_of_block
 from glassloom.expr import lower, optimize, walk
 from glassloom.scheduler.order import order
 

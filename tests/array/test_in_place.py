@@ -8,8 +8,8 @@ import glassloom.array as ga
 import numpy as np
 import pytest
 from array_strategies import arrays, chunks_of, full_shapes
-from glassloom.array.nodes import in_place
-from glassloom.array.nodes.in_place import InPlace
+from glassloom.array.ops import in_place
+from glassloom.array.ops.in_place import InPlace
 from glassloom.errors import ChunkError
 from glassloom.expr import lower, optimize
 from glassloom.local.synchronous import SynchronousRuntime

@@ -126,3 +126,40 @@ def test_unknown_lengths_are_nan_that_is_no_number():
     x = ga.arange(4, chunks=2)
     with pytest.raises(ChunkError, match="unknown length"):
         np.arange(x[x > 1].shape[0].__index__())
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max"])
+def test_reductions_of_objects_are_objects(name):
+    values = np.array([0.5, 0.25, 0.1, 1.4], dtype=object)
+    lazy = getattr(ga.from_array(values, chunks=2), name)()
+    assert lazy.dtype == object
+    assert lazy.compute() == pytest.approx(getattr(values, name)())
+    text = np.array(["1", "20"], dtype=object)
+    assert ga.from_array(text, chunks=1).sum().compute() == "120"
+
+
+def test_quantiles_of_text_are_whole():
+    words = np.array(["abc", "de", "xyzw", "q"])
+    found = ga.quantile(ga.from_array(words, chunks=3), 0.5, method="lower").compute()
+    assert found == "de"
+
+
+def test_products_with_blocks_of_one_element_keep_nan():
+    column, one = np.array([[np.nan], [1.0], [2.0]]), np.array([[0.0]])
+    equal(ga.from_array(column, chunks=3) @ ga.from_array(one, chunks=1), column @ one)
+    values = np.array([[np.nan] + [0.0] * 7, [0.0] + [1.0] * 7])
+    lazy = ga.from_array(values, chunks=(1, 7))
+    equal(lazy.T @ lazy, values.T @ values)
+
+
+@pytest.mark.parametrize(("values", "axis"), [([[9], [8]], 1), ([[9, 8, 7]], 0), ([9, 8], 1)])
+def test_values_at_one_position_are_moved_along_the_axis(values, axis):
+    whole = np.arange(6).reshape(2, 3)
+    equal(ga.insert(ga.from_array(whole, chunks=2), 1, values, axis=axis), np.insert(whole, 1, values, axis=axis))
+
+
+@pytest.mark.parametrize("dtype", ["U3", "S4", [("a", "i4"), ("b", "U2")], object, "m8[s]"])
+def test_zeros_of_text_are_empty(dtype):
+    expected = np.zeros(3, dtype=dtype)
+    for lazy in (ga.zeros(3, dtype=dtype, chunks=2), ga.zeros_like(ga.from_array(np.ones(3, dtype=dtype), chunks=2))):
+        assert (lazy.dtype, lazy.compute().tolist()) == (expected.dtype, expected.tolist())

@@ -4,8 +4,8 @@ import glassloom.array as ga
 import numpy as np
 import pytest
 from array_strategies import equal
-from glassloom.array.nodes.elementwise import Elementwise
-from glassloom.array.nodes.rechunk import Merge
+from glassloom.array.ops.elementwise import Elementwise
+from glassloom.array.ops.rechunk import Merge
 from glassloom.expr import Fused, lower, optimize, simplify, walk
 from glassloom.graph import layer_name
 
@@ -147,6 +147,42 @@ def test_arrays_made_of_nothing_are_made_in_the_right_chunks_at_once():
 def test_cutting_chunks_is_part_of_the_consumers_task(draw):
     x = draw.normal(size=(4, 4), chunks=4)
     assert steps(x.rechunk(2) + 1) == [("normal", 1), ("split add", 4)]
+
+
+def five_neighbours(x, weights=1):
+    return x[1:-1, 1:-1] * 4 * weights - x[:-2, 1:-1] - x[2:, 1:-1] - x[1:-1, :-2] - x[1:-1, 2:]
+
+
+def test_a_stencil_of_two_axes_is_one_task_a_piece_of_what_it_reads(draw):
+    x = draw.random((20, 20), chunks=10)
+    assert steps(five_neighbours(x).sum()) == [
+        ("random", 4),
+        *[("slice", 4)] * 5,
+        ("split multiply multiply split subtract split subtract split subtract split subtract sum", 16),
+        ("sum-aggregate", 1),
+    ]
+
+
+def test_stencils_of_several_arrays_and_of_repeated_ones_have_numpys_values():
+    rng = np.random.default_rng(5)
+    x, y, row, one = rng.random((17, 13)), rng.random((15, 11)), rng.random(11), rng.random((1, 1))
+    cut = [ga.from_array(array, chunks=4) for array in (x, y, row, one)]
+    for weights, lazy in zip((y, row, one), cut[1:], strict=True):
+        equal(five_neighbours(cut[0], lazy), five_neighbours(x, weights))
+    around, lazy_around = (
+        sum(xp.roll(v, by, axis) for by in (-1, 1) for axis in (0, 1)) - 4 * v for xp, v in ((np, x), (ga, cut[0]))
+    )
+    equal(lazy_around, around)
+
+
+def test_what_two_arrays_become_is_made_before_it_is_cut_if_nobody_else_reads_them(draw):
+    """Else both would be held, a block each, where one block is."""
+    x, y = draw.random((20, 20), chunks=10), draw.random((20, 20), chunks=10)
+    assert steps((x * y + ga.ones((20, 20), chunks=5)).sum()) == [
+        ("random random multiply", 4),
+        ("split ones add sum", 16),
+        ("sum-aggregate", 1),
+    ]
 
 
 @pytest.mark.parametrize(("split_every", "layers"), [(2, 6), (4, 3), (64, 1)])

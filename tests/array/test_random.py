@@ -48,7 +48,7 @@ def test_seeds_calls_and_blocks_give_different_numbers():
 def test_the_numbers_of_a_seed_stay_the_same_from_release_to_release():
     found = ga.random.default_rng(12).integers(1000, size=6, chunks=3).compute(scheduler="inline")
     blocks = [
-        np.random.Generator(np.random.PCG64(np.random.SeedSequence(12, spawn_key=(0, number)))).integers(1000, size=3)
+        np.random.Generator(np.random.SFC64(np.random.SeedSequence(12, spawn_key=(0, number)))).integers(1000, size=3)
         for number in range(2)
     ]
     assert found.tolist() == np.concatenate(blocks).tolist()
@@ -103,7 +103,7 @@ def test_without_replacement_every_element_comes_once():
         ),
         (lambda: ga.random.dirichlet(ga.ones(3)), NotImplementedError, "dirichlet of a lazy array as a parameter"),
         (lambda: ga.random.shuffle(np.ones(3)), TypeError, "shuffle changes a lazy array in place, got ndarray"),
-        (lambda: ga.random.gamma(), TypeError, "missing a required argument: 'shape'"),
+        (lambda: ga.random.gamma(), TypeError, "required positional argument: 'shape'"),
         (lambda: ga.random.default_rng(1).choice(3, size=4, replace=False), ValueError, "choice of 4 elements from 3"),
         (lambda: ga.random.RandomState(1, RandomState="cupy"), TypeError, "RandomState='cupy' is not a class"),
     ],
@@ -132,7 +132,7 @@ VECTORS = {
 
 def stream(seed, call, block):
     """The generator that the documentation promises for a block."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(call, block))))
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(call, block))))
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -250,12 +250,12 @@ def test_bit_generators_draw_what_numpy_draws_of_each_blocks_seed(name):
     same = ga.random.default_rng(5, bit_generator=kind).normal(2, 3, size=(40, 30), chunks=(20, 30))
     assert same.expr.name == x.expr.name
     default = ga.random.default_rng(5).normal(2, 3, size=(40, 30), chunks=(20, 30))
-    assert (default.expr.name == x.expr.name) is (name == "PCG64")
+    assert (default.expr.name == x.expr.name) is (name == "SFC64")
     np.testing.assert_allclose((x**2).sum().compute(), (x.compute() ** 2).sum())
 
 
 def test_generators_of_another_bit_generator_go_on_by_it():
-    rng = ga.random.default_rng(5, bit_generator="SFC64")
+    rng = ga.random.default_rng(5, bit_generator="PCG64")
     (child,) = rng.spawn(1)
     again = pickle.loads(pickle.dumps(child.random(6, chunks=3)))
     default = ga.random.default_rng(5).spawn(1)[0].random(6, chunks=3)
@@ -264,9 +264,9 @@ def test_generators_of_another_bit_generator_go_on_by_it():
     for options, message in (
         ({"bit_generator": "SFC"}, "bit_generator='SFC' is none of MT19937, PCG64"),
         ({"bit_generator": np.random.RandomState}, "is none of"),
-        ({"bit_generator": "SFC64", "backend": "cupy"}, "backend='cupy' draws by its own"),
+        ({"bit_generator": "PCG64", "backend": "cupy"}, "backend='cupy' draws by its own"),
     ):
         with pytest.raises(OptionError, match=message):
             ga.random.default_rng(0, **options)
     with pytest.raises(OptionError, match="of a generator that is there"):
-        ga.random.default_rng(rng, bit_generator="SFC64")
+        ga.random.default_rng(rng, bit_generator="PCG64")

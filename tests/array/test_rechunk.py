@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from array_strategies import arrays, chunks_of, shapes
 from glassloom.array.chunks import starts
-from glassloom.array.nodes.rechunk import Merge, Split
-from glassloom.array.nodes.rechunk_plan import default_limit, need, plan
+from glassloom.array.ops.rechunk import Merge, Split
+from glassloom.array.ops.rechunk_plan import default_limit, need, plan
 from glassloom.errors import ChunkError, OptionError
 from glassloom.expr import lower, optimize, walk
 from hypothesis import assume, given

@@ -4,10 +4,10 @@ import glassloom.array as ga
 import numpy as np
 import pytest
 from array_strategies import arrays, chunks_of, indices_of
-from glassloom.array.nodes.contraction import BlockProducts
-from glassloom.array.nodes.reductions import Aggregate, ReduceBlocks
-from glassloom.array.nodes.shaping import Transpose
-from glassloom.array.nodes.slicing import Slice, Take, TakeWithin
+from glassloom.array.ops.products import BlockProducts
+from glassloom.array.ops.reductions import Aggregate, ReduceBlocks
+from glassloom.array.ops.shapes import Transpose
+from glassloom.array.ops.slicing import Slice, Take, TakeWithin
 from glassloom.expr import lower, optimize, simplify, walk
 from hypothesis import given, settings
 from hypothesis import strategies as st

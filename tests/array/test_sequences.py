@@ -40,3 +40,26 @@ def test_sets_have_the_type_of_both(name, types):
     found = lazy.compute(scheduler="inline")
     assert lazy.dtype == found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
+
+
+COEFFICIENTS = ([3, 2, 0, 1], [5], [0.5, 1j], [True, False, True])
+
+
+@pytest.mark.parametrize("name", ["polyadd", "polysub"])
+def test_polynomials_of_different_lengths_are_added(name):
+    for one in map(np.array, COEFFICIENTS):
+        for other in map(np.array, COEFFICIENTS):
+            if name == "polysub" and one.dtype == other.dtype == bool and len(one) == len(other):
+                continue  # NumPy has no difference of truth values
+            equal(getattr(ga, name)(ga.from_array(one, chunks=2), other), getattr(np, name)(one, other))
+
+
+@pytest.mark.parametrize("p", COEFFICIENTS, ids=repr)
+def test_polynomials_are_differentiated_and_integrated(p):
+    lazy = ga.from_array(np.array(p), chunks=2)
+    for m in range(4):
+        equal(ga.polyder(lazy, m), np.polyder(np.array(p), m))
+        equal(ga.polyint(lazy, m), np.polyint(np.array(p), m))
+    equal(np.polyint(lazy, 2, [1, 2]), np.polyint(np.array(p), 2, [1, 2]))
+    with pytest.raises(ValueError, match="1 constants k for m=0|2 constants k for m=3"):
+        ga.polyint(lazy, 3, [1, 2])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import zarr
 from array_strategies import chunks_of, equal, slices_of
-from glassloom.array.nodes import source_rules
+from glassloom.array.optimize import read_cost
 from glassloom.array.sources import stored
 from glassloom.array.sources.choice import source_of
 from glassloom.array.sources.versions import folder_version
@@ -21,6 +21,13 @@ from long_tests import examples
 
 N = 1000
 VALUES = np.arange(N * N, dtype=float).reshape(N, N)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """One for all tests that need another process: starting one takes as long as all else that they do."""
+    with gl.Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        yield client
 
 
 class Counted:
@@ -195,16 +202,16 @@ def written(request, tmp_path):
     return write, read, tmp_path
 
 
-def test_a_file_that_is_written_anew_has_another_name(written):
+def test_a_file_that_is_written_anew_has_another_name(written, client):
     write, read, folder = written
     write(ga.zeros((4, 4), chunks=2))
-    with gl.Client(n_workers=1, threads_per_worker=1):
-        held = read().persist()
-        before = read()
-        write(ga.ones((4, 4), chunks=2))
-        assert read().name not in (held.name, before.name)
-        assert read().compute().sum() == 16
-        assert held.compute().sum() == 0
+    held = read().persist(scheduler=client)
+    assert held.compute(scheduler=client).sum() == 0  # has been read by now
+    before = read()
+    write(ga.ones((4, 4), chunks=2))
+    assert read().name not in (held.name, before.name)
+    assert read().compute(scheduler=client).sum() == 16
+    assert held.compute(scheduler=client).sum() == 0
 
 
 def test_a_file_that_has_not_changed_for_a_while_has_one_name(written):
@@ -325,22 +332,21 @@ def test_what_hdf5_cannot_hold_is_named_before_a_file_is_made(tmp_path, dtype):
     assert not list(tmp_path.iterdir())
 
 
-def test_data_sets_of_open_files_are_read_by_other_processes_if_nobody_writes_to_them(tmp_path):
+def test_data_sets_of_open_files_are_read_by_other_processes_if_nobody_writes_to_them(tmp_path, client):
     values = np.arange(6.0)
-    with gl.Client(n_workers=1, threads_per_worker=1):
-        with h5py.File(tmp_path / "x.h5", "w") as file:
-            file["x"] = values
-            with pytest.raises(SerialisationError, match="open for writing.*use from_hdf5, or compute with scheduler="):
-                ga.from_array(file["x"], chunks=2).sum().compute()
-            assert ga.from_array(file["x"], chunks=2).sum().compute(scheduler="threads") == 15
-        with h5py.File(tmp_path / "x.h5", "r") as file:
-            assert ga.from_array(file["x"], chunks=2).sum().compute() == 15
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = values
+        with pytest.raises(SerialisationError, match="open for writing.*use from_hdf5, or compute with scheduler="):
+            ga.from_array(file["x"], chunks=2).sum().compute(scheduler=client)
+        assert ga.from_array(file["x"], chunks=2).sum().compute(scheduler="threads") == 15
+    with h5py.File(tmp_path / "x.h5", "r") as file:
+        assert ga.from_array(file["x"], chunks=2).sum().compute(scheduler=client) == 15
 
 
 def test_of_many_slices_each_looks_at_its_own_blocks_alone(monkeypatch):
     n_looks = []
-    first = source_rules._first
-    monkeypatch.setattr(source_rules, "_first", lambda *args: n_looks.append(1) or first(*args))
+    first = read_cost._first
+    monkeypatch.setattr(read_cost, "_first", lambda *args: n_looks.append(1) or first(*args))
     lazy = ga.from_array(Counted(VALUES[0], chunks=(1,)), chunks=1)
     parts = [lazy[start : start + 2] for start in range(0, 1000, 10)]
     found = gl.compute(*parts, scheduler="inline")

@@ -17,6 +17,13 @@ from glassloom.errors import ReadError
 SQUARE = np.arange(16.0).reshape(4, 4)
 
 
+@pytest.fixture(scope="module")
+def client():
+    """One for all tests that need another process: starting one takes as long as all else that they do."""
+    with gl.Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        yield client
+
+
 def _assigned(key, value):
     x = ga.ones((4, 4), chunks=2)
     x[key] = value
@@ -133,17 +140,16 @@ def test_what_is_changed_later_changes_no_array_that_was_made_of_the_same_values
         np.testing.assert_array_equal(np.ma.filled(value, -7), expected)
 
 
-def test_a_buffer_that_is_filled_anew_makes_arrays_of_their_own():
+def test_a_buffer_that_is_filled_anew_makes_arrays_of_their_own(client):
     buffer, made = np.zeros(4), []
     for number in range(3):
         buffer[:] = number
         made.append(ga.from_array(buffer, chunks=2))
     assert [each.sum().compute() for each in made] == [0, 4, 8]
-    with gl.Client(n_workers=1, threads_per_worker=1):
-        buffer[:] = 3
-        held = ga.from_array(buffer, chunks=2).persist()
-        buffer[:] = 4
-        assert [each.sum().compute() for each in [*made, held]] == [0, 4, 8, 12]
+    buffer[:] = 3
+    held = ga.from_array(buffer, chunks=2).persist(scheduler=client)
+    buffer[:] = 4
+    assert [each.sum().compute(scheduler=client) for each in [*made, held]] == [0, 4, 8, 12]
 
 
 def test_weights_that_are_updated_in_place_count_as_they_were():
@@ -360,14 +366,13 @@ def test_what_is_kept_of_a_stack_does_not_change_with_the_files(tmp_path):
         np.testing.assert_array_equal(each.compute(), expected)
 
 
-def test_worker_processes_open_maps_themselves_and_see_if_the_file_was_replaced(npy, tmp_path):
-    with gl.Client(n_workers=1, threads_per_worker=1):
-        lazy = ga.from_array(np.load(npy, mmap_mode="r"), chunks=2)
-        np.testing.assert_array_equal((lazy + 1).compute(), SQUARE + 1)
-        np.save(tmp_path / "y.npy", SQUARE)
-        (tmp_path / "y.npy").replace(npy)
-        with pytest.raises(ReadError, match="was replaced or cut since it was mapped"):
-            (lazy + 2).compute()
+def test_worker_processes_open_maps_themselves_and_see_if_the_file_was_replaced(npy, tmp_path, client):
+    lazy = ga.from_array(np.load(npy, mmap_mode="r"), chunks=2)
+    np.testing.assert_array_equal((lazy + 1).compute(scheduler=client), SQUARE + 1)
+    np.save(tmp_path / "y.npy", SQUARE)
+    (tmp_path / "y.npy").replace(npy)
+    with pytest.raises(ReadError, match="was replaced or cut since it was mapped"):
+        (lazy + 2).compute(scheduler=client)
     assert isinstance(source_of(np.load(npy, mmap_mode="r")), MappedSource)
 
 

@@ -77,8 +77,8 @@ def test_a_type_a_copy_and_a_device_may_be_asked_for():
 
 
 def test_what_is_not_there_yet_says_so():
-    with pytest.raises(AttributeError, match=r"glassloom.array has no 'ix_' yet; map_blocks"):
-        ga.ix_  # noqa: B018
+    with pytest.raises(AttributeError, match=r"glassloom.array has no 'is_busday' yet; map_blocks"):
+        ga.is_busday  # noqa: B018
     with pytest.raises(AttributeError, match="module 'glassloom.array' has no attribute 'nonsense'"):
         ga.nonsense  # noqa: B018
 

@@ -16,8 +16,7 @@ import pytest
 import zarr
 from array_strategies import blocks_of
 from glassloom.array.sources.locks import TemporaryLock, locked
-from glassloom.array.sources.replacing import Replacement, ZarrReplacement
-from glassloom.array.sources.sink import MARK, aligned, identity_of
+from glassloom.array.sources.sink import MARK, Replacement, ZarrReplacement, aligned, identity_of
 from glassloom.errors import OptionError, ReadError
 from hypothesis import given, settings
 from hypothesis import strategies as st

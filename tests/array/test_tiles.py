@@ -11,11 +11,10 @@ import glassloom.array as ga
 import numpy as np
 import pytest
 from array_strategies import arrays, chunks_of, full_shapes, indices_of
-from glassloom.array import tile_run, tiled_program, tiles
-from glassloom.array.buffers import KEPT_BYTES, Buffers
-from glassloom.array.nodes import tiled
-from glassloom.array.nodes.draws import DrawBlock, Streams
-from glassloom.array.tiled_program import TiledProgram
+from glassloom.array.ops.random import DrawBlock, Streams
+from glassloom.array.tiling import program, steps, tiles
+from glassloom.array.tiling.program import TiledProgram
+from glassloom.array.tiling.tiles import KEPT_BYTES, Buffers
 from glassloom.expr import lower, optimize
 from glassloom.expr.blockwise import Program
 from hypothesis import assume, given, settings
@@ -60,7 +59,7 @@ def bits_of(array):
 
 def n_tile_runs(lazy, nbytes=64):
     """How often a sink was made tile by tile."""
-    with tiles_of(nbytes), mock.patch.object(tiled_program, "TileRun", wraps=tile_run.TileRun) as runs:
+    with tiles_of(nbytes), mock.patch.object(program, "TileRun", wraps=program.TileRun) as runs:
         lazy.compute(scheduler="inline")
     return runs.call_count
 
@@ -155,15 +154,15 @@ def test_a_block_drawn_in_pieces_has_the_numbers_of_one_drawn_at_once(maker, met
     block = DrawBlock(streams, method, args, {})
     expected = block(0, (4099,))
     cuts = [(0, 1), (1, 1000), (1001, 7), (1008, 3091)]
-    pieces = tiled._Pieces(block, 0, expected.dtype)
+    pieces = steps._Pieces(block, 0, expected.dtype)
     assert np.concatenate([pieces.take(*cut) for cut in cuts]).tobytes() == expected.tobytes()
-    later = tiled._Pieces(block, 0, expected.dtype)
+    later = steps._Pieces(block, 0, expected.dtype)
     assert later.take(1234, 5).tobytes() == expected[1234:1239].tobytes()
     if not later.can_fill:
         return
     pieces, later, found = (
-        tiled._Pieces(block, 0, expected.dtype),
-        tiled._Pieces(block, 0, expected.dtype),
+        steps._Pieces(block, 0, expected.dtype),
+        steps._Pieces(block, 0, expected.dtype),
         expected * 0,
     )
     for begin, length in cuts:
@@ -176,7 +175,7 @@ def test_a_block_drawn_in_pieces_has_the_numbers_of_one_drawn_at_once(maker, met
 def test_every_method_that_is_drawn_in_pieces_is_tested():
     marks = test_a_block_drawn_in_pieces_has_the_numbers_of_one_drawn_at_once.pytestmark
     (methods,) = [mark.args[1] for mark in marks if mark.args[0] == ("method", "args")]
-    assert {method for method, _ in methods} == tiled._SEQUENTIAL
+    assert {method for method, _ in methods} == steps._SEQUENTIAL
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int8", "uint16"])
@@ -374,7 +373,7 @@ def test_tiles_are_square_where_an_operand_lies_across():
     x = ga.random.default_rng(1).random((60, 60), chunks=60).persist(scheduler="inline")
     cuts = []
     with mock.patch.object(
-        tiled_program, "cut_in_squares", lambda *args: cuts.append(tiles.cut_in_squares(*args)) or cuts[-1]
+        program, "cut_in_squares", lambda *args: cuts.append(tiles.cut_in_squares(*args)) or cuts[-1]
     ):
         same_bits((x + x.T) * 2, 800)
         assert [cut.lengths for cut in cuts] == [(10, 10)]
@@ -451,7 +450,7 @@ def test_reductions_of_one_level_are_made_in_one_run():
 
 def test_siblings_draw_their_blocks_tile_by_tile():
     x = ga.random.default_rng(2).random((80, 400), chunks=(8, 400))
-    with tiles_of(1024), mock.patch.object(tiled_program, "TileRun", wraps=tile_run.TileRun) as runs:
+    with tiles_of(1024), mock.patch.object(program, "TileRun", wraps=program.TileRun) as runs:
         found = gl.compute(x.mean(), x.std(), x.sum(axis=0), abs(x - 1).max(), scheduler="inline")
     assert runs.call_count == 10
     values = np.asarray(x)

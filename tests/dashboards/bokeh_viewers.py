@@ -25,9 +25,10 @@ GOOD = {"X-Glassloom-Secret": SECRET}
 class Serving:
     """A dashboards server that listens in this loop."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, **options: int) -> None:
         self.hub = hub
-        self.server = DashboardServer(hub, SecretGate(SECRET), prefix=PREFIX, origins=["*"], lists_clusters=False)
+        gate = SecretGate(SECRET)
+        self.server = DashboardServer(hub, gate, prefix=PREFIX, origins=["*"], lists_clusters=False, **options)
         sockets = bind_sockets(0, "127.0.0.1")
         self.http = HTTPServer(self.server)
         self.http.add_sockets(sockets)
@@ -46,10 +47,13 @@ class Serving:
 
     async def open(self, path: str) -> WebSocketClientConnection:
         """Open a page as a browser does, up to the first fragment of Bokeh's greeting."""
-        token = json.loads(re.search(r'"token":("[^"]+")', await self.get(path))[1])
-        connection = await self.connect(path, token)
+        connection = await self.connect(path, await self.token(path))
         await connection.read_message()
         return connection
+
+    async def token(self, path: str) -> str:
+        """Ask for a page; return the token that it is sent with."""
+        return json.loads(re.search(r'"token":("[^"]+")', await self.get(path))[1])
 
     async def connect(self, path: str, token: str) -> WebSocketClientConnection:
         """Connect to the session of a page that was sent with a token."""
@@ -62,9 +66,9 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(hub: Hub | None = None) -> AsyncIterator[Serving]:
-    """Serve every cluster of the registry until the block ends."""
-    serving = Serving(hub or Hub())
+async def serving(hub: Hub | None = None, **options: int) -> AsyncIterator[Serving]:
+    """Serve every cluster of the registry until the block ends; the options are those of `DashboardServer`."""
+    serving = Serving(hub or Hub(), **options)
     try:
         yield serving
     finally:

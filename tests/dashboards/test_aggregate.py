@@ -200,14 +200,14 @@ def test_a_task_costs_less_than_64_bytes(text):
         texts.extend([text.format(number * 7919) for number in range(first, first + 128)])
     batches = 300 * len(texts._batches)  # what Python needs for their objects
     row = sum(column.itemsize for column in aggregate_of().tasks._events._columns.values())
-    found = 2  # bytes of `TaskIndex`
-    assert (texts.nbytes + batches) / 10_240 + row + found < 64
+    assert (texts.nbytes + batches) / 10_240 + row < 64
 
 
 @given(st.lists(st.lists(st.text("0123456789abcdefA, é", max_size=9) | st.just("01234567"), max_size=40), max_size=9))
 def test_texts_are_what_they_were_however_they_are_kept(parts):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(growing_texts, "_LEAST_ROWS", 10)
+        patched.setattr(growing_texts, "_MOST_ROWS", 16)
         texts, plain = GrowingTexts(), []
         for part in parts:
             texts.extend(part)
@@ -218,6 +218,9 @@ def test_texts_are_what_they_were_however_they_are_kept(parts):
             stop = min(start + 5, len(plain))
             assert not texts.holds("é", start, stop) or "é" in "".join(plain[start:stop])
             assert all(texts.holds(one, start, stop) for one in plain[start:stop])
+            for one in {*plain[start : stop + 2], "", "01234567", "no such"}:
+                places = [place for place in range(start, stop) if plain[place] == one]
+                assert texts.equal(one, start, stop).tolist() == places
 
 
 def test_the_oldest_rows_go_and_the_others_keep_their_numbers_and_texts(monkeypatch):

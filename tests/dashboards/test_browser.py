@@ -108,6 +108,7 @@ def test_the_parent_hears_that_the_page_lives_and_may_change_its_theme(publish, 
     frame.wait_for_function("() => getComputedStyle(document.body).backgroundColor == 'rgb(0, 0, 0)'")
 
 
+@pytest.mark.long
 def test_a_page_alone_has_the_theme_that_the_browser_prefers_unless_its_address_says_one(publish, tab):
     publish(Shape(tasks=5))
     theme = "() => document.documentElement.dataset.theme"
@@ -199,6 +200,7 @@ def test_the_list_of_clusters_is_as_wide_as_the_window_also_with_long_names(publ
     assert tab.evaluate(WIDTHS) == [width, width]
 
 
+@pytest.mark.long
 def test_a_page_alone_leads_to_its_siblings_and_to_the_list_and_keeps_the_theme(publish, tab):
     publish(Shape(tasks=5))
     tab.goto(f"{tab.cluster}/stages?theme=dark")

@@ -9,6 +9,7 @@ import pytest
 from glassloom_dashboards.folds import task_table
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.budget import PARTS, budget_of, run_shares, split
+from glassloom_dashboards.folds.event_columns import values_of
 from glassloom_dashboards.folds.task_waits import waits_of
 from glassloom_metrics.protocol import (
     TRANSFER_LANE,
@@ -143,10 +144,10 @@ def test_a_task_that_was_sent_ahead_was_ready_when_its_last_input_was_there():
     sent_s = {"start_s": array("d", [10.0, 14.0, 20.0]), "sent_wait_s": array("f", [1.0, 9.0, 2.0])}
     rows = {"duration_s": array("f", [3.0, 1.0, 1.0]), "last_input": array("I", [2, 1, 9]), "ok": 1}
     message = task_events(2, ["", "", ""], **sent_s, **rows)
-    waits = waits_of([message], 0, np.array([9.75, 0.0]))
+    waits = waits_of(values_of([message]), 3, np.array([9.75, 0.0]))
     assert waits["ready_s"].tolist() == [0.25, 1.0, 2.0]
     assert waits["fetch_s"].tolist() == [0.0, 0.0, 0.0]
-    assert waits_of([message], 2, np.zeros(4))["ready_s"].tolist() == [2.0]
+    assert waits_of(values_of([message], 2), 1, np.zeros(4))["ready_s"].tolist() == [2.0]
 
 
 def test_tasks_that_run_and_those_that_were_lost_with_their_worker_compute():

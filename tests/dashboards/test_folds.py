@@ -8,6 +8,7 @@ from glassloom_dashboards.folds import log_table, runs, task_waits, worker_histo
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, WorkerSample
 from glassloom_dashboards.folds.log_table import LAST_LINES, LogTable
 from glassloom_dashboards.folds.runs import RUN_GAP_S, HeldBytes, Run, RunTable, joined_runs, summed
+from glassloom_dashboards.folds.task_finding import rows_of_key
 from glassloom_dashboards.folds.task_sums import Sums, TaskSum
 from glassloom_dashboards.folds.worker_history import MAX_SAMPLES, WorkerHistories
 from glassloom_metrics.protocol import (
@@ -257,7 +258,4 @@ def test_messages_folded_at_once_are_the_same_as_one_by_one():
         assert together.sums.layers[layer].count == one_by_one.sums.layers[layer].count
         assert together.sums.layers[layer].busy_s == pytest.approx(one_by_one.sums.layers[layer].busy_s)
         assert together.durations[layer].stragglers() == one_by_one.durations[layer].stragglers()
-        assert (
-            together.tasks.finder.candidates(layer, "7").tolist()
-            == one_by_one.tasks.finder.candidates(layer, "7").tolist()
-        )
+        assert rows_of_key(together.tasks, layer, "7") == rows_of_key(one_by_one.tasks, layer, "7")

@@ -387,6 +387,7 @@ def test_a_report_has_the_gpus_if_there_are_any(tmp_path):
         assert ("since " in html and "GPU is lost" in html) == is_there
 
 
+@pytest.mark.long
 def test_a_real_cluster_shows_a_session_live(browser, monkeypatch):
     with tempfile.TemporaryDirectory(prefix="gl-", dir="/tmp") as base:  # short: the paths of sockets must be
         monkeypatch.setenv("JUPYTER_RUNTIME_DIR", f"{base}/rt")
@@ -413,6 +414,7 @@ def test_a_real_cluster_shows_a_session_live(browser, monkeypatch):
             assert all(left < right and text for left, right, text in zip(*shown, strict=True))
 
 
+@pytest.mark.long
 def test_in_a_browser_metrics_are_chosen_and_devices_opened(publish, browser):
     handle = publish(Shape(tasks=0))
     handle.add(*gpu_recordings.gpu_messages(scenario("two", 20.0), 20, workers=1))

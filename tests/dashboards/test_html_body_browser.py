@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from glassloom_metrics.protocol import Log, Runs, WorkerLeft
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_runs_view import run_rows
@@ -11,6 +12,7 @@ def runs(*ids: int, outcome: str = "finished") -> Runs:
     return run_rows(list(ids), code="first = 1\nsecond = 2\n" + HOSTILE_NAMES[0], outcome=outcome)
 
 
+@pytest.mark.long
 def test_a_run_is_opened_and_compared_by_keyboard_and_keeps_the_focus_while_frames_come(publish, tab):
     cluster = publish(Shape(workers=1, tasks=0))
     cluster.add(runs(0, 1, outcome="running"))
@@ -34,6 +36,7 @@ def test_a_run_is_opened_and_compared_by_keyboard_and_keeps_the_focus_while_fram
     tab.get_by_text("B against A").first.wait_for(state="detached")
 
 
+@pytest.mark.long
 def test_what_is_typed_is_searched_for_and_stays_while_frames_come(publish, tab):
     cluster = publish(Shape(workers=1, tasks=0))
     cluster.add(*(Log(STARTED_AT_S + n, 0, "stdout", f"line {n} {HOSTILE_NAMES[2]}") for n in range(200)))
@@ -60,6 +63,7 @@ def test_what_is_typed_is_searched_for_and_stays_while_frames_come(publish, tab)
     assert (field.input_value(), tab.evaluate("document.activeElement.type")) == ("LINE 7", "search")
 
 
+@pytest.mark.long
 def test_workers_are_sorted_and_a_dead_one_is_opened_and_closed(publish, tab):
     cluster = publish(Shape(workers=120, tasks=100))
     cluster.add(WorkerLeft(STARTED_AT_S + 99, 7, HOSTILE_NAMES[0]))

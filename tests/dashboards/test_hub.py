@@ -9,8 +9,10 @@ from collections.abc import Callable
 import msgspec
 import pytest
 import synthetic
+from glassloom_dashboards.folds import deferred, task_table
 from glassloom_dashboards.parts import strip
 from glassloom_dashboards.parts.strip import notices
+from glassloom_dashboards.serving import hub as hub_module
 from glassloom_dashboards.serving.hub import MAX_ENDED, Hub, Watched
 from glassloom_metrics import publisher
 from glassloom_metrics.errors import ClusterNotFound
@@ -323,8 +325,36 @@ def test_a_log_is_being_read_until_its_cluster_says_that_its_backlog_was_sent(pu
     assert (False, True) in seen and (True, True) not in seen
 
 
+def test_what_no_page_has_asked_for_is_made_once_the_backlog_is_read(publish, monkeypatch):
+    for module in (hub_module, task_table, deferred):
+        monkeypatch.setattr(module, "ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(task_table, "_BLOCK_ROWS", 50)
+    publish(Shape(tasks=1000))
+
+    async def watch():
+        hub = Hub()
+        aggregate = hub.watch("c1").aggregate
+        await until(
+            lambda: len(aggregate.tasks) == 1000 and aggregate.tasks.n_behind < 100, "what is made of the backlog"
+        )
+        await hub.close()
+
+    asyncio.run(watch())
+
+
 def _watched() -> Watched:
     return Watched(RecordingRecord("r1", "demo", "demo.glr", 0.0, 1, 0.0, 0.0))
+
+
+def test_what_nobody_looks_at_is_not_made_while_a_backlog_is_read():
+    watched = _watched()
+    for first in range(0, 20_000, 1000):
+        watched.take(encode(task_events(first, ["0"] * 1000, start_s=1.0, duration_s=0.5, ok=1)))
+    watched.settle()
+    tasks = watched.aggregate.tasks
+    assert [fold.row for fold in tasks.deferred.values()] == [0, 0, 0]
+    assert watched.aggregate.durations[0].count == tasks.next_row == 20_000
+    assert tasks.deferred["durations"].row == 20_000
 
 
 def test_task_events_left_for_later_are_folded_before_what_says_something_of_them():

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 from glassloom_dashboards.folds import aggregate as aggregate_module
 from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate
-from glassloom_dashboards.views.layer_rows import counts_of_row, folded
+from glassloom_dashboards.views.layer_rows import folded
 from glassloom_dashboards.views.progress import ordered_layers, ordered_places
 from glassloom_metrics.protocol import Hello, Layers, Progress
 from hypothesis import given, settings
@@ -62,5 +62,5 @@ def test_layers_in_columns_are_those_that_were_told(told):
     assert [together[state] for state in STATES] == [sum(counts[place] for counts in known) for place in range(6)]
     for row in folded(aggregate, ordered_places(aggregate))[:]:
         if len(row.layers) > 1:
-            assert {layer.name for layer in row.layers} == {row.name} and len(row.layers) >= 4
-            assert counts_of_row(aggregate, row)["memory"] + counts_of_row(aggregate, row)["released"] == row.total
+            assert {aggregate.layers[layer].name for layer in row.layers} == {row.name} and len(row.layers) >= 4
+            assert row.counts["memory"] + row.counts["released"] == row.total

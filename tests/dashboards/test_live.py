@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import pytest
 from bokeh.document import Document
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
-from glassloom_dashboards.parts.badge import SILENT_AFTER_S, Attention, Badge, badge_of
+from glassloom_dashboards.parts.badge import LATE_S, SILENT_AFTER_S, Attention, Badge, badge_of
 from glassloom_dashboards.parts.colours import ColourBook
 from glassloom_dashboards.parts.layouts import LAYOUTS
-from glassloom_dashboards.serving.pacing import BEAT_S, Pacer
+from glassloom_dashboards.serving.pacing import BEAT_S, LOADING_WAIT_S, LONGEST_WAIT_S, Pacer
 from glassloom_dashboards.serving.page import PageView
 from glassloom_metrics.protocol import HEARTBEAT_S, Hello, Life, WorkerJoined
 from synthetic import STARTED_AT_S, Shape
@@ -108,11 +109,41 @@ def test_for_a_hidden_page_nothing_is_drawn_but_it_hears_that_the_process_lives(
 def test_while_a_log_is_read_frames_are_far_apart_and_the_one_after_it_comes_at_once():
     pacer = Pacer()
     assert pacer.is_due(0.0, is_loading=True)  # what is there is shown at once
-    pacer.drew(started_s=0.0, stopped_s=0.01)
+    pacer.drew(started_s=0.0, stopped_s=0.01, is_loading=True)
     due = [
-        (is_loading, pacer.is_due(at_s, is_loading=is_loading)) for at_s in (0.2, 0.52) for is_loading in (True, False)
+        (is_loading, pacer.is_due(at_s, is_loading=is_loading))
+        for at_s in (0.2, 1.1 * LOADING_WAIT_S)
+        for is_loading in (True, False)
     ]
     assert due == [(True, False), (False, True), (True, True), (False, True)]
+    pacer = Pacer()
+    pacer.drew(started_s=0.0, stopped_s=0.1, is_loading=True)  # an expensive frame delays others, but not this one
+    assert [pacer.is_due(at_s, is_loading=at_s < 0.3) for at_s in (0.2, 0.3)] == [False, True]
+
+
+def test_the_document_counts_as_a_frame_while_a_log_is_read():
+    pacer = Pacer()
+    pacer.opened(10.0, is_loading=True)
+    assert not pacer.is_due(10.5, is_loading=True) and not pacer.is_beat_due(10.5)
+    assert pacer.is_due(10.5, is_loading=False), "also where nobody has asked before all was read"
+    assert pacer.is_due(10.0 + LOADING_WAIT_S, is_loading=True) and pacer.is_beat_due(10.0 + BEAT_S)
+    assert not pacer.waits, "a document needs no answer"
+
+
+def test_after_an_expensive_frame_what_a_viewer_has_chosen_does_not_wait():
+    pacer = Pacer()
+    pacer.drew(started_s=0.0, stopped_s=0.2)
+    assert not pacer.is_due(0.3)
+    pacer.hurry()
+    assert pacer.is_due(0.3)
+    view = ticking(aggregate_of(Shape(tasks=40)))
+    view._tick()
+    view.shown.tags = [1, True]
+    view._pacer.drew(started_s=time.monotonic() - 3600.0, stopped_s=time.monotonic())  # as if it had taken an hour
+    legend = view.cards[0].legend.text
+    view.theme.tags = ["dark"]
+    view._tick()
+    assert view.frame.tags == [2] and view.cards[0].legend.text != legend
 
 
 def ticking(aggregate: ClusterAggregate) -> PageView:
@@ -208,3 +239,12 @@ def test_messages_that_could_not_be_read_are_told_on_the_page():
     aggregate.apply(Life(STARTED_AT_S, "started"))
     opened.update()
     assert "could not be read" not in opened.view.strip.div.text, "the log was read anew"
+
+
+def test_pages_that_are_drawn_seldom_notice_a_silent_cluster():
+    assert max(LONGEST_WAIT_S, LOADING_WAIT_S) < LATE_S
+    attention, aggregate = Attention(), ClusterAggregate()
+    aggregate.hear(0.0)
+    for step in range(6):
+        attention.look(step * LONGEST_WAIT_S * 1.1)
+    assert badge_of(aggregate, attention, 12.0).look == "silent"

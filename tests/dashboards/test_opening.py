@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 from bokeh.settings import settings
-from bokeh_viewers import serving
+from bokeh_viewers import GOOD, PREFIX, Serving, serving
 from browsing import open_tab
 from glassloom_dashboards.parts.card import TITLES
 from glassloom_dashboards.parts.layouts import LAYOUTS
 from glassloom_dashboards.serving import page as pages
+from glassloom_dashboards.serving import server as serving_pages
 from glassloom_dashboards.serving import sessions
-from glassloom_dashboards.serving.first_contents import first_contents
+from glassloom_dashboards.serving.first_contents import SENTENCES, first_contents
 from glassloom_dashboards.serving.hub import Hub, Watched
 from glassloom_dashboards.serving.page import PageView
-from glassloom_dashboards.serving.server import PageSocket
+from glassloom_dashboards.serving.server import PageHandler, PageSocket
 from glassloom_dashboards.serving.static_files import StaticFiles
 from glassloom_dashboards.serving.turns import Turns
 from glassloom_metrics.open_recordings import RecordingRecord
@@ -48,6 +49,7 @@ def test_a_page_is_sent_before_its_cards_are_made(publish, monkeypatch):
 
     body = asyncio.run(asyncio.wait_for(visit(), 60))
     titles = re.findall("<h2>([^<]+)</h2>", body)
+    assert re.findall("<h1>([^<]+)</h1>", body) == [TITLES["status"]]
     assert titles == [TITLES[card] for card in LAYOUTS["status"].cards]
     assert HOSTILE_NAMES[0] not in body and "opening" in body
 
@@ -66,7 +68,8 @@ def first_of(body: str) -> dict[str, str]:
     return texts | {"": " ".join(re.sub("<[^>]+>", " ", strip[1]).split()) if strip else ""}
 
 
-def test_the_first_page_of_a_cluster_says_at_once_what_there_is(publish):
+def test_the_first_page_of_a_cluster_says_at_once_what_there_is(publish, monkeypatch):
+    monkeypatch.setattr(serving_pages, "_FIRST_WORD_S", 30.0)  # however busy the machine is
     publish(Shape(tasks=5), name=HOSTILE_NAMES[0])
 
     async def visit() -> tuple[str, str]:
@@ -79,6 +82,59 @@ def test_the_first_page_of_a_cluster_says_at_once_what_there_is(publish):
     assert set(first) == {"", *LAYOUTS["status"].cards}
     assert "Latest run" in first_of(overview)["overview"]
     assert HOSTILE_NAMES[0] not in status + overview
+
+
+async def asked_for(server: Serving, path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Ask for a page as a browser does that reads it while it comes; return the connection."""
+    reader, writer = await asyncio.open_connection(*server.host.split(":"))
+    lines = f"GET {PREFIX}{path} HTTP/1.1", f"Host: {server.host}", *map(": ".join, GOOD.items()), "", ""
+    writer.write("\r\n".join(lines).encode())
+    return reader, writer
+
+
+@pytest.mark.parametrize("is_left", [False, True])
+def test_the_scripts_of_a_page_are_named_before_anything_is_known_of_the_cluster(publish, monkeypatch, caplog, is_left):
+    publish(Shape(tasks=5))
+    heard, left = asyncio.Event(), asyncio.Event()
+    monkeypatch.setattr(Watched, "is_heard", property(lambda watched: heard.is_set()))
+    monkeypatch.setattr(Watched, "was_heard", lambda *given: heard.wait())
+    monkeypatch.setattr(PageHandler, "on_connection_close", lambda page: left.set())
+
+    async def visit() -> tuple[str, str, int]:
+        async with serving() as server:
+            reader, writer = await asked_for(server, "/c1/status")
+            head = await reader.readuntil(b"</head>")
+            if is_left:
+                writer.close()
+                await left.wait()
+            heard.set()
+            body = b"" if is_left else await reader.readuntil(b"</html>")
+            writer.close()
+            while server.server.open_pages.n_opening:
+                await asyncio.sleep(0)
+            return head.decode(), body.decode(), len(list(server.context("status").sessions))
+
+    head, body, n_sessions = asyncio.run(asyncio.wait_for(visit(), 60))
+    assert re.findall(r'<script nonce="[^"]+" defer src="[^"]*/(bokeh[^"?]*)', head) == [
+        "bokeh.min.js",
+        "bokeh-widgets.min.js",
+    ]
+    assert (body == "", n_sessions) == (is_left, 0 if is_left else 1)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_a_page_comes_though_one_of_its_cards_cannot_be_shown_at_once(publish, monkeypatch, caplog):
+    monkeypatch.setattr(serving_pages, "_FIRST_WORD_S", 30.0)  # however busy the machine is
+    monkeypatch.setitem(SENTENCES, "progress", lambda aggregate: 1 / 0)
+    publish(Shape(tasks=5))
+
+    async def visit() -> str:
+        async with serving() as server:
+            return await server.get("/c1/status")
+
+    first = first_of(asyncio.run(asyncio.wait_for(visit(), 60)))
+    assert set(first) == {"", *LAYOUTS["status"].cards} - {"progress"}
+    assert "'progress' of page 'status' of cluster 'demo' could not be shown at once" in caplog.text
 
 
 def test_a_page_does_not_wait_long_for_a_cluster_that_says_nothing(publish):
@@ -287,6 +343,8 @@ def test_what_a_page_was_sent_with_is_seen_before_bokehjs_has_come_and_is_replac
     publish(Shape(tasks=5))
     with open_tab(browser) as tab:
         held: list[Any] = []
+        tab.goto(f"{tab.cluster}/status")  # a page waits for a cluster's first word for a moment only
+        tab.wait_for_function("() => Bokeh.documents[0].get_model_by_name('strip').text.includes('badge live')")
         tab.route("**/bokeh.min.js*", lambda route: held.append(route))
         tab.goto(f"{tab.cluster}/overview", wait_until="commit")
         tab.wait_for_function("() => document.querySelector('#opening')?.shadowRoot?.textContent.includes('threads')")
@@ -313,9 +371,28 @@ _GLYPHS_JS = """() => {
 }"""
 
 
+@pytest.mark.long
 def test_a_browser_makes_one_glyph_for_each_renderer_whatever_is_selected(browser, publish):
     publish(Shape(tasks=5))
     with open_tab(browser) as tab:
         tab.goto(f"{tab.cluster}/status")
         found = tab.wait_for_function(_GLYPHS_JS).json_value()
         assert set(found) == {True} and len(found) > 20
+
+
+_SIZES_JS = """
+new MutationObserver(() => {
+  const walk = view => [view, ...view.children_views().flatMap(walk)]
+  const figures = [...window.Bokeh.index].flatMap(walk).filter(view => view.model.type === 'Figure')
+  window.sizes ??= figures.map(({bbox, el}) => [bbox.width, bbox.height, Math.floor(el.clientWidth), Math.floor(el.clientHeight)])
+}).observe(document, {subtree: true, attributeFilter: ['data-opened']})
+"""
+
+
+def test_plots_are_drawn_once_the_page_has_its_sizes(browser, publish):
+    publish(Shape(tasks=5))
+    with open_tab(browser) as tab:
+        tab.add_init_script(_SIZES_JS)  # when the document is there, before anything else of the page is laid out
+        tab.goto(f"{tab.cluster}/status")
+        sizes = tab.wait_for_function("() => window.sizes").json_value()
+        assert len(sizes) == 5 and [size[:2] for size in sizes] == [size[2:] for size in sizes]

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import synthetic
+from bokeh.core.properties import field
 from bokeh.document import Document
 from bokeh.document.events import DocumentPatchedEvent
 from bokeh.events import ButtonClick
@@ -159,6 +160,16 @@ def test_a_million_tasks_are_binned_and_every_frame_is_small(million):
     assert max(opened.frames) <= FRAME_BYTES
 
 
+def test_a_document_with_as_many_single_tasks_as_are_drawn_is_no_larger_than_a_frame():
+    aggregate = aggregate_of(Shape(workers=4, threads=4, tasks=0))
+    aggregate.apply(events(0, [(n / 100, n / 100 + 0.005) for n in range(MAX_SINGLE_EVENTS - 1)]))
+    aggregate.apply(moved(MAX_SINGLE_EVENTS, Action.SPILL_WRITE, start_s=1.0))
+    opened = Opened("status", aggregate)
+    assert opened.rows("task-stream-source") == MAX_SINGLE_EVENTS
+    whole = Protocol().create("PULL-DOC-REPLY", "asked", opened.document)
+    assert len(whole.content_json) + sum(map(len, (one.to_bytes() for one in whole.buffers))) <= FRAME_BYTES
+
+
 def test_zooming_into_a_million_tasks_gives_the_single_ones_with_their_keys(million):
     opened = Opened("task-stream", million)
     stream = opened.card("task-stream")
@@ -211,13 +222,13 @@ def test_single_tasks_with_long_keys_still_fit_into_a_frame():
 def test_new_tasks_are_streamed_without_sending_the_old_ones_again():
     aggregate = aggregate_of(Shape(tasks=0))
     aggregate.apply(Layers([0], ["sum"], [5000], [""]))
-    aggregate.apply(events(0, [(n / 100, n / 100 + 0.005) for n in range(3000)]))
+    aggregate.apply(events(0, [(n / 100, n / 100 + 0.005) for n in range(1500)]))
     opened = Opened("task-stream", aggregate)
-    assert opened.rows("task-stream-source") == 3000
-    aggregate.apply(events(3000, [(30.0, 30.5)]))
+    assert opened.rows("task-stream-source") == 1500
+    aggregate.apply(events(1500, [(15.0, 15.5)]))
     sent = opened.update()
-    assert opened.rows("task-stream-source") == 3001
-    assert opened.card("task-stream").single.data["index"][-1] == "3000"
+    assert opened.rows("task-stream-source") == 1501
+    assert opened.card("task-stream").single.data["index"][-1] == "1500"
     assert sent < 5_000
 
 
@@ -413,10 +424,35 @@ def test_publishing_and_spilling_have_a_lane_below_the_threads_of_their_worker()
     opened = Opened("task-stream", aggregate)
     stream = opened.card("task-stream")
     assert stream.lane_names.data["name"] == ["w0 · 0", "w0 · 1", "w0 · data", "w1 · 0", "w1 · 1", "w1 · data"]
-    assert stream.single.data["lane"].tolist() == [1, 2, 5]
+    assert stream.single.data["lane"].tolist() == pytest.approx([1, 1.7, 4.1])
+    assert stream.single.data["height"].tolist() == pytest.approx([0.84, 0.336, 0.336]), (
+        "data needs less room than work"
+    )
+    assert list(stream.plot.yaxis[0].ticker.ticks) == pytest.approx([0, 1, 1.7, 2.4, 3.4, 4.1])
     for words in ("publish to other processes", "spill to disk"):
         assert words in stream.legend.text
     assert "read back from disk" not in stream.legend.text
+
+
+def test_bars_are_as_high_as_their_lanes_whether_there_are_lanes_of_data_or_not_and_singly_or_in_bins():
+    aggregate = aggregate_of(Shape(workers=1, threads=1, tasks=0))
+    aggregate.apply(events(0, [(0.0, 1.0)]))
+    opened = Opened("task-stream", aggregate)
+    stream = opened.card("task-stream")
+    assert stream._single_glyph.glyph.height == 0.84 and "height" not in stream.single.data
+    aggregate.apply(moved(1, Action.SPILL_WRITE, start_s=0.5))
+    opened.update()
+    assert stream._single_glyph.glyph.height == field("height")
+    assert stream.single.data["lane"].tolist() == pytest.approx([0, 0.7])
+    assert stream._lanes.at(0.45) == 0 and stream._lanes.at(0.6) == 1 and stream._lanes.at(0.95) is None
+    assert stream._lanes.between(-0.4, 0.5) == (0, 1) and stream._lanes.between(0.6, 9.0) == (1, 2)
+    aggregate.apply(events(2, [(2.0 + n / 1000, 2.0005 + n / 1000) for n in range(6000)]))
+    spilled = events(6002, [(4.0 + n / 1000, 4.0005 + n / 1000) for n in range(3000)])
+    aggregate.apply(structs.replace(spilled, action=int(Action.SPILL_WRITE)))
+    opened.update()
+    bins = stream.bins.data
+    spans = {(round(float(top), 2), round(float(low), 2)) for top, low in zip(bins["top"], bins["bottom"], strict=True)}
+    assert spans == {(-0.42, 0.42), (0.53, 0.87)}
 
 
 def test_the_lane_of_a_workers_data_is_there_only_where_there_is_something_in_it():
@@ -436,7 +472,7 @@ def test_lanes_of_workers_that_left_are_there_while_anything_of_them_is_in_view(
     opened = Opened("task-stream", aggregate)
     stream = opened.card("task-stream")
     assert stream.lane_names.data["name"] == ["w1", "w1 · data"]
-    assert stream.single.data["lane"].tolist() == [1]
+    assert stream.single.data["lane"].tolist() == pytest.approx([0.7])
     stream.follow.active = ALL
     opened.update()
     opened.update()

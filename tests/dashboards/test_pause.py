@@ -122,6 +122,7 @@ def test_a_cluster_that_ends_meanwhile_is_told_of_and_one_that_has_ended_cannot_
     assert not opened.view.pause.button.visible
 
 
+@pytest.mark.long
 def test_a_page_is_paused_and_resumed_from_the_keyboard(publish, tab):
     cluster = publish(Shape(tasks=50))
     tab.goto(f"{tab.cluster}/status")
@@ -153,6 +154,7 @@ PRESS_BEFORE_THE_MOVE = """() => {
 }"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", ["overview", "status", "task-stream"])
 def test_a_paused_page_stands_still_however_its_view_moved_when_it_was_paused(publish, tab, page):
     cluster = publish(Shape(tasks=50))

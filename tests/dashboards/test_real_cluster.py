@@ -82,6 +82,7 @@ def test_a_cluster_whose_head_is_stopped_is_not_called_live(tab, cluster):
     wait_for_badge(tab, "live")
 
 
+@pytest.mark.long
 @pytest.mark.fault("a head is stopped (SIGSTOP) while it is viewed, and continued")
 def test_a_page_opened_while_the_head_is_stopped_says_that_it_gets_no_answer(browser, cluster):
     record = find_record("real")
@@ -90,6 +91,7 @@ def test_a_page_opened_while_the_head_is_stopped_says_that_it_gets_no_answer(bro
         wait_for_badge(tab, "no answer for ")
 
 
+@pytest.mark.long
 @pytest.mark.fault("the dashboards process is stopped (SIGSTOP), and continued soon")
 def test_dashboards_that_stood_still_blame_no_cluster(tab):
     tab.evaluate(
@@ -203,6 +205,7 @@ def test_a_task_is_told_of_while_it_runs_and_after_its_end_with_what_it_waited_f
         tab.wait_for_function(f"() => Bokeh.documents[0]?.get_model_by_name('task-stream-names') && {RUNNING} === 0")
 
 
+@pytest.mark.long
 def test_what_a_worker_ran_when_it_was_killed_is_told(tab, cluster, tmp_path):
     page = tab.url.removesuffix("/status")
     with Client(cluster, set_as_default=False) as client:

@@ -226,6 +226,7 @@ SHOWN = """() => [...document.querySelectorAll('.card')].map(card => {
 })"""
 
 
+@pytest.mark.long
 def test_every_card_of_a_report_is_there_with_data_and_numbers_without_a_network(path, tmp_path):
     recorder = synthetic.make_recorder(Shape(tasks=400, failures=True), "c1", "demo")
     recorder.record(runs_of((1, "compute", "x.sum()", "", "", "", "", STARTED_AT_S, None, "running", 1, 0, 0)))

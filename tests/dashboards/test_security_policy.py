@@ -36,6 +36,7 @@ def test_without_a_nonce_no_script_runs():
     assert scripts_of(security_policy()) == "'none'"
 
 
+@pytest.mark.long
 def test_every_page_runs_under_its_policy_without_a_complaint_of_the_browser(tab):
     for page in PAGES:
         answer = tab.goto(f"{tab.cluster}/{page.id}")

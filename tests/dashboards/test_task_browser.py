@@ -39,6 +39,7 @@ def place(tab, at_s: float, lane: float) -> list[float]:
     return tab.evaluate(PLACE, [at_s, lane])
 
 
+@pytest.mark.long
 def test_a_task_is_searched_opened_and_left_by_keyboard(cluster, tab):
     tab.goto(f"{tab.cluster}/task?theme=dark")
     tab.get_by_text("2 tasks have run").wait_for()
@@ -100,6 +101,7 @@ def test_a_click_on_a_bar_shows_the_task_and_leads_to_its_page(cluster, tab, pag
     state_when(tab, "s.rows == 2")
 
 
+@pytest.mark.long
 def test_links_to_other_pages_work_too_and_keep_the_theme(cluster, tab):
     cluster.add(run_rows([0]))
     tab.goto(f"{tab.cluster}/overview?theme=dark")
@@ -117,6 +119,7 @@ def test_a_straggler_leads_to_its_task(publish, tab):
     tab.get_by_role("region", name="Task sum[late]").wait_for()
 
 
+@pytest.mark.long
 def test_a_recording_is_searched_and_says_what_ran_at_its_end(tmp_path, runtime, browser):
     recorder = synthetic.make_recorder(Shape(workers=1, threads=2, tasks=0))
     recorder.record(Layers([0], ["sum"], [5], [""]))

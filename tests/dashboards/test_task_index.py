@@ -105,7 +105,7 @@ def test_a_key_is_found_among_a_million_and_the_index_is_small():
 
 def test_a_layer_with_rows_here_and_there_has_as_many_spans():
     index = TaskIndex()
-    index.add(np.repeat([1, 2, 1], BLOCK_ROWS), ["x"] * 3 * BLOCK_ROWS, 0)
+    index.add(np.repeat([1, 2, 1], BLOCK_ROWS), 0)
     assert index.spans([1]) == [(0, BLOCK_ROWS), (2 * BLOCK_ROWS, 3 * BLOCK_ROWS)]
     assert index.spans([1, 2]) == [(0, 3 * BLOCK_ROWS)]
     assert index.spans([3]) == []

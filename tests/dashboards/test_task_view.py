@@ -20,6 +20,7 @@ from glassloom_dashboards.views.task_search import MAX_GROUPS, Query, parse
 from glassloom_dashboards.views.task_view import ROWS
 from glassloom_metrics.protocol import (
     Action,
+    DeviceTimes,
     Errors,
     Hello,
     Layers,
@@ -98,6 +99,20 @@ def test_a_task_tells_where_its_time_went_and_why_it_waited(aggregate):
     text = ask(first, "open", "0:0")
     assert "It has no inputs that tasks have made." in text and "It was the last input of sum[0] ." in text
     assert links(first) == ["task?open=1%3A0"]
+
+
+def test_time_on_the_device_is_told_when_it_is_known_also_after_rows_were_lost(aggregate):
+    aggregate.apply(row(0, "0", 10.5, 1.0))
+    aggregate.apply(row(5, "1", 11.0, 0.25))
+    page = Opened("task", aggregate)
+    text = ask(page, "open", "0:1")
+    assert "on the device" not in text and "On devices" not in text
+    aggregate.apply(DeviceTimes(T + 12.0, 3.0, [0, 5], [0, 0], [1.5, 0.5]))
+    page.update()
+    text = words(page)
+    assert "250 ms 500 ms on the device" in text, "it may end after the task"
+    assert "On devices, its layer's tasks 2 s in all, of 2 measured" in text
+    assert "on the device" not in ask(page, "open", "0:0"), "its row may be another's by now: rows were lost"
 
 
 def test_a_task_that_was_sent_ahead_waited_for_its_input_and_not_in_the_queue(aggregate):

@@ -140,6 +140,7 @@ def test_a_page_is_drawn_in_the_theme_of_its_address(theme):
     assert stream.below[0].major_label_text_color == PALETTES[theme].muted_text
 
 
+@pytest.mark.long
 def test_where_the_system_forces_colours_those_that_mean_something_stay(publish, tab):
     publish(Shape(tasks=50))
     tab.emulate_media(forced_colors="active")

@@ -305,6 +305,7 @@ def test_the_latest_run_is_as_long_on_every_page(page):
     assert " · 80 ms · " in shown
 
 
+@pytest.mark.long
 def test_in_the_browser_both_plots_zoom_together_and_new_samples_do_not_move_them(publish, tab):
     cluster = publish(Shape(tasks=50))
     tab.goto(f"{tab.cluster}/memory")

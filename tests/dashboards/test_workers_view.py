@@ -46,6 +46,15 @@ def cluster(count: int) -> ClusterAggregate:
     return aggregate_of(Shape(workers=count, threads=2, tasks=0))
 
 
+def test_a_long_name_keeps_the_end_in_which_workers_differ():
+    aggregate = aggregate_of(Shape(workers=1, tasks=0))
+    aggregate.apply(WorkerJoined(STARTED_AT_S, 7, "node-000.cluster.example.org-worker-7", 1, 2))
+    shown = Opened("workers", aggregate).card("workers").view.text
+    assert (
+        ">w0</button>" in shown and '<span class="ends">node-000.cluster.example.org-</span>worker-7</button>' in shown
+    )
+
+
 def test_five_hundred_workers_are_shown_a_page_at_a_time_sorted_and_found_by_name():
     aggregate = cluster(500)
     aggregate.apply(sample(50.0, list(range(500))))

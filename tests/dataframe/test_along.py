@@ -39,8 +39,22 @@ ALONG = {
     "change": lambda f: f.f.pct_change(fill_method=None),
     "first label": lambda f: f.f.first_valid_index(),
     "last label": lambda f: f.f.last_valid_index(),
+    **{f"line {direction}": lambda f, d=direction: f[["f", "i"]].interpolate(limit_direction=d)
+       for direction in ("forward", "backward", "both")},
+    "line with a limit": lambda f: f.f.interpolate(limit=1, limit_direction="both"),
+    "line inside": lambda f: f.f.interpolate(limit_area="inside"),
+    "line outside": lambda f: f.f.interpolate(limit_area="outside", limit_direction="both", limit=2),
+    "line along labels": lambda f: f.f.sort_index().interpolate("index"),
+    "weighted mean": lambda f: f[["f", "i"]].ewm(span=3).mean(),
+    "weighted mean of the last mean": lambda f: f.f.ewm(alpha=0.3, adjust=False).mean(),
+    "weighted mean of the last mean, of values": lambda f: f.f.ewm(alpha=0.3, adjust=False, ignore_na=True).mean(),
+    "weighted mean of values": lambda f: f.f.ewm(com=2, ignore_na=True, min_periods=3).mean(),
+    "weighted sum": lambda f: f.f.ewm(halflife=2).sum(),
+    "weighted variance": lambda f: f[["i", "f"]].ewm(span=4).var(),
+    "weighted deviation, biased": lambda f: f.f.ewm(span=4).std(bias=True),
+    "a column of weighted means": lambda f: f[["f", "i"]].ewm(span=3).mean()["i"],
     "chain": lambda f: f.f.ffill().cumsum().shift(),
-}
+}  # fmt: skip
 
 
 @settings(max_examples=3)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, cut_frames, frames
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.errors import MetaError, OptionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -326,3 +327,111 @@ def test_the_default_scheduler_gives_the_same_results():
     frame = gd.datasets.timeseries(end="2000-01-05", freq="1min", seed=5)
     work = frame[frame.x > 0].groupby("name").agg({"y": ["sum", "count"]})
     assert_same(work.compute(), work.compute(**INLINE))
+
+
+def _objects():
+    """Return values of partitions that lack what other ones have: texts, values at all, groups with two rows."""
+    return pd.DataFrame(
+        {
+            "o": pd.Series(["x", None, "y", None, None, "y"], dtype=object),
+            "m": pd.Series([1, 2.5, 3, 4, "a", None], dtype=object),
+            "k": [1, 1, 2, 2, 3, 1],
+            "t": ["a", "b", "a", "b", "a", "c"],
+            "i4": np.array([5, 2, 3, 9, 1, 2], "i4"),
+            "u1": np.array([200, 100, 3, 4, 1, 2], "u1"),
+            "b": [True, False, True, True, True, False],
+            "Int": pd.array([1, 2, 3, None, 5, 6], dtype="Int64"),
+            "A": pd.array([1.5, 2, None, 4, 5, 6], dtype="double[pyarrow]"),
+            "c": pd.Categorical(["u", "v", "u", "u", "v", "u"], categories=["w", "v", "u"]),
+            "one": [1.0] * 6,
+        }
+    )
+
+
+CORNERS = {
+    "texts among objects": lambda f: f.m.str.upper(),
+    "objects stay objects when joined": lambda f: (
+        pd.concat([f, f]) if isinstance(f, pd.DataFrame) else gd.concat([f, f])
+    ),
+    "objects as last of groups": lambda f: f[f.o.notna()].groupby("k")[["o"]].last(),
+    "objects as key beside another": lambda f: f.groupby(["o", "k"]).i4.nunique(),
+    "objects as index": lambda f: f[f.o.notna()].set_index("o")[["k"]].sort_index(kind="stable"),
+    "objects of no rows, of groups": lambda f: f[f.k > 9].groupby("k")[["o"]].ffill(),
+    "objects of no rows, transformed": lambda f: f[f.k > 9].groupby("k")[["o"]].transform("mean"),
+    "sums of narrow integers that fit": lambda f: f.groupby("k").i4.sum(),
+    "sums of narrow integers that don't": lambda f: f.groupby("k").u1.sum(),
+    "too few booleans": lambda f: f.groupby("k").b.last(min_count=2),
+    "groups without other columns": lambda f: f[["k", "t"]][f.k > 9].groupby(["k", "t"], as_index=False).sum(),
+    "the smallest of categories": lambda f: f[f.c != "w"].groupby("c", observed=False).i4.count(),
+    "index of 32 bits": lambda f: f.set_index("i4").sort_index().k,
+    "rows of categories that don't occur": lambda f: f.value_counts(["c"]),
+    "skewness of equal values": lambda f: f.one.skew(),
+    "all of objects and nullable": lambda f: f[["o", "Int"]].all(),
+    "reductions of Arrow's and nullable numbers": lambda f: f[["Int", "A"]].sem(),
+    "medians of Arrow's and nullable numbers": lambda f: f[["Int", "A"]].median(),
+    "numbers and objects": lambda f: f[f.o.notna()][["k", "o"]].max(skipna=False),
+    "reductions by column": lambda f: f.agg({"Int": ["sum", "max"], "A": ["sum", "max"]}),
+    "reductions of all columns": lambda f: f[["u1", "Int"]].agg(["count", "min"]),
+    "description of categories": lambda f: f.c.describe(),
+    "description of categories that are numbers": lambda f: f.k.astype(pd.CategoricalDtype([1, 2, 3])).describe(),
+    "description without zones": lambda f: f.assign(z=pd.Timestamp("2020-01-01", tz="UTC"))[["k", "z"]].describe(),
+    "columns that one frame lacks": lambda f: (
+        pd.concat([f[["k", "c"]], f.k]) if isinstance(f, pd.DataFrame) else gd.concat([f[["k", "c"]], f.k])
+    ),
+    "columns of one name": lambda f: (
+        pd.concat([f[["k", "i4"]].rename(columns={"i4": "k"})] * 2)
+        if isinstance(f, pd.DataFrame)
+        else gd.concat([f[["k", "i4"]].rename(columns={"i4": "k"})] * 2)
+    ),
+    "largest booleans of groups, keys missing": lambda f: f.groupby("o").b.cummax(),
+    "smallest booleans of groups, keys missing": lambda f: f.groupby("o")[["b", "k"]].cummin(),
+    "smallest booleans of groups": lambda f: f.groupby("k")[["b", "i4"]].cummin(),
+    "quantile of nullable numbers, some missing": lambda f: f[["Int"]].quantile([0.25]),
+    "quantile of nullable numbers": lambda f: f[f.Int.notna()].Int.quantile([0.25, 0.5]),
+    "quantile of nullable floats": lambda f: f.Int.astype("Float32").quantile([0.25, 0.5]),
+    "fewest of Arrow's numbers": lambda f: f.nsmallest(2, ["A", "k"], keep="last"),
+}
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+@pytest.mark.parametrize("name", CORNERS)
+def test_corners_that_random_chains_have_found(name, npartitions):
+    frame = _objects()
+    check(CORNERS[name], frame, gd.from_pandas(frame, npartitions=npartitions))
+
+
+def test_dasks_arguments_are_taken_or_refused_by_name():
+    frame = pd.DataFrame({"x": [3, 1, 2, 1], "y": list("abcb")})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    dasks = {
+        "enforce_metadata": False,
+        "transform_divisions": False,
+        "align_dataframes": False,
+        "clear_divisions": True,
+    }
+    other = lazy.map_partitions(lambda block: block.assign(z=1), meta=frame, **dasks).compute(**INLINE)
+    assert_same(other, frame.assign(z=1))
+    with pytest.raises(MetaError, match="columns"):
+        lazy.map_partitions(lambda block: block.assign(z=1), meta=frame).compute(**INLINE)
+    assert_same(lazy.map_partitions(len, **dasks).compute(**INLINE).reset_index(drop=True), pd.Series([2, 2]))
+    assert_same(
+        lazy.x.map_overlap(lambda block: block.diff(), 1, 0, meta=("x", "i8"), **dasks).compute(**INLINE),
+        frame.x.diff(),
+    )
+    with pytest.raises(OptionError, match="contradict"):
+        lazy.map_partitions(len, keep_divisions=True, clear_divisions=True)
+    assert_same(lazy.sort_values("x", shuffle_method="tasks").compute(**INLINE), frame.sort_values("x", kind="stable"))
+    assert_same(lazy.y.sort_values(shuffle_method="disk").compute(**INLINE), frame.y.sort_values(kind="stable"))
+    assert_same(lazy.copy(deep=False).compute(**INLINE), frame)
+    assert len(lazy.to_delayed(optimize_graph=False)) == 2
+    assert_same(lazy.y.value_counts(split_out=1).compute(**INLINE), frame.y.value_counts())
+    assert lazy.x.unique(split_out=True).compute(**INLINE).tolist() == [3, 1, 2]
+    for call, message in (
+        (lambda: lazy.y.value_counts(split_out=4), "split_out=4.*one partition"),
+        (lambda: lazy.y.unique(split_out=4), "drop_duplicates"),
+        (lambda: lazy.sample(n=3), "n=3.*give a fraction"),
+    ):
+        with pytest.raises(NotImplementedError, match=message):
+            call()
+    with pytest.raises(OptionError, match="shuffle_method='post'"):
+        lazy.sort_values("x", shuffle_method="post")

@@ -122,6 +122,29 @@ def test_both_kinds_of_number_tables_find_all_rows_of_a_number(numbers, asked):
     assert kinds == {DirectTable, HashedTable}
 
 
+@pytest.mark.parametrize(
+    ("count", "size", "kind"),
+    [
+        (2, 2**20, DirectTable),
+        (2, 2**20 + 1, HashedTable),
+        (2**14, 2**22, DirectTable),
+        (2**14, 2**22 + 1, HashedTable),
+    ],
+)
+def test_a_table_for_places_may_be_sparse_but_not_large(count, size, kind):
+    numbers = np.arange(count) * (size // count)
+    table = NumberTable.of(numbers, size)
+    assert type(table.distinct) is kind
+    assert table.find(numbers[::-1].copy())[1].tolist() == list(range(count))[::-1]
+
+
+def test_rows_of_a_number_that_occurs_often_come_in_their_order():
+    numbers = np.random.default_rng(0).integers(0, 50, 3000)
+    own, found = NumberTable.of(numbers, 50).find(np.array([7, 49]))
+    assert found.tolist() == [*np.flatnonzero(numbers == 7), *np.flatnonzero(numbers == 49)]
+    assert own.tolist() == [0] * (numbers == 7).sum() + [1] * (numbers == 49).sum()
+
+
 def test_keys_whose_blocks_have_another_dtype_than_the_meta_are_joined_by_pandas():
     chosen = joining(("k",), "inner")
     left, right = pd.DataFrame({"k": [1.0, np.nan]}), pd.DataFrame({"k": [1, 2], "y": [3, 4]})

@@ -6,7 +6,9 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, cut_frames, frames, labels
+from frame_helpers import assert_same, cut_frames, frames, labels, plan
+from glassloom.dataframe.moving import merge_asof
+from glassloom.dataframe.wrap import wrap
 from glassloom.errors import OptionError, UnknownColumn
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -200,16 +202,23 @@ def test_join_is_that_of_pandas(how):
     assert sorted(got.w.dropna()) == sorted(frame.join([other[["y"]], other.y.rename("w")], how=how).w.dropna())
 
 
+@pytest.mark.parametrize("limit", ["small", "large"])
+def test_merge_asof_is_that_of_pandas(limit, monkeypatch):
+    if limit == "large":
+        monkeypatch.setattr(merge_asof, "_SMALL_BYTES", -1)
+    check_merge_asof()
+
+
 @settings(max_examples=examples(15), deadline=None)
 @given(data=st.data())
-def test_merge_asof_is_that_of_pandas(data):
+def check_merge_asof(data):
     frame, _ = data.draw(cut_frames(min_rows=1, with_missing=False))
     other, _ = data.draw(cut_frames(min_rows=1, with_missing=False))
     frame, other = frame.sort_values("i", kind="stable"), other.sort_values("i", kind="stable")
     lazy = gd.from_pandas(frame, chunksize=data.draw(st.integers(1, 9)), sort=False)
     other_lazy = gd.from_pandas(other, chunksize=data.draw(st.integers(1, 9)), sort=False)
     options = {
-        "by": data.draw(st.sampled_from([None, "s"])),
+        "by": data.draw(st.sampled_from([None, "s", ["s", "b"]])),
         "direction": data.draw(st.sampled_from(["backward", "forward", "nearest"])),
         "allow_exact_matches": data.draw(st.booleans()),
         "tolerance": data.draw(st.sampled_from([None, 1])),
@@ -218,9 +227,35 @@ def test_merge_asof_is_that_of_pandas(data):
     assert_same(got, pd.merge_asof(frame, other, on="i", **options))
     frame, other = frame.set_index("i"), other.set_index("i")
     by_index = {"left_index": True, "right_index": True, **options}
-    got = gd.merge_asof(gd.from_pandas(frame, npartitions=3), other, **by_index)
-    assert got.known_divisions
-    assert_same(got.compute(**INLINE), pd.merge_asof(frame, other, **by_index))
+    for right in (other, gd.from_pandas(other, npartitions=3)):
+        got = gd.merge_asof(gd.from_pandas(frame, npartitions=3), right, **by_index)
+        assert got.known_divisions
+        assert_same(got.compute(**INLINE), pd.merge_asof(frame, other, **by_index))
+
+
+def test_merge_asof_with_a_large_right_side_moves_only_rows_that_may_be_nearest(monkeypatch):
+    monkeypatch.setattr(merge_asof, "_SMALL_BYTES", -1)
+    left = pd.DataFrame({"t": range(0, 1000, 10)})
+    right = pd.DataFrame({"t": range(1000), "g": [number % 2 for number in range(1000)], "y": range(1000)})
+    lazy = gd.merge_asof(gd.from_pandas(left, npartitions=5), gd.from_pandas(right, npartitions=4), on="t")
+    (moved,) = [node for node in plan(lazy) if type(node).__name__ == "NearRows"]
+    counts = wrap(moved).map_partitions(len, meta=("n", "int64")).compute(**INLINE)
+    assert max(counts) < 210  # the fifth that a partition spans, and a row of each other partition
+    for frame, message in (
+        (right.assign(t=right.t[::-1].to_numpy()), "right keys must be sorted"),
+        (right.assign(t=right.t.where(right.t != 7)), "null values on right side"),
+    ):
+        lazy = gd.merge_asof(gd.from_pandas(left.astype("float64"), npartitions=2),
+                             gd.from_pandas(frame.astype("float64"), npartitions=3), on="t")  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            lazy.compute(**INLINE)
+    with pytest.raises(ValueError, match="right keys must be sorted"):
+        parts = [gd.from_pandas(right[500:], npartitions=2, sort=False), gd.from_pandas(right[:500], npartitions=2)]
+        gd.merge_asof(gd.from_pandas(left, npartitions=2), gd.concat(parts), on="t").compute(**INLINE)
+    with pytest.raises(pd.errors.MergeError, match="must be the same type"):
+        gd.merge_asof(
+            gd.from_pandas(left.astype("float64"), npartitions=2), gd.from_pandas(right, npartitions=2), on="t"
+        )
 
 
 def test_merge_asof_says_what_is_wrong():

@@ -7,7 +7,6 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from long_tests import LONG_TESTS
 
 ROWS, PARTITIONS = 250_000, 128
 LIMIT = "256 MiB"
@@ -18,7 +17,7 @@ def make(number: int) -> pd.DataFrame:
     return pd.DataFrame({"k": random.integers(0, 10**9, ROWS), "x": random.random(ROWS), "y": random.random(ROWS)})
 
 
-@pytest.mark.skipif(not LONG_TESTS, reason="moves a gigabyte over a disk: in make long")
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["shuffle", "set_index"])
 def test_three_times_the_memory_limit_is_moved(method):
     meta = pd.DataFrame({"k": [1], "x": [0.0], "y": [0.0]})

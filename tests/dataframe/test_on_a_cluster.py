@@ -6,7 +6,7 @@ import glassloom as gl
 import glassloom.dataframe as gd
 import pandas as pd
 import pytest
-from frame_helpers import assert_same
+from frame_helpers import assert_same, shop, target_encoded
 from glassloom.cluster import options
 
 
@@ -25,6 +25,24 @@ def test_results_are_those_of_threads(client, tmp_path):
     gd.to_parquet(frame, tmp_path / "frame")
     again = gd.read_parquet(tmp_path / "frame")
     assert_same(again[again.y > 0.5].id.value_counts().compute(), frame[frame.y > 0.5].id.value_counts().compute())
+
+
+def test_target_encoding_keeps_missing_keys_between_processes(client):
+    train, valid = shop(9_000, 4), shop(3_000, 5)
+    expected = target_encoded(train.copy(), valid.copy())
+    got = gl.compute(*target_encoded(gd.from_pandas(train, npartitions=4), gd.from_pandas(valid, npartitions=2)))
+    for ours, theirs in zip(got, expected, strict=True):
+        assert_same(ours.reset_index(drop=True), theirs)
+    assert got[1].cat_2_brand.isna().sum() > 100
+
+
+def test_ranks_and_duplicates_are_found_between_processes(client):
+    frame = pd.DataFrame({"k": [3, 1, None, 3, 2, 1, None, 9], "x": range(8)})
+    lazy = gd.from_pandas(frame, npartitions=4)
+    assert_same(lazy.k.rank().compute(), frame.k.rank())
+    assert_same(lazy.duplicated("k").compute(), frame.duplicated("k"))
+    assert_same(lazy.groupby("k").x.cumsum().compute(), frame.groupby("k").x.cumsum())
+    assert_same(lazy.k.interpolate().ewm(span=2).mean().compute(), frame.k.interpolate().ewm(span=2).mean())
 
 
 def test_persisted_frames_stay_on_the_workers(client):
@@ -81,3 +99,15 @@ def test_rows_move_between_processes_as_between_threads(client):
         frame.drop_duplicates("k", split_out=2),
     ):
         assert_same(work.compute(), work.compute(scheduler="inline"))
+
+
+def test_what_is_computed_can_be_written_to(client):
+    columns = {"x": [float(n) for n in range(200_000)], "i": pd.array(range(200_000), dtype="Int64"), "c": pd.Categorical(["a", "b"] * 100_000)}  # fmt: skip
+    held = gd.from_pandas(pd.DataFrame(columns), npartitions=1).persist()  # in shared memory
+    mine = held.compute()
+    mine.loc[0, ["x", "i", "c"]] = [7.0, 7, "b"]
+    assert mine.loc[0].tolist() == [7.0, 7, "b"]
+    series = held.x.compute()
+    series.loc[0] = 8.0
+    assert series[0] == 8.0
+    assert held.compute().loc[0].tolist() == [0.0, 0, "a"]

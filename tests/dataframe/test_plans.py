@@ -6,9 +6,11 @@ import glassloom.dataframe as gd
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, labels, plan, reads
+from glassloom.backends.pandas_ import is_frame
+from glassloom.dataframe.nodes import chosen_meta
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.wrap import wrap
-from glassloom.expr import lower, optimize, simplify
+from glassloom.expr import lower, optimize, simplify, walk
 
 
 @pytest.fixture
@@ -259,3 +261,28 @@ def test_partitions_of_columns_of_held_frames_are_chosen_below_the_columns():
     assert (held.x + held.y).partitions[[2, 3]].compute().tolist() == [0, 0]
     assert held.partitions[1:].x.head(2).tolist() == [1, 2]
     assert held[held.x > 1].assign(z=1).partitions[2:][["z"]].compute().z.tolist() == [1, 1]
+
+
+def test_metas_that_rewrites_take_over_are_those_of_new_nodes(folder):
+    frame = gd.read_parquet(folder)
+    other = gd.read_parquet(folder / "a.parquet").rename(columns={"y": "v", "s": "s2"})
+    joined = frame[frame.x > 1].assign(q=frame.y * 2).merge(other, on="x", suffixes=("", "_other"))
+    made = joined.groupby("s").agg(v=("v", "sum"), q=("q", "max")).reset_index().sort_values("s")[["q", "s"]]
+    made.expr.meta  # noqa: B018 - so that there is one to take over
+    checked = 0
+    for node in walk(simplify([made.expr])):
+        fresh = type(node)(*node.operands)
+        assert fresh.name == node.name
+        if is_frame(node.meta):
+            assert_same(node.meta, fresh.meta)
+            checked += 1
+    assert checked > 8
+
+
+def test_columns_of_a_meta_are_chosen_by_labels_of_one_type():
+    meta = pd.DataFrame({1: [0], 2: [0.5]}).iloc[:0]
+    assert chosen_meta(meta, [1]) is chosen_meta(meta, [1])
+    assert isinstance(chosen_meta(meta, 1), pd.Series)
+    assert chosen_meta(meta, [1, 2]).columns.tolist() == [1, 2]
+    with pytest.raises(KeyError, match="True"):
+        chosen_meta(meta.rename(columns={1: 3}), True)

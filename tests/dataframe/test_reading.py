@@ -175,3 +175,15 @@ def test_files_of_equal_names_in_different_file_systems_are_told_apart(tmp_path)
     for one, other in zip(*frames, strict=True):
         assert one.expr.name != other.expr.name
     assert [int(frame.x.max().compute(scheduler="inline")) for pair in frames for frame in pair] == [1, 1, 2, 2]
+
+
+def test_writing_to_what_was_computed_changes_nothing_that_is_held():
+    data = pd.DataFrame({"x": [1, 2]})
+    lazy = gd.from_pandas(data, npartitions=1)
+    for one in (lazy, (lazy + 0).persist()):
+        mine = one.compute()
+        mine.loc[0, "x"] = 7
+        assert one.compute().x.tolist() == data.x.tolist() == [1, 2]
+        series = one.x.compute()
+        series[1] = 8
+        assert one.x.compute().tolist() == [1, 2]

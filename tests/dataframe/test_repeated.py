@@ -85,3 +85,31 @@ def test_a_tree_of_blocks_some_of_which_are_disjoint_keeps_the_right_rows(keep):
     lazy = gd.from_pandas(frame, npartitions=9)
     got = lazy.drop_duplicates("k", keep=keep, split_every=3).compute(scheduler="inline")
     assert_same(got, frame.drop_duplicates("k", keep=keep))
+
+
+@pytest.mark.parametrize("keep", ["first", "last"])
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test_blocks_whose_keys_overlap_at_their_ends_are_compared_there(keep, order):
+    random = np.random.default_rng(2)
+    frame = pd.DataFrame({"k": np.arange(9000) // 6, "x": random.integers(0, 3, 9000)})
+    parts = [frame[:3001], frame[2990:6001], frame[5980:]]
+    blocks = [parts[place].drop_duplicates(keep=keep) for place in order]
+    (got,) = joined_without_repeated([[block] for block in blocks], None, keep, is_last=True)
+    assert_same(got, pd.concat(blocks).drop_duplicates(keep=keep))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "int32"])
+def test_groups_of_keys_in_order_are_those_of_pandas(dtype):
+    random = np.random.default_rng(3)
+    keys = np.sort(random.integers(0, 200, 5000)).astype(dtype)
+    values = {"i": random.integers(-9, 9, 5000), "f": random.random(5000), "b": random.random(5000) > 0.5}
+    frame = pd.DataFrame({"k": keys, **values})
+    frame.loc[frame.f < 0.1, "f"] = np.nan
+    lazy = gd.from_pandas(frame, npartitions=1)
+    spec = {
+        "i": ["sum", "min", "max", "first"],
+        "f": ["sum", "mean", "count", "max", "std"],
+        "b": ["sum", "any", "mean"],
+    }
+    assert_same(lazy.groupby("k").agg(spec).compute(), frame.groupby("k").agg(spec))
+    assert_same(lazy.groupby("k", sort=False).size().compute(), frame.groupby("k", sort=False).size())

@@ -132,3 +132,12 @@ def test_labels_have_the_size_and_kind_of_pandas():
         gd.cut(gd.from_pandas(frame).x, 3)
     with pytest.raises(NotImplementedError, match=r"dropna\(axis=1\) isn't supported"):
         gd.from_pandas(frame).dropna(axis=1)
+
+
+@pytest.mark.parametrize("npartitions", [1, 2, 3])
+def test_of_equal_rows_those_are_kept_that_pandas_keeps_of_all(npartitions):
+    frame = pd.DataFrame({"i": [1, 1, 0, 0, 0, 0, 0], "f": [0.0, -0.0, np.nan, -0.0, np.nan, np.nan, -0.0]})
+    lazy = gd.from_pandas(frame, npartitions=npartitions)
+    for keep in ("first", "last", "all"):
+        expected = frame.nlargest(3, ["i", "f"], keep=keep)
+        pd.testing.assert_frame_equal(lazy.nlargest(3, ["i", "f"], keep=keep).compute(), expected)

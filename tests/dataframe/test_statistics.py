@@ -1,5 +1,7 @@
 """Statistics are those of pandas, wherever the partitions end."""
 
+from itertools import product
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -163,3 +165,83 @@ def test_what_statistics_cant_do_is_said():
         lazy.x.agg(lambda x: x.sum())
     with pytest.raises(TypeError, match="mean takes no min_count"):
         lazy.x.mean(min_count=1)
+
+
+OVER_ALL = ("sum", "prod", "min", "max", "mean", "median", "std", "var", "sem", "skew", "kurt", "any", "all")
+MIXED = pd.DataFrame(
+    {
+        "n": pd.array([1, None, 3, 2, 2], dtype="Int64"),
+        "a": pd.array([1.5, 2.0, None, 4.0, 1.0], dtype="double[pyarrow]"),
+        "e": pd.array([True, None, False, True, True], dtype="boolean"),
+        "o": pd.Series(["x", "w", None, "y", "x"], dtype=object),
+        "b": [True, False, True, True, False],
+        "i": [3, 1, 2, 5, 4],
+    }
+)
+
+
+def test_reductions_over_all_values_of_a_frame_are_scalars_as_in_pandas():
+    frame = MIXED[["i", "b"]].assign(f=[0.5, None, 2.0, 1.0, 4.0])[["i", "f"]]
+    lazy = gd.from_pandas(frame, npartitions=3)
+    for how in OVER_ALL:
+        assert_same(getattr(lazy, how)(axis=None).compute(**INLINE), getattr(frame, how)(axis=None))
+    with pytest.raises(ValueError, match="axis=None needs a column; the frame has none"):
+        lazy[[]].sum(axis=None)
+
+
+@pytest.mark.parametrize("how", ["mean", "std", "var", "sem", "skew", "kurt"])
+@pytest.mark.parametrize("column", ["n", "a"])
+def test_reductions_of_nullable_columns_with_missing_values_are_na(how, column):
+    got = getattr(gd.from_pandas(MIXED, npartitions=2)[column], how)(skipna=False).compute(**INLINE)
+    assert got is getattr(MIXED[column], how)(skipna=False) is pd.NA
+
+
+OF_MIXED = {
+    "extremes of objects": lambda f: f.o.dropna().to_frame().min(),
+    "counts of objects": lambda f: f.o.value_counts(sort=False),
+    "several of nullable ones": lambda f: f[["n", "a", "i"]].agg(["min", "max"]),
+    "named": lambda f: f.agg(low=("i", "min"), high=("n", "max"), kinds=("o", "nunique")),
+    "booleans alone": lambda f: f[["b", "e", "i"]].any(bool_only=True),
+    "correlations of numeric text": lambda f: f[["i"]].assign(t=f.i.astype(str)).corr(),
+    "medians of no column": lambda f: f[["o"]].median(numeric_only=True),
+    "quantiles of no column": lambda f: f[["o"]].quantile(0.25, numeric_only=True),
+    "modes of no column": lambda f: f[["o"]].mode(numeric_only=True),
+    "correlations of no column": lambda f: f[["o"]].corr(numeric_only=True),
+    "quantile of no boolean": lambda f: f.b[f.i > 99].quantile(0.5),
+    "quantile of booleans": lambda f: f.b.quantile(0.5),
+}
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+def test_statistics_of_unlike_dtypes_are_those_of_pandas(npartitions):
+    check_all(OF_MIXED, MIXED, gd.from_pandas(MIXED, npartitions=npartitions), check_dtype=True)
+
+
+def test_text_among_numbers_is_named():
+    lazy = gd.from_pandas(pd.DataFrame({"t": ["1", "two"], "i": [1, 2]}), npartitions=2)
+    with pytest.raises(
+        ValueError, match=r"column 't' with dtype \w+ isn't of numbers: .*'two'.*; give numeric_only=True"
+    ):
+        lazy.corr().compute(**INLINE)
+
+
+def test_missing_objects_of_unlike_kinds_are_duplicates_only_of_their_own():
+    values = pd.Series(["a", None, float("nan"), pd.NaT, 1, 1.0, True, None, "a"], dtype=object)
+    lazy = gd.from_pandas(values, npartitions=4)
+    assert_same(lazy.duplicated().compute(**INLINE), values.duplicated())
+    frame = values.to_frame("k")
+    got = gd.from_pandas(frame, npartitions=4).drop_duplicates("k", keep=False).compute(**INLINE).sort_index()
+    assert_same(got, frame.drop_duplicates("k", keep=False))
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "Int64", "int64[pyarrow]"])
+@pytest.mark.parametrize("skipna", [True, False])
+def test_whether_all_or_any_are_true_may_be_missing(dtype, skipna):
+    for values in product([1, 0, None], repeat=2):
+        column = pd.Series(values, dtype=dtype)
+        lazy = gd.from_pandas(column, npartitions=2)
+        for how in ("all", "any"):
+            expected = getattr(column, how)(skipna=skipna)
+            got = getattr(lazy, how)(skipna=skipna).compute(**INLINE)
+            assert (got is pd.NA) == (expected is pd.NA), (values, how)
+            assert expected is pd.NA or got == expected, (values, how)

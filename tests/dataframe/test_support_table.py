@@ -1,6 +1,7 @@
 """What of pandas isn't there says so, and the page that says what is there says what is there."""
 
 import importlib.util
+import json
 from pathlib import Path
 
 import glassloom.dataframe as gd
@@ -10,11 +11,11 @@ from glassloom.dataframe import support
 from glassloom.errors import NotSupported
 
 DOCS = Path(__file__).parents[2] / "docs"
-FRAME = pd.DataFrame({"x": [1, 2, 3], "rank": [1, 2, 3]})
+FRAME = pd.DataFrame({"x": [1, 2, 3], "pivot": [1, 2, 3]})
 
 
-def generator():
-    spec = importlib.util.spec_from_file_location("dataframe_support", DOCS / "dataframe_support.py")
+def generator(name="dataframe_support"):
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -31,7 +32,32 @@ def test_the_page_is_what_the_code_says():
 def test_every_row_says_what_the_method_does():
     rows = [line for line in (DOCS / "dataframe-support.md").read_text().splitlines() if line.startswith("| `")]
     assert len(rows) > 400
-    assert [row for row in rows if row.endswith("|  |")] == []
+    assert [row for row in rows if "|  |" in row] == []
+
+
+def test_every_row_says_whether_partitions_stay_on_a_device():
+    made = generator()
+    if f"pandas {made.version()}'s" not in (DOCS / "dataframe-support.md").read_text():
+        pytest.skip("the page is of another pandas")
+    found = json.loads((DOCS / "dataframe-on-device.json").read_text())
+    there = {kind: {name for name, _ in made._there(kind)} for kind in made.OURS}
+    assert {kind: set(names) ^ there[kind] for kind, names in found.items()} == {kind: set() for kind in there}, (
+        "run: python docs/dataframe_on_device.py && python docs/dataframe_support.py"
+    )
+    answers = [answer for names in found.values() for answer in names.values()]
+    assert answers.count("yes") > 180 and answers.count("not tried") < 15
+    assert {answer.partition(":")[0].partition(";")[0] for answer in answers} <= {
+        "yes",
+        "no",
+        "needs no rows",
+        "not tried",
+    }
+
+
+@pytest.mark.long
+def test_what_is_said_of_devices_is_so(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    assert generator("dataframe_on_device").found() == json.loads((DOCS / "dataframe-on-device.json").read_text())
 
 
 @pytest.mark.parametrize("kind", support.PANDAS)
@@ -52,11 +78,13 @@ def test_every_public_name_of_pandas_is_there_or_says_what_to_use(kind):
 
 def test_columns_come_before_what_isnt_there_and_other_names_are_unknown():
     frame = gd.from_pandas(FRAME, npartitions=2)
-    assert frame["rank"].compute().tolist() == frame.rank.compute().tolist() == [1, 2, 3]
-    with pytest.raises(NotSupported, match=r"DataFrame\.ewm isn't supported: each weight depends on all rows before"):
-        frame.ewm  # noqa: B018
-    with pytest.raises(AttributeError, match="DataFrame has no attribute 'rnak'.*did you mean 'rank'"):
-        frame.rnak  # noqa: B018
+    assert frame["pivot"].compute().tolist() == frame.pivot.compute().tolist() == [1, 2, 3]
+    with pytest.raises(
+        NotSupported, match=r"DataFrame\.unstack isn't supported: the result's columns depend on the values of all rows"
+    ):
+        frame.unstack  # noqa: B018
+    with pytest.raises(AttributeError, match="DataFrame has no attribute 'pivto'.*did you mean 'pivot'"):
+        frame.pivto  # noqa: B018
     with pytest.raises(AttributeError, match="Series has no attribute 'rnak'"):
         frame.x.rnak  # noqa: B018
     with pytest.raises(AttributeError, match="Index has no attribute 'rnak'"):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import glassloom as gl
 import glassloom.dataframe as gd
-import numpy as np
 import pandas as pd
-from frame_helpers import assert_same
+from frame_helpers import assert_same, shop, target_encoded
 
 
 def test_a_month_of_seconds_is_grouped_sorted_and_smoothed():
@@ -33,21 +32,6 @@ def test_a_month_of_seconds_is_grouped_sorted_and_smoothed():
     assert_same(held.partitions[12].head(), day.head())
 
 
-def shop(rows, seed):
-    """Return made-up sales with brands and categories that may be missing, some of them rare."""
-    random = np.random.default_rng(seed)
-    brands = np.array([f"brand{number}" for number in range(60)] + [None] * 3, dtype=object)
-    kinds = np.array([f"kind{number}" for number in range(8)] + [None], dtype=object)
-    return pd.DataFrame(
-        {
-            "brand": brands[np.minimum(random.zipf(1.3, rows) - 1, len(brands) - 1)],
-            "cat_2": kinds[random.integers(0, len(kinds), rows)],
-            "price": random.gamma(2, 50, rows),
-            "target": random.integers(0, 2, rows),
-        }
-    )
-
-
 def test_target_encoding_keeps_the_rows_whose_key_is_missing(tmp_path):
     """A missing brand or category makes the joint key missing; such rows get the global mean, on every row."""
     plain = {"train": shop(60_000, 1), "valid": shop(15_000, 2)}
@@ -55,21 +39,8 @@ def test_target_encoding_keeps_the_rows_whose_key_is_missing(tmp_path):
         rows.to_parquet(tmp_path / f"{name}.parquet", row_group_size=7_000)
     lazy = {name: gd.read_parquet(tmp_path / f"{name}.parquet") for name in plain}
 
-    def encode(train, valid):
-        """The same code on pandas and on lazy frames."""
-        encoded = []
-        for rows in (train, valid):
-            rows["cat_2_brand"] = rows.cat_2.astype(object) + "_" + rows.brand.astype(object)
-        stats = train.groupby("cat_2_brand").target.agg(["count", "mean"])
-        overall = train.target.mean()
-        for rows in (train, valid):
-            joined = rows.merge(stats.reset_index(), on="cat_2_brand", how="left")
-            joined["te"] = joined["mean"].where(joined["count"] > 20, overall)
-            encoded.append(joined[["cat_2_brand", "count", "te"]])
-        return encoded
-
-    expected = encode(plain["train"].copy(), plain["valid"].copy())
-    got = gl.compute(*encode(lazy["train"], lazy["valid"]))
+    expected = target_encoded(plain["train"].copy(), plain["valid"].copy())
+    got = gl.compute(*target_encoded(lazy["train"], lazy["valid"]))
     for ours, theirs in zip(got, expected, strict=True):
         assert_same(ours.reset_index(drop=True), theirs)
     missing = got[1][got[1].cat_2_brand.isna()]

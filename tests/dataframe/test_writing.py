@@ -184,8 +184,6 @@ def test_mistakes_with_databases_are_named(tmp_path, frame):
 
 
 def test_what_has_no_lazy_form_says_what_to_do_instead(frame):
-    with pytest.raises(NotImplementedError, match="to_delayed"):
-        frame.to_bag()
     with pytest.raises(NotImplementedError, match=r"compute\(\)\.to_records"):
         frame.to_records()
 

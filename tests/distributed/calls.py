@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import Any
 
 
@@ -39,3 +40,10 @@ def attempts(path: str, needed: int) -> int:
     if done < needed:
         raise ValueError(f"attempt {done}")
     return done
+
+
+def when_there_is(path: str, value: Any) -> Any:
+    """Return the value once there is such a file."""
+    while not os.path.exists(path):
+        time.sleep(0.02)
+    return value

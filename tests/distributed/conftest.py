@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from unittest import mock
 
 import pytest
 from glassloom import Client, config
+from time_bounds import interrupted_after
 
 sys.path.insert(0, str(Path(__file__).parent))  # workers get our search path
-
-BOUND_S = 120
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,22 +26,15 @@ def own_folders() -> Iterator[None]:
     ):
         patch.setenv("JUPYTER_RUNTIME_DIR", f"{base}/rt")
         patch.setenv("GLASSLOOM_THREADS__PUBLISH", "false")
+        patch.setenv("GLASSLOOM_DISTRIBUTED__ATTACH", "false")
         config.refresh()
         yield
 
 
 @pytest.fixture(autouse=True)
 def bounded_time() -> Iterator[None]:
-    """Interrupt a test that hangs."""
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise TimeoutError(f"the test didn't end within {BOUND_S} s")
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.alarm(BOUND_S)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    """Interrupt a test that hangs; starting clusters of Dask's takes long."""
+    yield from interrupted_after(120)
 
 
 @pytest.fixture(scope="module")

@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
+import enum
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from calls import add, fail, inc
 from dask import _task_spec as spec
 from glassloom.distributed.annotated_graph import in_parts
 from glassloom.distributed.dask_graph import convert, materialised
 from glassloom.distributed.dask_keys import our_key
-from glassloom.graph import Graph, Task, TaskRef
+from glassloom.graph import Graph, Task, TaskRef, key_layer
 
 UUID = "9d9c0bd6-5a2c-4c8e-8b5f-6f2b0c1d2e3f"
 
 
+class Color(enum.Enum):
+    RED = 1
+
+
+KEYS = [
+    "x", "sum-3f2a", ("sum-3f2a", 0, 1), ("shuffle-3f2a", "part", 1), ("\xe9", 0), "\xe9",
+    f"inc-{UUID}", f"inc-{UUID.replace('-', '')}", b"x", ("x", "b'x'"), 1, ("int", "1"), 1.5, ("float", "1.5"), "1", None,
+    ("x-1", (2, 3)), ("x", "('x-1', (2, 3))"), ("x-1", 2**63), ("x-1", None), (("x-1",), 2, 3), ("x-1",), (),
+    "\ud800", "\\ud800", ("\ud800", 1), Color.RED, ("x", Color.RED), frozenset([1]), 1j, float("inf"), Decimal("1.1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS[:6] + [f"inc-{UUID.replace('-', '')}", ("x", "b'x'"), ("x-1",)], ids=ascii)
+def test_keys_of_dask_that_can_be_ours_are(key: Any) -> None:
+    assert our_key(key) == key
+
+
+def test_other_keys_of_dask_become_keys_of_ours_that_become_themselves() -> None:
+    for key in KEYS:
+        assert our_key(our_key(key)) == our_key(key)
+    assert key_layer(our_key(f"inc-{UUID}")) == "inc" and key_layer(our_key(("x-1", (2, 3)))) == "x"
+
+
+def test_two_keys_of_dask_do_not_become_one() -> None:
+    made = [our_key(key) for key in KEYS]
+    assert len(set(made)) == len(made)
+
+
 @pytest.mark.parametrize(
-    ("theirs", "ours"),
-    [
-        ("x", "x"),
-        ("sum-3f2a", "sum-3f2a"),
-        (("sum-3f2a", 0, 1), ("sum-3f2a", 0, 1)),
-        (("shuffle-3f2a", "part", 1), ("shuffle-3f2a", "part", 1)),
-        (f"inc-{UUID}", f"inc-{UUID.replace('-', '')}"),
-        (b"x", ("x", "b'x'")),
-        (1, ("int", "1")),
-        (1.5, ("float", "1.5")),
-        (("x-1", (2, 3)), ("x", "('x-1', (2, 3))")),
-        (("x-1", 2**63), ("x", f"('x-1', {2**63})")),
-        (("x-1", True), ("x", "('x-1', True)")),
-        ("\ud800", "\\ud800"),
-    ],
-)
-def test_keys_of_dask_become_keys_of_ours_that_become_themselves(theirs: Any, ours: Any) -> None:
-    assert our_key(theirs) == ours
-    assert our_key(ours) == ours
+    "equal", [(1, True, 1.0, np.int64(1), Decimal(1)), (("x", 1), ("x", True), ("x", np.int8(1)), ("x", 1.0)), ("x", np.str_("x"))]
+)  # fmt: skip
+def test_keys_that_are_equal_in_a_dict_become_one(equal: tuple[Any, ...]) -> None:
+    assert len({our_key(key) for key in equal}) == 1
 
 
 def converted(dsk: dict[Any, Any], *wanted: Any) -> dict[Any, Task]:

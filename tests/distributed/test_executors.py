@@ -10,9 +10,11 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
+import threadpoolctl
 from calls import add, fail, inc, process
 from glassloom import Client, Event, get_client
 from glassloom.distributed import register_joblib
+from glassloom.distributed.joblib_backend import _limited_threads
 from glassloom.errors import OptionError
 
 
@@ -79,6 +81,11 @@ def test_a_task_that_waits_for_calls_leaves_its_place_to_them(client: Client) ->
     assert list(futures) == [(list(range(1, number + 1)), number + 1, True) for number in range(8)]
 
 
+def test_the_client_of_the_block_around_counts_before_the_newest(client: Client) -> None:
+    with client.as_current():
+        assert get_client() is client
+
+
 # joblib
 
 
@@ -123,6 +130,32 @@ def test_large_arguments_are_sent_once(client: Client, backend: dict[str, Any]) 
     with joblib.parallel_config(**backend):
         found = joblib.Parallel(batch_size=1)(joblib.delayed(first_of)(values, position) for position in range(10))
     assert found == [(float(position), False) for position in range(10)]
+
+
+def openblas_threads(_: int) -> set[int]:
+    return {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_calls_use_as_many_threads_inside_as_they_may(backend: dict[str, Any]) -> None:
+    with joblib.parallel_config(**backend, inner_max_num_threads=3):
+        assert joblib.Parallel()(joblib.delayed(openblas_threads)(number) for number in range(2)) == [{3}, {3}]
+
+
+def test_who_leaves_first_does_not_take_the_threads_of_those_still_inside() -> None:
+    np.ones((2, 2)) @ np.ones((2, 2))  # BLAS is loaded
+    before = openblas_threads(0)
+    first, second = _limited_threads(3), _limited_threads(3)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert openblas_threads(0) == {3}
+    second.__exit__(None, None, None)
+    assert openblas_threads(0) == before
+
+
+def test_an_option_that_there_is_not_is_an_error(backend: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="has no option 'retrys'; it has client, priority, retries, "):
+        joblib.parallel_config(**backend, retrys=2)
 
 
 def test_an_error_of_a_call_is_raised(client: Client, backend: dict[str, Any]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import distributed
 import glassloom
 import glassloom.array as ga
@@ -156,7 +158,7 @@ def test_what_cannot_be_is_an_error_that_says_so(remote: Client) -> None:
     ):
         remote.run_on_head(len)
     with pytest.raises(
-        ClusterError, match=r"record\(\) isn't there on a cluster of dask.distributed; use distributed.perf"
+        ClusterError, match="isn't attached, so that nothing is known of it: set the option distributed.attach to true"
     ):
         remote.record("x.glr")
     with pytest.raises(ClusterError, match="use distributed.Lock"):
@@ -192,6 +194,68 @@ def test_results_are_released_with_their_futures(inproc: distributed.LocalCluste
             client.submit(inc, 1).result()
 
 
+def test_a_name_that_was_let_go_of_is_another_task_the_next_time(inproc: distributed.LocalCluster) -> None:
+    with Client(inproc, set_as_default=False) as client:
+        for number in range(3):
+            assert client.get({"x": number, "y": (inc, "x")}, ["x", "y"]) == (number, number + 1)
+            assert client.submit(inc, number, key="same", pure=False).result() == number + 1
+            with dask.annotate(priority=number):
+                named = dask.delayed(inc)(number, dask_key_name="named")
+            lazy = dask.delayed(inc)(named, dask_key_name="top")
+            assert lazy.compute(scheduler=client, optimize_graph=False) == number + 2
+
+
+def test_futures_of_another_client_are_arguments(inproc: distributed.LocalCluster) -> None:
+    with Client(inproc, set_as_default=False) as one, Client(inproc, set_as_default=False) as other:
+        gate = distributed.Event("two clients", client=one._link.dask)  # type: ignore[union-attr]
+        waiting = other.submit(total, [one.submit(inc, 41), one.submit(wait_for_gate, gate)])
+        gate.set()
+        assert waiting.result() == 43
+        assert other.gather([one.submit(inc, 50)]) == [51]
+
+
+def test_the_answer_about_a_future_of_another_client_may_come_at_once(
+    inproc: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Client(inproc, set_as_default=False) as one, Client(inproc, set_as_default=False) as other:
+        future = one.submit(inc, 60)
+        assert future.result() == 61
+        dask = other._link.dask  # type: ignore[union-attr]
+        send, hear, heard = dask._send_to_scheduler, dask._handle_key_in_memory, threading.Event()
+
+        def hear_and_tell(**options: Any) -> None:
+            hear(**options)
+            heard.set()
+
+        def send_and_hear(message: dict[str, Any]) -> None:
+            send(message)
+            if message["op"] == "client-desires-keys":
+                assert heard.wait(60)
+
+        monkeypatch.setattr(dask, "_send_to_scheduler", send_and_hear)
+        monkeypatch.setitem(dask._stream_handlers, "key-in-memory", hear_and_tell)
+        assert other.gather([future]) == [61]
+
+
+def test_errors_whose_attributes_are_lost_on_the_way_have_their_text(inproc: distributed.LocalCluster) -> None:
+    with Client(inproc, set_as_default=False) as client, pytest.raises(np.exceptions.AxisError) as raised:
+        client.submit(np.sum, [1], axis=5).result()
+    assert str(raised.value) == "axis 5 is out of bounds for array of dimension 1"
+
+
+def test_a_client_of_distributeds_that_is_closed_is_said_to_be(inproc: distributed.LocalCluster) -> None:
+    theirs = distributed.Client(inproc, set_as_default=False)
+    with Client(theirs, set_as_default=False) as client:
+        future = client.submit(inc, 1)
+        assert future.result() == 2
+        theirs.close()
+        for use in (future.result, client.ncores, lambda: client.submit(inc, 2)):
+            with pytest.raises(
+                ClusterClosed, match="the distributed.Client that it was made from was closed, or lost its"
+            ):
+                use()
+
+
 async def _in_a_loop(address: str) -> tuple[int, int]:
     async with Client(address, asynchronous=True, set_as_default=False) as client:
         return await client.submit(inc, 1), await client.gather(client.submit(inc, 2))
@@ -223,14 +287,38 @@ def test_what_listens_and_says_nothing_is_no_scheduler(monkeypatch: pytest.Monke
 
 
 def test_an_address_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connecting, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(connecting, "TIMEOUT_S", 3)
     with pytest.raises(
-        ClusterNotFound, match=r"no scheduler of dask.distributed answers at tcp://127.0.0.1:9 within 0.5 s: "
+        ClusterNotFound, match=r"no scheduler of dask.distributed answers at tcp://127.0.0.1:9 within 3 s: .*refused"
     ):
         Client("tcp://127.0.0.1:9")
 
 
+def test_why_there_is_no_connection_is_said_although_time_ended_the_last_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def time_out(address: str, **_options: Any) -> None:
+        raise OSError(f"Timed out trying to connect to {address} after 1 s") from TimeoutError()
+
+    monkeypatch.setattr(connecting, "open_comm", time_out)
+    with pytest.raises(ClusterNotFound, match=r"ConnectionRefusedError: .*refused"):
+        Client("tcp://127.0.0.1:9")
+    with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(ClusterNotFound, match="Timed out trying"):
+        Client(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+
+
+def test_the_address_of_a_worker_is_said_to_be_one(processes: distributed.LocalCluster) -> None:
+    worker = next(iter(processes.scheduler_info["workers"]))
+    with pytest.raises(
+        OptionError,
+        match=f"{worker} is the address of a Worker, not that of the scheduler; its scheduler is at {processes.scheduler_address}",
+    ):
+        Client(worker)
+
+
 def test_addresses_that_cannot_be() -> None:
+    with pytest.raises(OptionError, match="'tcp://127.0.0.1:99999': the port 99999 should be between 1 and 65535"):
+        Client("tcp://127.0.0.1:99999")
     with pytest.raises(
         OptionError, match=r"'tls://127.0.0.1:9' needs certificates: Client\('tls://127.0.0.1:9', security="
     ):

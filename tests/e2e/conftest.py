@@ -122,6 +122,9 @@ def open_lab(page: Page, lab: Lab, set_theme: Callable[[str], None]) -> Callable
         page.goto(lab.address("lab?reset"))
         expect(page.locator("#glassloom-panel")).to_be_visible(timeout=60_000)
         expect(page.locator("#jupyterlab-splash")).to_have_count(0)
+        # The launcher comes last and takes the focus; a dialog that is open by then gives it to its first field, wherever one types.
+        expect(page.locator(".jp-Launcher")).to_be_visible(timeout=60_000)
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         set_theme(theme)
 
     return open_lab
@@ -226,7 +229,7 @@ def _cluster(index: int, **fields: Any) -> dict[str, Any]:
 def tell(page: Page) -> Callable[..., None]:
     """Let the server's stream tell a state that is made up; to be called before the page is opened."""
 
-    def tell(**state: list[dict[str, Any]]) -> None:
+    def tell(**state: list[dict[str, Any]] | dict[str, Any]) -> None:
         snapshot = {"version": 2, "type": "snapshot", "sequence": 1, "state": state}
         page.route_web_socket(re.compile("glassloom/api/metrics"), lambda socket: socket.send(json.dumps(snapshot)))
 

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from glassloom_metrics.protocol import PROTOCOL_VERSION, Command, Hello, WorkerJoined, WorkerSamples
+from glassloom_metrics.protocol import PROTOCOL_VERSION, Command, EngineSamples, Hello, WorkerJoined, WorkerSamples
 from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
@@ -102,6 +102,10 @@ async def main() -> None:
     print("ready", flush=True)
     while not ended.is_set():
         recorder.record(sample(time.time(), options.workers, options.busy))
+        if options.kind == "processes":
+            recorder.record(
+                EngineSamples(time.time(), 0.004, 1.3, 64 * 2**20, len(recorder), recorder.memory_bytes, 0, 1)
+            )
         publisher.notify()
         try:
             await asyncio.wait_for(ended.wait(), 0.5)

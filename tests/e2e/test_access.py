@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from glassloom_server.base_handlers import StreamHandler
 from glassloom_server.routes import ROUTES
+from jupyter_labs import TOKEN
+from playwright.sync_api import expect
 
 UPGRADE = {
     "Connection": "Upgrade",
@@ -15,7 +17,12 @@ UPGRADE = {
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
     "Sec-WebSocket-Version": "13",
 }
-TOKEN = {"Authorization": "token sekret"}
+LOGIN = {"Authorization": f"token {TOKEN}"}
+FRAME = """source => {
+  window.heard = [];
+  onmessage = event => heard.push(`${event.origin} ${event.data.type}`);
+  document.body.replaceChildren(Object.assign(document.createElement('iframe'), {src: source, width: 900, height: 600}));
+}"""
 
 
 def examples(cluster: str, handler: type = object) -> list[str]:
@@ -46,11 +53,31 @@ def test_upgrades_without_a_login_are_refused(lab, publish_cluster):
 
 def test_upgrades_with_the_token_are_let_in(lab, publish_cluster):
     for path in examples(publish_cluster("nightly"), StreamHandler):
-        assert answer(lab, path, {**UPGRADE, **TOKEN}).status == 101, path
+        assert answer(lab, path, {**UPGRADE, **LOGIN}).status == 101, path
+
+
+def test_a_front_end_on_another_host_that_has_no_cookie_frames_a_page_with_the_token(page, lab, publish_cluster):
+    cluster = publish_cluster("nightly")
+    front = lab.origin.replace("127.0.0.1", "localhost")
+    source = f"{lab.url}glassloom/dash/{cluster}/overview?theme=dark&token={TOKEN}"
+    page.goto(f"{front}/user/someone/login")  # any page of another origin
+    page.evaluate(FRAME, source)
+    page.wait_for_function("origin => window.heard.includes(`${origin} glassloom:alive`)", arg=lab.origin)
+    frame = page.frame_locator("iframe")
+    expect(frame.locator("html")).to_have_attribute("data-theme", "dark")
+    page.locator("iframe").evaluate(
+        "frame => frame.contentWindow.postMessage({type: 'glassloom:theme', theme: 'light'}, '*')"
+    )
+    expect(frame.locator("html")).to_have_attribute("data-theme", "light")
+    # A link goes on with the token.
+    frame.locator("html").evaluate("() => window.glassloom.openPage('runs')")
+    expect(frame.get_by_role("heading", name="Runs", level=1)).to_be_visible()
+    expect(frame.locator("html")).to_have_attribute("data-opened", "")
+    assert page.context.cookies(lab.url) == []
 
 
 def test_the_dashboards_socket_and_its_directory_are_the_users_alone(lab, publish_cluster):
-    answer(lab, f"glassloom/dash/{publish_cluster('nightly')}/status", TOKEN).read()
+    answer(lab, f"glassloom/dash/{publish_cluster('nightly')}/status", LOGIN).read()
     (socket,) = lab.dashboards_sockets()
     assert socket.stat().st_mode & 0o777 == 0o600
     assert socket.parent.stat().st_mode & 0o777 == 0o700

@@ -86,6 +86,7 @@ def shut_down_kernels(page: Page) -> Any:
     expect(page.locator(".gl-Card")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_notebooks_cluster_and_tasks_are_seen(page, lab, small_notebook, open_pane, keep_picture, shut_down_kernels):
     open_notebook(page, lab, small_notebook)
     run_all(page)
@@ -118,6 +119,7 @@ def test_a_pane_lives_on_after_restart_kernel_and_run_all(
     keep_picture("pane-after-restart")
 
 
+@pytest.mark.long
 def test_the_button_of_the_clients_repr_opens_its_dashboard(page, lab, small_notebook, shut_down_kernels):
     open_notebook(page, lab, small_notebook)
     run_all(page)

@@ -80,6 +80,7 @@ def asked(lab, method: str, path: str) -> bytes:
         return answer.read()
 
 
+@pytest.mark.long
 def test_a_cell_shows_how_far_it_is_below_it_and_then_one_line(page, lab, keep_picture, waiting_notebook):
     page.goto(lab.address(f"notebooks/{waiting_notebook}"))
     expect(page.locator(".jp-CodeCell .cm-content")).to_be_visible(timeout=OPENING_MS)

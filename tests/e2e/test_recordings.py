@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, encode
 from glassloom_metrics.recording_writer import RecordingWriter
 from playwright.sync_api import expect
@@ -39,6 +40,7 @@ def test_a_recording_opens_as_a_replay_keeps_its_name_and_closes_with_its_tab(pa
     path.unlink()
 
 
+@pytest.mark.long
 def test_a_recording_and_a_running_cluster_are_exported_and_what_was_made_is_downloaded(
     page, lab, open_lab, publish_cluster, keep_picture
 ):

@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from free_ports import free_port
 from glassloom_server.routes import ROUTES
 from jupyter_labs import TOKEN, Lab, running_lab
 from playwright.sync_api import expect
@@ -80,12 +81,6 @@ def make_certificate(directory: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A JupyterLab that is reached through nginx."""
@@ -131,6 +126,7 @@ def ask(lab: Lab, path: str, headers: dict[str, str]) -> http.client.HTTPRespons
     return connection.getresponse()
 
 
+@pytest.mark.long
 def test_nobody_is_let_in_without_a_login_also_through_the_proxy(lab, publish_cluster):
     cluster = publish_cluster("nightly")
     for path in (route.example.replace("/c1", f"/{cluster}") for route in ROUTES):
@@ -143,6 +139,7 @@ def test_nobody_is_let_in_without_a_login_also_through_the_proxy(lab, publish_cl
     assert ask(lab, stream, {**UPGRADE, **login, "Origin": lab.origin}).status == 101
 
 
+@pytest.mark.long
 def test_panel_and_panes_live_behind_a_proxy_with_tls_and_come_back_after_a_reload(
     page, lab, publish_cluster, open_lab, open_pane, sockets
 ):

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
@@ -19,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # workers get our sys.path: that
 import interrupts
 import leaks
 from glassloom import Client, config
+from time_bounds import bounded_time
 
-BOUND_S = 60
-"""No test may hang longer than this, whatever is killed in it. Where more wants to run than there are CPUs, in proportion longer."""
+__all__ = ["bounded_time"]
 
 
 def pytest_report_header() -> list[str]:
@@ -45,27 +43,6 @@ def nothing_is_left_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator
             left = watch.wait_for_leaks_to_go()
     shutil.rmtree(base, ignore_errors=True)
     assert left == [], "the tests of this module left something behind:\n" + "\n".join(left)
-
-
-@pytest.fixture(autouse=True)
-def bounded_time() -> Iterator[None]:
-    """Interrupt a test that hangs."""
-    was_extended = False
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        nonlocal was_extended
-        longer_s = BOUND_S * (os.getloadavg()[0] / (os.cpu_count() or 1) - 1)
-        if longer_s >= 1 and not was_extended:
-            was_extended = True
-            signal.alarm(int(longer_s))
-            return
-        raise TimeoutError(f"the test didn't end within {BOUND_S} s, or longer in proportion to the load")
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.alarm(BOUND_S)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from glassloom.notebook.cell_progress import MAX_LAYERS, CellProgress, Following, Rate
 from glassloom.notebook.cluster_fold import MAX_RUNS, ClusterFold
+from glassloom.notebook.progress_text import total_text
 from glassloom_metrics.protocol import (
+    DeviceTimes,
     Errors,
     Layers,
     Log,
@@ -77,6 +79,21 @@ def test_a_running_cell_is_told_with_layers_rates_and_what_the_cluster_takes() -
     (cluster,) = message["clusters"]
     assert (cluster["workers"], cluster["busy"], cluster["threads"]) == (2, 1, 4)
     assert (cluster["memory_bytes"], cluster["memory_limit_bytes"], cluster["spilled_bytes"]) == (300, 2000, 7)
+
+
+def test_time_on_devices_is_told_of_the_cells_own_layers_also_when_it_comes_after_the_end() -> None:
+    each = following(
+        runs({}, {"ids": 1, "cells": "b"}),
+        Layers([1, 2, 3], ["load", "sum", "load"], [8, 2, 5], [""] * 3, [0, 0, 1]),
+        DeviceTimes(100.5, 0.25, [-1, -1], [1, 3], [0.25, 3.0]),  # of the snapshot: it came before we listened
+        DeviceTimes(101.0, 9.0, [1, 2, 3], [1, 3, 77], [0.5, 4.0, 4.0]),
+        runs({"ended_s": 102.0, "outcomes": "finished"}, {"ids": 1, "cells": "b"}),
+        DeviceTimes(103.0, 10.5, [4], [1], [1.5]),
+    )
+    message = told(CellProgress("a", 1, began_s=99.9), each)
+    assert message["tasks"]["device_s"] == 2.25
+    assert [layer.get("device_s") for layer in message["layers"]] == [2.25, None]
+    assert "2.2 s on the GPU" in total_text(message)
 
 
 def test_runs_of_other_cells_kernels_and_earlier_executions_are_left_out() -> None:

@@ -23,6 +23,8 @@ from glassloom.errors import CancelledError
 from interrupts import interrupt_after
 from long_tests import LONG_TESTS
 
+pytestmark = pytest.mark.more
+
 N_COMPLETIONS = 100_000 if LONG_TESTS else 1_500
 SEED = int(os.environ.get("GLASSLOOM_CHAOS_SEED", "1"))
 BOUND_S = 60.0

@@ -167,6 +167,7 @@ def test_all_clusters_of_this_host_are_stopped(thread_pool: ClusterRecord) -> No
         remove_record("a1")
 
 
+@pytest.mark.long
 def test_one_cluster_that_cannot_be_stopped_keeps_no_other_from_it() -> None:
     record = json.loads(run("cluster", "start", "--json", "--detach", "--name", "stuck", "--n-workers", "0").stdout)
     (running,) = read_records()

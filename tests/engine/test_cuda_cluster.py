@@ -2,6 +2,7 @@
 and cuDF that note how they are used. What such a test can't show is in `tests/gpu`.
 """
 
+import math
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import glassloom as gl
+import numpy as np
 import psutil
 import pytest
 from fault_helpers import eventually
@@ -146,22 +148,66 @@ def test_tasks_run_where_cupy_was_built_without_nvtx(stand_ins):
     import cupy
 
     cupy.cuda.nvtx = SimpleNamespace(available=False)
-    with device.task_range("key"):
+    with device.task_range("key") as span:
+        assert span.seconds() is None
+    assert span.seconds() == 0.0015, "CuPy tells milliseconds"
+
+
+def test_tasks_are_marked_by_key_and_their_time_is_known_when_the_device_has_reached_their_end(stand_ins, monkeypatch):
+    device = open_device("GPU-a", {"GPU-a": CudaOptions("GPU-a", "H200", 0, None, None)})
+    import cupy
+
+    with device.task_range("('x', 1)") as span:
         pass
-    assert [key for key, _ in device.timer.take()] == ["key"]
+    marks = [call for call in cupy.CALLS if call[0] in ("push", "record", "pop")]
+    assert marks == [("push", "('x', 1)"), ("record",), ("record",), ("pop",)]
+    monkeypatch.setattr(cupy.cuda.Event, "done", False)
+    assert span.seconds() is None
+
+    def fail(event):
+        raise cupy.cuda.runtime.CUDARuntimeError
+
+    monkeypatch.setattr(cupy.cuda.Event, "done", property(fail))
+    assert math.isnan(span.seconds())
 
 
-def test_what_a_task_raises_is_told_also_where_the_device_does_not_answer_any_more(stand_ins):
+def test_what_a_task_raises_is_told_also_where_the_device_does_not_answer_any_more(stand_ins, monkeypatch):
     device = open_device("GPU-a", {"GPU-a": CudaOptions("GPU-a", "H200", 0, None, None)})
     import cupy
 
     def refuse(event):
-        raise RuntimeError("cudaErrorIllegalAddress")
+        raise cupy.cuda.runtime.CUDARuntimeError
 
-    with pytest.raises(ValueError, match="of the task"), device.task_range("key"):
-        cupy.cuda.Event.record = refuse
+    with pytest.raises(ValueError, match="of the task"), device.task_range("key") as span:
+        monkeypatch.setattr(cupy.cuda.Event, "record", refuse)
         raise ValueError("of the task")
     assert cupy.CALLS[-1] == ("pop",)
+    assert math.isnan(span.seconds())
+
+
+@pytest.mark.parametrize(
+    ("make", "is_of_device"),
+    [
+        (lambda cupy: cupy.cuda.memory.OutOfMemoryError("Out of memory allocating 512 bytes"), True),
+        (lambda cupy: MemoryError("std::bad_alloc: out_of_memory: Maximum pool size exceeded"), True),
+        (lambda cupy: cupy.cuda.runtime.CUDARuntimeError(2), True),
+        (lambda cupy: cupy.cuda.runtime.CUDARuntimeError(700), False),
+        (lambda cupy: MemoryError(), False),
+        (lambda cupy: MemoryError("std::bad_alloc"), False),
+        (lambda cupy: numpy_memory_error(), False),
+    ],
+)
+def test_only_a_lack_of_the_device_s_memory_is_taken_for_one(stand_ins, make, is_of_device):
+    device = open_device("GPU-a", {"GPU-a": CudaOptions("GPU-a", "H200", 0, None, None)})
+    import cupy
+
+    assert device.is_out_of_memory(make(cupy)) is is_of_device
+
+
+def numpy_memory_error():
+    with pytest.raises(MemoryError) as caught:
+        np.empty(2**62, np.int8)
+    return caught.value
 
 
 def test_the_garbage_collector_may_free_pinned_memory_where_some_is_taken():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import re
 import shutil
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -14,13 +16,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from glassloom.backends.simulated_ import SimulatedArray, SimulatedOutOfMemory, set_memory, xp
+from glassloom.backends.simulated_ import ALIGNMENT, SimulatedArray, SimulatedOutOfMemory, set_memory, xp
 from glassloom.devices.simulated import SimulatedDevice
 from glassloom.devices.values import HostForm, device_bytes, on_device, on_host
 from glassloom.errors import NoDevice
 from glassloom.store import device_store
 from glassloom.store.device_store import DeviceStore
 from glassloom.store.store import Store
+from glassloom.worker.spill_log import SpillLog
 from glassloom_metrics.protocol import Action
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -37,6 +40,9 @@ class Books:
 
     def __init__(self, folder: Path, host_bytes: int | None = 5 * CHUNK) -> None:
         self.events: list[tuple[Action, int, int]] = []
+        self.lines: list[str] = []
+        self.now_s = 0.0
+        self.log = SpillLog(self.lines.append, lambda: self.now_s)
         self.refusals: list[str] = []
         self.device = SimulatedDevice(16 * CHUNK, LIMIT)
         set_memory(self.device.memory)
@@ -46,6 +52,15 @@ class Books:
     def note(self, action: Action, number: int, start_s: float, stop_s: float, nbytes: int) -> None:
         assert start_s <= stop_s
         self.events.append((action, number, nbytes))
+        self.now_s += 0.05
+        self.log.note(action, nbytes, stop_s - start_s)
+
+    def logged(self) -> dict[str, int]:
+        """Return how often results have moved by the log: on each way."""
+        self.now_s += 10.0
+        self.log.flush_due()
+        moves = [re.findall(r"(\w+ to \w+): (\d+) x", line) for line in self.lines]
+        return dict(sum((Counter({way: int(count)}) for line in moves for way, count in line), Counter()))
 
     def put(self, *numbers: int) -> None:
         for number in numbers:
@@ -418,6 +433,8 @@ def test_views_count_as_the_array_that_they_keep(books: Books) -> None:
 
 
 KINDS = ("chunk", "chunk", "pair", "host", "small", "refused")
+BYTES = {"chunk": CHUNK, "pair": 2 * CHUNK, "host": 0, "small": ALIGNMENT, "refused": ALIGNMENT}
+"""Of the device."""
 
 
 class DeviceStoreMachine(RuleBasedStateMachine):
@@ -428,6 +445,7 @@ class DeviceStoreMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="gl-device-"))
         self.books = Books(self.folder)
         self.values: dict[int, Any] = {}
+        self.shared: set[int] = set()
         self.pinned: set[int] = set()
         self.hogs: list[Any] = []
 
@@ -446,6 +464,7 @@ class DeviceStoreMachine(RuleBasedStateMachine):
             return
         self.books.store.put(number, value, CHUNK)
         self.values[number] = kind
+        self.shared.discard(number)
         self.pinned.discard(number)
 
     @precondition(lambda self: self.values)
@@ -472,6 +491,7 @@ class DeviceStoreMachine(RuleBasedStateMachine):
             form = self.books.store.get_on_host(number)
             if isinstance(form, HostForm):
                 self.books.store.replace(number, form)
+                self.shared.add(number)
 
     @precondition(lambda self: self.values)
     @rule(pick=st.integers(0, 99))
@@ -480,11 +500,16 @@ class DeviceStoreMachine(RuleBasedStateMachine):
         self.books.store.drop(number)
         del self.values[number]
         self.pinned.discard(number)
+        self.shared.discard(number)
         assert number not in self.books.store
 
     @rule(goal=st.integers(0, 10))
     def spill(self, goal: int) -> None:
         self.books.store.spill_down_to(goal * CHUNK)
+
+    @rule(chunks=st.integers(0, 2))
+    def let_another_process_take(self, chunks: int) -> None:
+        self.books.device.other_bytes = chunks * CHUNK
 
     @rule(chunks=st.integers(0, 4))
     def hold_something_else(self, chunks: int) -> None:
@@ -519,6 +544,13 @@ class DeviceStoreMachine(RuleBasedStateMachine):
         assert set(self.values) == {n for n in range(31) if n in store}
         fixed = sum(entry.nbytes for entry in entries.values() if entry.pins or not entry.may_move)
         assert account.held_bytes <= max(LIMIT, fixed) + 2 * CHUNK
+        device = self.books.device
+        assert account.other_bytes == device.other_bytes
+        assert account.pool_bytes + account.other_bytes + device.free() == device.total_bytes
+        assert account.used_bytes <= account.pool_bytes
+        # What isn't on the device has moved, but what shared memory has: no byte is lost, and none counts twice.
+        here = sum(BYTES[kind] for n, kind in self.values.items() if n not in self.shared or n in entries)
+        assert account.held_bytes + account.moved_bytes == here
         hogs = sum(hog.device_bytes for hog in self.hogs)
         assert account.used_bytes >= hogs
         for n, entry in entries.items():
@@ -536,6 +568,10 @@ class DeviceStoreMachine(RuleBasedStateMachine):
             assert self.books.device.used() == 0
             assert self.books.store.held_bytes == 0
             assert self.books.host.managed_bytes == 0
+            ways = {"device to host": Action.DEVICE_TO_HOST, "host to device": Action.HOST_TO_DEVICE,
+                    "host to disk": Action.SPILL_WRITE, "disk to host": Action.SPILL_READ}  # fmt: skip
+            told = Counter(action for action, _, _ in self.books.events)
+            assert self.books.logged() == {way: told[action] for way, action in ways.items() if told[action]}
             shutil.rmtree(self.folder)
             set_memory(None)
 
@@ -550,6 +586,7 @@ TestDeviceStore.settings = settings(
 )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("seed", range(10 if LONG_TESTS else 1))
 def test_many_operations_in_a_row_lose_no_byte(seed: int) -> None:
     random, machine = Random(seed), DeviceStoreMachine()
@@ -568,6 +605,8 @@ def test_many_operations_in_a_row_lose_no_byte(seed: int) -> None:
             machine.share(pick=pick)
         elif step < 0.95:
             machine.spill(goal=random.randrange(11))
+        elif step < 0.975:
+            machine.let_another_process_take(chunks=random.randrange(3))
         else:
             machine.hold_something_else(chunks=random.randrange(5))
         machine.the_bytes_add_up()

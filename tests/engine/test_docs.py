@@ -16,7 +16,7 @@ from fault_helpers import start_over
 from glassloom import Client, LocalCluster
 from leaks import Watch
 
-_TESTED_ELSEWHERE = ("glassloom.array", "glassloom.dataframe", "glassloom.__main__", "glassloom.backends.cupy_")
+_TESTED_ELSEWHERE = ("glassloom.array", "glassloom.dataframe", "glassloom.__main__", "glassloom.backends.cupy_", "glassloom.distributed.mpi")  # fmt: skip
 MODULES = [
     module.name
     for package in (glassloom, glassloom_metrics)

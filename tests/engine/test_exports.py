@@ -119,6 +119,7 @@ def test_every_message_that_has_rows_has_a_table_of_its_fields(tmp_path):
         "Dropped",
         "Footer",
         "TaskEvents",
+        "DeviceTimes",  # a column of the tasks
         "Life",
         "MessageBase",
         "Outcome",

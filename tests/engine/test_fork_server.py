@@ -117,6 +117,7 @@ def test_a_workers_tasks_run_elsewhere_at_once_although_the_fork_server_is_stopp
     assert first not in eventually(lambda: len(pids := worker_pids(client)) == 2 and pids)
 
 
+@pytest.mark.long
 @pytest.mark.fault("SIGSTOP of the fork server for good")
 def test_a_cluster_whose_fork_server_stays_stopped_says_so_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import glassloom.head.health as health\nhealth.UNANSWERED_S, health.GONE_S = 0.5, 2.0\n"

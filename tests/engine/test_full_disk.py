@@ -37,7 +37,7 @@ def make_room():
 """
 
 
-def run_with_small_disk(tmp_path: Path, options: str, script: str, **environ: str) -> str:
+def run_with_small_disk(tmp_path: Path, options: str, script: str, timeout_s: float = 55, **environ: str) -> str:
     """Run a script in a mount namespace in which `tmp_path/disk` is a file system of its own; return what it prints."""
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -49,7 +49,7 @@ def run_with_small_disk(tmp_path: Path, options: str, script: str, **environ: st
     code = PREAMBLE.format(tests=TESTS, disk=str(disk)) + script
     command = ["unshare", "--mount", "sh", "-c", f'{mount} && exec "$0" -c "$1"', sys.executable, code]
     variables = [f"{name}={value.format(disk=disk)}" for name, value in environ.items()]
-    done = subprocess.run(["env", *variables, *command], capture_output=True, text=True, timeout=55)
+    done = subprocess.run(["env", *variables, *command], capture_output=True, text=True, timeout=timeout_s)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     return done.stdout
 

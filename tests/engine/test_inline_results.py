@@ -172,6 +172,7 @@ def test_scattered_values_are_bounded_too(small: Client) -> None:
     assert small.gather(small.map(tasks.same, futures))[99] == text(99)
 
 
+@pytest.mark.long
 def test_the_head_stays_small_while_many_small_results_are_held(client: Client) -> None:
     head = psutil.Process(client._record.pid)
     before = head.memory_info().rss

@@ -20,6 +20,8 @@ from glassloom.local.default import current
 from interrupts import DAY, interrupt, n_places, numbers_of_today, sweep
 from long_tests import LONG_TESTS
 
+pytestmark = pytest.mark.more
+
 IN_TIME_S = 20
 
 
@@ -137,6 +139,7 @@ def test_an_interrupt_that_comes_just_before_a_wait_ends_it() -> None:
     assert not never._callbacks
 
 
+@pytest.mark.long
 @pytest.mark.fault("Ctrl-C at the n-th place of Client()")
 def test_an_interrupted_client_leaves_no_cluster(nothing_is_left_behind: Any) -> None:
     before, there = current(), set(nothing_is_left_behind.left_outside())

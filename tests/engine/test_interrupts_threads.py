@@ -25,6 +25,8 @@ from interrupts import interrupt, interrupt_after, sweep
 from long_tests import LONG_TESTS
 from pools import end, eventually, holds_nothing
 
+pytestmark = pytest.mark.more
+
 N_ROUNDS = 200
 N_SMALL_TASKS = 3000
 

@@ -15,6 +15,7 @@ def first(values: list[int], _: int = 0) -> int:
     return values[0]
 
 
+@pytest.mark.long
 def test_a_line_that_submits_a_large_list_again_and_again_is_warned_once(client: Client) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -240,6 +240,7 @@ def leak(megabytes: int) -> int:
     return os.getpid()
 
 
+@pytest.mark.long
 @pytest.mark.fault("a library keeps a worker's memory")
 def test_a_worker_that_stays_short_of_memory_is_replaced_and_its_results_are_kept(tmp_path: Path) -> None:
     with Client(n_workers=1, threads_per_worker=1, memory_limit="400MB", set_as_default=False) as client:
@@ -253,7 +254,7 @@ def test_a_worker_that_stays_short_of_memory_is_replaced_and_its_results_are_kep
         assert worker_pids(client) != [old]
         assert float(result.result().max()) == 3.0
         log = Path(client._record.directory, "cluster.log").read_text()
-    assert (tmp_path / "runs").read_text() == "x"
+    assert (tmp_path / "runs").read_text() == "x", log
     assert "gets no tasks for now: it takes" in log
     assert "is replaced: for 5 s it was short of memory, ran nothing, and had nothing to write to disk" in log
 
@@ -264,6 +265,7 @@ def peak_rss_bytes() -> int:
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
+@pytest.mark.long
 def test_a_persisted_array_of_several_times_the_limit_is_right_and_takes_no_more_than_the_limit() -> None:
     limit, chunk, n_threads = 224 * MIB, 4 * MIB, 2  # an idle worker takes 76 MiB
     n_times = 5 if LONG_TESTS else 2

@@ -185,6 +185,9 @@ def test_a_future_of_another_cluster_is_no_dependency_and_its_task_is_told_why(c
         future = stranger.submit(tasks.inc, 1)
         with pytest.raises(ClusterClosed, match=f"of cluster '{stranger.name}' can't be unpickled here"):
             client.submit(open_box, Box(future)).result(timeout=20)
+        own = client.submit(tasks.inc, 1)
+        assert own.key == future.key
+        assert client.submit(open_box, Box(own)).result(timeout=20) == 2  # is no task that has failed
 
 
 # By hand

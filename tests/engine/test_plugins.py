@@ -124,6 +124,7 @@ def test_a_worker_that_is_let_go_by_scaling_down_tears_plugins_down(tmp_path: Pa
         assert noted(tmp_path) == sorted([*(f"setup-{pid}" for pid in before), f"teardown-{gone}"])
 
 
+@pytest.mark.long
 def test_a_restart_does_not_wait_long_for_a_teardown(own: Client, tmp_path: Path) -> None:
     endless = tmp_path / "endless"
     endless.touch()
@@ -189,6 +190,7 @@ class Raises:
         raise SystemExit("teardown")
 
 
+@pytest.mark.long
 def test_a_teardown_that_does_not_end_or_raises_keeps_no_worker_from_ending(tmp_path: Path) -> None:
     endless = tmp_path / "endless"
     endless.touch()

@@ -91,6 +91,7 @@ def test_the_profile_has_all_the_time_of_tasks_and_its_parts_in_proportion(clien
     assert sum(count for count, _ in task["lines"].values()) == task["count"]
 
 
+@pytest.mark.long
 def test_a_client_tells_the_profile_of_what_has_just_run_and_of_what_runs(client, tmp_path):
     client.gather(client.map(four_parts, range(3, 6)))
     release = tmp_path / "release"
@@ -189,6 +190,7 @@ def fork_and_return(value: int) -> int:
     return value
 
 
+@pytest.mark.long
 @pytest.mark.fault("a worker is stopped, killed or forks while its stacks are sampled")
 def test_tasks_that_fork_and_workers_that_are_stopped_or_killed_do_no_harm():
     with (

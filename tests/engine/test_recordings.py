@@ -439,6 +439,7 @@ def test_what_cannot_be_written_is_said_before_the_work(client, tmp_path):
         raise AssertionError("it has begun")
 
 
+@pytest.mark.long
 def test_the_command_makes_the_report_of_a_recording(recording, tmp_path):
     path = tmp_path / "r.html"
     command = [sys.executable, "-m", "glassloom", "report", str(recording)]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import re
 import signal
+from collections import Counter
 from pathlib import Path
 
 import glassloom as gl
 import glassloom.array as ga
+import glassloom.bag as gb
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -17,15 +20,17 @@ import pytest
 import tasks
 from fault_helpers import eventually
 from glassloom import Client, LocalCluster
+from glassloom.array.api.array_properties import array_html
 from glassloom.graph_folding import MAX_IN_ROW, levels_of
 from glassloom.reprs import STYLE_VERSION
 from glassloom.reprs.block_states import COLOURS, block_states, states_html
 from glassloom.reprs.chunk_advice import LARGE_BYTES, chunk_advice
 from glassloom.reprs.grid import chunk_grid
+from glassloom.reprs.live_blocks import QUIET_S, FollowedBlocks
 
 FINISHED = f'fill="{COLOURS["finished"]}"'
 FOLDER = Path(gl.__file__).parent / "reprs"
-STYLES = {2: "944cf36b166c9096"}
+STYLES = {2: "e2ebbea7f49c5d34"}
 """Of each version the style sheet's hash. If it changes, raise `STYLE_VERSION` and rename the classes, unless nothing of the
 version has been released."""
 
@@ -54,6 +59,8 @@ def test_what_may_change_is_told_with_its_time_and_what_may_not_without(client: 
 def test_buttons_of_jupyterlab_are_hidden_elsewhere(client: Client) -> None:
     html = client._repr_html_()
     assert re.search(r"<button[^>]* hidden[^>]*data-commandlinker-command", html)
+    without = re.sub(r"<style>.*?</style>|</?button[^>]*>", "", html, flags=re.DOTALL)  # as GitHub shows it
+    assert "Open dashboard" in html and "Open dashboard" not in without
 
 
 def test_a_head_that_is_stopped_is_shown_as_it_was_with_its_age() -> None:
@@ -84,12 +91,61 @@ def test_blocks_of_a_persisted_array_are_coloured_by_their_state(client: Client,
     assert "when shown" not in held._repr_html_()
 
 
+def test_the_card_of_a_persisted_collection_tells_what_the_head_knows_of_its_blocks(tmp_path: Path) -> None:
+    go = str(tmp_path / "go")
+    with Client(n_workers=1, threads_per_worker=1, memory_limit="300 MB", set_as_default=False) as client:
+        array = ga.arange(100, 102, chunks=1)
+        waiting = array.map_blocks(lambda block: block if block.max(initial=0) < 100 else tasks.wait_for(go, block))
+        waiting = waiting.persist(scheduler=client)
+        at_s = 0.0
+        blocks = FollowedBlocks(waiting, lambda array, told: array_html(array.expr, told), lambda: at_s)
+
+        def states() -> dict[str, int]:
+            blocks.look()
+            return dict(Counter(blocks.facts()))
+
+        eventually(lambda: states() == {"running": 1, "pending": 1})
+        html = blocks.bundle()["text/html"]
+        assert "1 running" in html and "1 pending" in html and "when shown" in html
+        assert blocks.next_look_s() == 1
+        Path(go).touch()
+        eventually(lambda: states() == {"in memory": 2})
+        at_s = QUIET_S + 1
+        assert blocks.next_look_s() is None
+        large = ga.ones(2**23, chunks=2**20).map_blocks(lambda block: block * 2).persist(scheduler=client)
+        blocks = FollowedBlocks(large, lambda array, told: array_html(array.expr, told))
+        more = ga.ones(2**24, chunks=2**20).map_blocks(lambda block: block * 3).persist(scheduler=client)
+        eventually(lambda: states().get("spilled", 0) > 0)
+        assert "spilled" in blocks.bundle()["text/html"]
+        del large
+        gc.collect()
+        assert blocks.bundle() is None and blocks.next_look_s() is None
+        del more
+
+
+def test_what_the_head_told_is_put_together_with_what_futures_know() -> None:
+    class Held:
+        def __init__(self, status: str) -> None:
+            self.key, self.status = "k", status
+
+    held = [Held(status) for status in ("pending", "pending", "finished", "finished", "pending", "error", "finished")]
+    told = ["running", "unknown", "shared", "held", "held", "failed", "failed"]
+    expected = ["running", "pending", "shared", "in memory", "in memory", "failed", "finished"]
+    assert block_states(held, told) == expected
+    assert block_states(held[2:4], ["in memory", "held"], is_on_gpu=True) == ["in memory", "on GPU"]
+    assert "when shown" in states_html(["shared"], 0, was_told=True)
+
+
 def test_blocks_in_this_process_are_in_memory() -> None:
     html = ga.ones((4, 4), chunks=2).persist(scheduler="threads")._repr_html_()
     assert "4 in memory" in html and html.count(f'fill="{COLOURS["in memory"]}"') == 5
     assert "in memory" not in ga.ones((4, 4), chunks=2)._repr_html_()
     frame = gd.from_pandas(pd.DataFrame({"x": range(6)}), npartitions=3).persist(scheduler="threads")
     assert "3 in memory" in frame._repr_html_()
+    assert "1 in memory" in gl.delayed(sum)([1, 2]).persist(scheduler="threads")._repr_html_()
+    assert "<rect" not in gl.delayed(sum)([1, 2])._repr_html_()
+    bag = gb.from_sequence(range(4), npartitions=2)
+    assert "2 in memory" in bag.persist(scheduler="threads")._repr_html_() and "<rect" not in bag._repr_html_()
 
 
 def test_what_counts_most_is_drawn_where_blocks_share_a_place() -> None:

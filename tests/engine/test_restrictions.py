@@ -23,6 +23,7 @@ TESTS = str(Path(__file__).parent)
 ENGINE = Path(__file__).parents[2] / "engine"
 
 
+@pytest.mark.long
 @pytest.mark.fault("kill -9 of a worker in the middle of a spill")
 def test_a_worker_killed_while_it_spills_costs_only_time(tmp_path: Path) -> None:
     options = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "200MB", "set_as_default": False}

@@ -9,6 +9,8 @@ import pytest
 from long_tests import LONG_TESTS
 from simulator import Simulation
 
+pytestmark = pytest.mark.more
+
 N_BATCHES = 12
 SIMULATIONS_EACH = 10 if LONG_TESTS else 2
 STEPS_EACH = 1000  # 24,000 in all, or 120,000, and those until all is settled

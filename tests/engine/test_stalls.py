@@ -73,7 +73,7 @@ def test_other_workers_go_on_while_one_is_stopped(client: Client) -> None:
     assert stopped in worker_pids(client)
 
 
-@pytest.mark.skipif(not LONG_TESTS, reason="takes more than a minute: GLASSLOOM_LONG_TESTS=1")
+@pytest.mark.long
 @pytest.mark.fault("SIGSTOP of a worker for good")
 def test_the_tasks_of_a_worker_that_stays_stopped_run_elsewhere(client: Client) -> None:
     signal.alarm(150)
@@ -85,6 +85,7 @@ def test_the_tasks_of_a_worker_that_stays_stopped_run_elsewhere(client: Client) 
     assert stopped not in worker_pids(client)
 
 
+@pytest.mark.long
 @pytest.mark.fault("a task that never returns is cancelled")
 def test_a_task_that_never_returns_can_be_cancelled_and_its_thread_is_won_back(tmp_path: Path) -> None:
     with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
@@ -109,6 +110,7 @@ def _exists(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.long
 @pytest.mark.fault("a task that leaves a child process running")
 def test_what_a_task_leaves_running_ends_with_its_worker(tmp_path: Path) -> None:
     def leave_a_child() -> int:

@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from long_tests import LONG_TESTS
 
+pytestmark = pytest.mark.more
+
 KIB = 1024
 TARGET = 512 * KIB
 

@@ -39,6 +39,7 @@ def has_numpy_random() -> bool:
     return "numpy.random" in sys.modules
 
 
+@pytest.mark.long
 def test_no_two_workers_draw_the_same(own_client: Client) -> None:
     assert all(own_client.run(has_numpy_random).values())  # else nothing is tested
     first = draws_by_worker(own_client)

@@ -25,6 +25,8 @@ from glassloom.worker import worker
 from interrupts import numbers_of_today
 from long_tests import LONG_TESTS
 
+pytestmark = pytest.mark.more
+
 ENGINE = str(Path(worker.__file__).parents[1])
 EVERY = 3 if LONG_TESTS else 12
 EVERY_OF_A_MAP = 1 if LONG_TESTS else 4
@@ -123,6 +125,7 @@ def test_each_call_of_the_engine_after_a_task_may_raise(
     assert len(raised) * EVERY > 20, raised
 
 
+@pytest.mark.long
 @pytest.mark.fault("the engine's own code raises, at each call after a task's function")
 def test_each_call_of_the_engine_after_a_task_of_a_map_may_raise(crashing_client: Client, tmp_path: Path) -> None:
     raised, where = [], ""

@@ -101,3 +101,30 @@ def test_w4_missing_keys_are_handled_alike_on_pandas_and_cudf(client):
     expected = sorted(encoded(lazy).compute())
     found = encoded(lazy.to_backend("cudf")).compute()
     assert sorted(found.to_pandas() if isinstance(found, cudf.Series) else found) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "std", "groups", "all keys", "two keys", "distinct", "left join", "inner join"]
+)
+def test_frames_of_cudf_give_what_pandas_gives(client, name):
+    cudf = pytest.importorskip("cudf")
+    host = pd.DataFrame(
+        {"k": [*("a", None, "b", "none") * 15], "m": [1, 2, 1] * 20, "n": range(60), "x": [*(1.0, 2.0, 0.5, None) * 15]}
+    )
+    table = pd.DataFrame({"k": ["b", None, "a", "a"], "z": [1, 2, 3, 4]})
+    operations = {
+        "sum": lambda f: f[["x", "n"]].sum(), "mean": lambda f: f.x.mean(), "std": lambda f: f.x.std(),
+        "groups": lambda f: f.groupby("k").agg({"x": ["sum", "count", "mean", "min", "var"], "n": ["sum", "max"]}),
+        "all keys": lambda f: f.groupby("k", dropna=False).x.sum(), "two keys": lambda f: f.groupby(["m", "k"]).n.mean(),
+        "distinct": lambda f: f.groupby("m").k.nunique(), "left join": lambda f: f.merge(table, on="k", how="left"),
+        "inner join": lambda f: f.merge(table, on="k"),
+    }  # fmt: skip
+    lazy = gd.from_pandas(host, npartitions=3)
+    expected = operations[name](lazy).compute()
+    found = operations[name](lazy.to_backend("cudf")).compute()
+    found = found.to_pandas() if isinstance(found, (cudf.DataFrame, cudf.Series)) else found
+    if isinstance(expected, (pd.DataFrame, pd.Series)):
+        check = pd.testing.assert_frame_equal if isinstance(expected, pd.DataFrame) else pd.testing.assert_series_equal
+        check(found, expected, check_dtype=False)
+    else:
+        assert found == pytest.approx(expected)

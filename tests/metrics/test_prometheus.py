@@ -9,13 +9,16 @@ from glassloom_metrics.folds import ClusterSummary
 from glassloom_metrics.gpu_messages import NOT_SUPPORTED, GpuDevice, GpuProcesses, gpu_devices, gpu_samples
 from glassloom_metrics.prometheus import exposition_text
 from glassloom_metrics.protocol import (
+    DeviceTimes,
     Errors,
+    Hello,
     Layers,
     Message,
     Progress,
     WorkerJoined,
     WorkerSamples,
 )
+from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord
 from hypothesis import given
 from hypothesis import strategies as st
@@ -163,3 +166,13 @@ def test_what_is_on_devices_is_summed_of_the_workers_that_have_one() -> None:
     found = dict(re.findall(r'glassloom_device_memory_bytes\{[^}]*part="(\w+)"\} (\d+)', text))
     assert found == {"held": "3", "used": "7", "pool": "11", "other": "15", "moved": "19"}
     assert "glassloom_device_memory_bytes" not in text_of(messages=[plain, sample])
+
+
+def test_time_on_devices_is_counted_over_the_life_of_the_cluster() -> None:
+    assert "glassloom_task_device_seconds_total" not in text_of()
+    recorder = Recorder(Hello(2, "c1", "loom", "processes", 0.0))
+    recorder.record(DeviceTimes(1.0, 0.25, [0], [0], [0.25]))
+    recorder.record(DeviceTimes(2.0, 1.25, [1, 2, 3], [0, 7, 0], [0.25, 0.5, 0.25]))
+    (snapshot,) = recorder.snapshot()
+    assert snapshot == DeviceTimes(2.0, 1.25, [-1, -1], [0, 7], [0.75, 0.5])
+    assert parsed(text_of(messages=[snapshot]))["task_device_seconds_total", "loom", "c1"] == 1.25

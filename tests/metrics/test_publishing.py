@@ -26,7 +26,9 @@ from glassloom_metrics.protocol import (
     Position,
     Refused,
     decode,
+    decode_known,
     encode,
+    task_events,
 )
 from glassloom_metrics.publisher import Publisher, read_frame
 from glassloom_metrics.recorder import Recorder
@@ -250,6 +252,28 @@ def test_messages_that_are_unknown_or_cannot_be_read_do_not_end_a_subscription(t
     run(body, tmp_path)
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 2 and "'layers' has columns of different lengths: {'ids': 2, 'names': 1" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"layer": b"12345"}, "different lengths"),
+        ({"layer": b""}, "different lengths"),
+        ({"start_s": b"12345678"}, "different lengths"),  # floats are never packed in fewer bytes
+        ({"lane": 2**16}, "'lane'"),
+        ({"worker": -1}, "'worker'"),
+        ({"attempt": 1.5}, "'attempt'"),
+        ({"nbytes": 2**63}, "'nbytes'"),
+        ({"layer": b"12", "index": []}, "different lengths"),
+    ],
+)
+def test_task_events_whose_columns_cannot_be_right_are_refused(columns, words):
+    sound = task_events(
+        0, ["0", "1"], layer=[3, 2**20], lane=2**16 - 1, start_s=[1, 2], nbytes=-(2**63), ready_wait_s=1
+    )
+    assert encode(decode_known(encode(sound))) == encode(sound)
+    with pytest.raises(msgspec.DecodeError, match=words):
+        decode_known(encode(msgspec.structs.replace(sound, **columns)))
 
 
 @pytest.mark.parametrize("junk", [b"", b"GET / HTTP/1.1\r\n\r\n", frame(b"\xc1"), frame(b"\x81\xa4type\xa2\xff\xfe")])

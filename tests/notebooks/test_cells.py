@@ -5,15 +5,26 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from queue import Empty
 from typing import Any
 
 import pytest
+from glassloom.devices.simulated import BYTES_A_SECOND
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import KernelManager, start_new_kernel
 
 THREADS = "import glassloom as gl\nimport time\ndef slow(n):\n    time.sleep(0.3)\n    print('slept', n)\n    return n"
 COMPUTE = "sum(gl.compute(*[gl.delayed(slow)(n) for n in range(6)]))"
+DEVICES = f"""import sys
+sys.path[:0] = {[str(Path(__file__).parents[1] / "shared")]!r}
+from glassloom.backends.simulated_ import xp
+from simulated_clusters import SimulatedCluster
+devices = SimulatedCluster("64MiB", n_workers=1, threads_per_worker=1)
+on_devices = gl.Client(devices, set_as_default=False)
+def make(mib):
+    return xp.ones(mib * 2**17)
+"""
 TIMEOUT_S = 60
 
 
@@ -145,6 +156,17 @@ def test_failures_are_told(cluster: Kernel) -> None:
     assert (ended["outcome"], ended["errors"][0]["exception"]) == ("failed", "ZeroDivisionError")
 
 
+def test_time_on_the_workers_devices_is_told_though_it_comes_after_the_tasks(kernel: Kernel) -> None:
+    kernel.run(DEVICES)
+    kernel.run("gl.wait(on_devices.map(make, range(1, 4)))", "cell-devices")
+    ended = kernel.read_until_cell(
+        "cell-devices", lambda cell: has_ended(cell) and cell["tasks"].get("device_s", 0) > 0.0059
+    )
+    assert ended["tasks"]["device_s"] == pytest.approx(6 * 2**20 / BYTES_A_SECOND, abs=1e-4)
+    assert ended["tasks"]["done"] == 3
+    kernel.run("on_devices.close(); devices.close()")
+
+
 def test_a_page_that_comes_later_is_told_all_cells(cluster: Kernel) -> None:
     known = sorted(cluster.cells)
     cluster.cells.clear()
@@ -163,6 +185,34 @@ def test_a_cell_that_runs_again_begins_anew(cluster: Kernel) -> None:
     cluster.run(COMPUTE, "cell-a")
     ended = cluster.read_until_cell("cell-a", lambda cell: has_ended(cell) and cell["execution"] != before)
     assert (ended["n_runs"], ended["tasks"]["total"]) == (1, 6)
+
+
+def test_cards_of_futures_and_persisted_collections_follow_them(cluster: Kernel, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    cluster.run(
+        f"""import os, numpy as np, glassloom.array as ga
+def wait_for(block):
+    while block.max() >= 100 and not os.path.exists({str(go)!r}):
+        time.sleep(0.02)
+    return block"""
+    )
+    shown: dict[str, str] = {}
+
+    def has_shown(*texts: str) -> Callable[[dict[str, Any]], bool]:
+        def look(message: dict[str, Any]) -> bool:
+            if message["msg_type"] in ("display_data", "update_display_data"):
+                shown[message["content"]["transient"]["display_id"]] = message["content"]["data"]["text/html"]
+            return all(any(text in html for html in shown.values()) for text in texts)
+
+        return look
+
+    cluster.send("x = ga.arange(100, 102, chunks=1).map_blocks(wait_for).persist()\nx")
+    cluster.send("future = client.submit(wait_for, np.full(1, 100))\nfuture")
+    cluster.read_until(has_shown("2 running", "pending<"))
+    go.touch()
+    cluster.read_until(has_shown("2 in memory", "finished"))
+    assert not any("2 running" in html or "pending<" in html for html in shown.values()), "they are replaced"
+    cluster.run("del x, future")
 
 
 def test_cards_of_clients_and_clusters_follow_what_they_show_until_it_has_ended(kernel: Kernel) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import nbclient
 import nbformat
 import pytest
-from long_tests import LONG_TESTS
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 FOUND = {
@@ -40,10 +39,7 @@ def found_by(name: str, folder: Path) -> list[Any]:
     return found
 
 
-long = pytest.mark.skipif(not LONG_TESTS, reason="takes a minute: make long")
-
-
-@long
+@pytest.mark.long
 def test_arrays(tmp_path: Path) -> None:
     mean, std, error, pi, same, largest = found_by("02-arrays", tmp_path)
     # 10**8 numbers drawn from a normal distribution; six standard errors
@@ -56,7 +52,7 @@ def test_arrays(tmp_path: Path) -> None:
     assert largest == pytest.approx((100_000 * 500 / 4) ** 0.5, rel=0.01)
 
 
-@long
+@pytest.mark.long
 def test_data_frames(tmp_path: Path) -> None:
     n_smoothed, n_encoded, n_missing, bought, looked, *days = found_by("03-dataframes", tmp_path)
     assert (n_smoothed, n_encoded, n_missing) == (2_592_000, 2_000_000, 0)
@@ -64,7 +60,7 @@ def test_data_frames(tmp_path: Path) -> None:
     assert all(after is None or after != after or after >= 0 for after in days)
 
 
-@long
+@pytest.mark.long
 def test_functions(tmp_path: Path) -> None:
     pair, coefficients, pi, n_results = found_by("04-functions", tmp_path)
     assert pair == ["f7", "f31"]

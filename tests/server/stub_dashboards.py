@@ -29,6 +29,14 @@ class Echo(Guarded):
         self.finish({"uri": self.request.uri, "headers": dict(self.request.headers), "pid": os.getpid()})
 
 
+class Framed(Guarded):
+    """A page with a policy of its own, and a file."""
+
+    def get(self) -> None:
+        self.set_header("Content-Security-Policy", "frame-ancestors 'self'; img-src 'self'")
+        self.finish('<script defer src="static/a.js?v=1"></script>')
+
+
 class EchoSocket(Guarded, WebSocketHandler):
     def select_subprotocol(self, subprotocols: list[str]) -> str | None:
         return subprotocols[0] if subprotocols else None
@@ -47,6 +55,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--unix-socket", required=True)
     parser.add_argument("--prefix", required=True)
+    parser.add_argument("--max-pages", type=int)
     arguments = parser.parse_args()
     if reason := os.environ.get("GLASSLOOM_STUB_FAIL"):
         sys.exit(reason)
@@ -55,6 +64,7 @@ async def main() -> None:
             [
                 (arguments.prefix + r"/health", Echo),
                 (arguments.prefix + r"/[\w-]+/[\w-]+/ws", EchoSocket),
+                (arguments.prefix + r"/[\w-]+/overview", Framed),
                 (arguments.prefix + r"/.*", Echo),
             ]
         )

@@ -33,7 +33,8 @@ async def refusal(awaitable) -> tuple[int, str]:
 
 async def test_no_clusters_are_an_empty_list(jp_fetch):
     response = await jp_fetch("glassloom", "api", "clusters")
-    assert json.loads(response.body) == {"clusters": [], "recordings": [], "elsewhere": [], "starts": [], "exports": []}
+    lists: dict[str, list[object]] = {name: [] for name in ("clusters", "recordings", "elsewhere", "starts", "exports")}
+    assert json.loads(response.body) == lists | {"dashboards": None}
     assert response.headers["Content-Type"] == "application/json"
 
 
@@ -77,6 +78,8 @@ async def test_a_cluster_is_listed_with_all_that_it_told_and_without_its_secret(
         "cpu_history": [150.0],
         "gpus": [{"name": "H200", "percent": 40.0, "memory_bytes": None, "memory_limit_bytes": 1000}],
         "gpu_history": [40.0],
+        "device_memory": None,
+        "engine": None,
         "tasks": {"waiting": 0, "ready": 0, "running": 0, "memory": 0, "released": 0, "erred": 0},
         "errors": 0,
         "runs": [

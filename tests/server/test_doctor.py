@@ -151,7 +151,11 @@ def test_every_hop_has_a_deadline(monkeypatch):
     async def hangs(record=None):
         await asyncio.Event().wait()
 
+    async def at_once(function, *args):
+        return function(*args)
+
     monkeypatch.setattr(doctor, "read_records", lambda: [record])
+    monkeypatch.setattr(asyncio, "to_thread", at_once)  # a thread that starts late would be past the deadline, too
     record = ClusterRecord("c1", "loom", "processes", os.getpid(), 0.0, "/nowhere", "", 0.0, "", "")
     probes = doctor.Probes(hangs, hangs, hangs, hangs)
     hops = asyncio.run(doctor.examine("c1", probes=probes, timeout_s=0.05))

@@ -187,6 +187,19 @@ async def test_two_servers_of_one_user_tell_the_same_and_leave_each_others_dashb
     await services.dashboards.ask_for_health(5.0)
 
 
+async def test_what_the_dashboards_process_takes_is_told_while_it_runs(services):
+    async with services.watch.listen() as listener:
+        assert json.loads(await listener.next())["state"]["dashboards"] is None
+        await services.dashboards.ensure_running()
+        told = json.loads(await listener.next())
+        while told.get("dashboards") is None:
+            told = json.loads(await listener.next())
+        assert told["dashboards"]["memory_bytes"] > 0
+        await services.dashboards.stop()
+        while told.get("dashboards", 0) is not None:
+            told = json.loads(await listener.next())
+
+
 async def test_a_notebook_that_is_renamed_is_told_by_its_new_path(jp_fetch, jp_ws_fetch, jp_root_dir, start_cluster):
     async def session(*path: str, **request) -> dict:
         body = json.dumps({"path": "taxi.ipynb", "name": "taxi.ipynb", "type": "notebook", **request})

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
-from glassloom_metrics.protocol import Hello, Pressure, Runs, Settings, WorkerJoined, WorkerSamples
+import pytest
+from glassloom_metrics.gpu_messages import GpuDevice, gpu_devices
+from glassloom_metrics.protocol import EngineSamples, Hello, Pressure, Runs, Settings, WorkerJoined, WorkerSamples
 from glassloom_server.cluster_fold import ClusterFold
+from glassloom_server.overhead import ProcessMeter
 from glassloom_server.state import State, changes
-from glassloom_server.wire import StartState
+from glassloom_server.wire import DashboardsCost, DeviceMemory, EngineCost, StartState
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,7 +56,8 @@ def followed(before: State, after: State) -> dict[str, Any]:
         else:
             clusters[name] = {**clusters.get(name, {}), **fields}
     order = told.get("order", [cluster["id"] for cluster in known["clusters"]])
-    rest = {name: told.get(name, known[name]) for name in ("recordings", "elsewhere", "starts", "exports")}
+    names = ("recordings", "elsewhere", "starts", "exports", "dashboards")
+    rest = {name: told.get(name, known[name]) for name in names}
     return {"clusters": [clusters[name] for name in order], **rest}
 
 
@@ -79,7 +85,7 @@ def test_only_the_fields_that_changed_are_told():
 def test_that_a_cluster_is_alive_and_does_nothing_costs_its_readers_nothing():
     cluster = fold()
     for second in range(60):
-        cluster.apply(sample(2.0))
+        cluster.apply(sample((0.0, 2.0, 4.0, 0.0)[second % 4]))
         cluster.tick(100.0 + second)
         cluster.heard_at_s = 100.0 + second
     before = state_of(cluster, now_s=160.0)
@@ -91,6 +97,69 @@ def test_that_a_cluster_is_alive_and_does_nothing_costs_its_readers_nothing():
     cluster.apply(sample(95.0))
     cluster.tick(162.0)
     assert changes(before, state_of(cluster, now_s=162.0))["clusters"]["c1"]["cpu_percent"] == 95.0
+
+
+def test_memory_of_devices_is_told_of_workers_that_have_one_and_each_device_once():
+    joined = [
+        WorkerJoined(0.0, number, f"w{number}", 1, 1, devices=[uuid], device_total_bytes=[1000])
+        for number, uuid in ((1, "u0"), (2, "u1"), (3, "u1"))
+    ]
+    account = {name: [0, 10, 20, 30] for name in ("device_held_bytes", "device_used_bytes", "device_moved_bytes")}
+    sample = WorkerSamples(1.0, [0, 1, 2, 3], [0.0] * 4, *([0] * 4 for _ in range(6)), **account,
+                           device_pool_bytes=[0, 40, 50, 60], device_other_bytes=[0, 5, 0, 0])  # fmt: skip
+    cluster = fold("c1", *joined, sample)
+    assert state_of(cluster).clusters["c1"].device_memory == DeviceMemory(60, 150, 5, 60, 2000)
+    assert state_of(fold("c1", sample)).clusters["c1"].device_memory is None
+
+
+def test_what_a_cluster_takes_beside_its_workers_is_told_anew_when_it_is_another():
+    def engine(cpu_percent: float, readers: int = 1) -> EngineSamples:
+        return EngineSamples(0.0, 0.004, cpu_percent, 2**26, 9, 2**20, 0, readers)
+
+    quiet = fold("c1")
+    assert quiet.state(100.0, start=None).engine is None
+    quiet.apply(engine(1.0))
+    before = quiet.state(100.0, start=None).engine
+    assert before == EngineCost(1.0, 2**26, 2**20, 0, 0.004, 1)
+    for cpu_percent in (1.4, 0.6, 1.2):
+        quiet.apply(engine(cpu_percent))
+    assert quiet.state(101.0, start=None).engine is before
+    quiet.apply(engine(1.0, readers=2))
+    assert quiet.state(102.0, start=None).engine.readers == 2
+    for _ in range(20):
+        quiet.apply(engine(90.0, readers=2))
+    assert quiet.state(103.0, start=None).engine.cpu_percent == pytest.approx(90.0, rel=0.2)
+    quiet.apply(HELLO)  # a new log, which has told nothing yet
+    assert quiet.state(104.0, start=None).engine is None
+
+
+def test_that_the_dashboards_process_has_ended_is_told():
+    cost = DashboardsCost(3.0, 2**26)
+    before, after = (State({}, [], [], [], [], dashboards) for dashboards in (cost, None))
+    assert changes(before, after) == {"dashboards": None}
+    assert changes(after, before) == {"dashboards": cost}
+    assert changes(after, after) == {}
+
+
+def test_what_a_process_takes_is_measured_from_the_second_look_on_and_its_end_is_no_error():
+    meter = ProcessMeter()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert meter.look(process.pid) is None
+        cost = meter.look(process.pid)
+        assert cost is not None and cost.memory_bytes > 0 and cost.cpu_percent >= 0
+        process.communicate(b"\n")
+        assert meter.look(process.pid) is None
+    assert meter.look(None) is None
+
+
+def test_a_gpu_that_is_divided_is_told_as_its_instances():
+    def device(number: int, name: str, parent: int = -1) -> GpuDevice:
+        unknown = ["not supported"] * 7
+        return GpuDevice(number, f"GPU-{number}", name, number, parent, *unknown, "ok", 0.0, "")
+
+    table = gpu_devices(1.0, "580", "", [device(0, "whole"), device(1, "divided"), device(2, "part", 1)])
+    told = fold("c1", table).state(100.0, start=None)
+    assert [gpu.name for gpu in told.gpus] == ["whole", "part"]
 
 
 def test_a_cluster_that_says_nothing_is_silent_and_its_histories_stand_still():

@@ -1,4 +1,8 @@
-"""How much the tests try: all of it in `make long` (``GLASSLOOM_LONG_TESTS=1``), a part in `make test`."""
+"""How much the tests try: all of it in `make long` (``GLASSLOOM_LONG_TESTS=1``), a part in `make test`.
+
+Markers say what `make long` runs: ``long``, what `make test` leaves out, ``more``, what tries more there by `LONG_TESTS`, and hypothesis' own,
+whose examples `examples` counts.
+"""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+from glassloom_metrics import protocol
 from glassloom_metrics.protocol import (
     Dropped,
     EngineSamples,
@@ -45,8 +46,11 @@ from glassloom_metrics.protocol import (
 from glassloom_metrics.worker_memory import unmanaged_column
 
 from glassloom_dashboards.folds import task_waits
+from glassloom_dashboards.folds.deferred import DeferredFold
+from glassloom_dashboards.folds.device_times import DeviceTimes
 from glassloom_dashboards.folds.durations import Durations
 from glassloom_dashboards.folds.engine_history import EngineHistory
+from glassloom_dashboards.folds.event_columns import Values, values_of
 from glassloom_dashboards.folds.gpu_history import GpuHistory
 from glassloom_dashboards.folds.growing import GrowingTable
 from glassloom_dashboards.folds.layer_table import LayerTable
@@ -190,7 +194,9 @@ class ClusterAggregate:
         self.sums = TaskSums()
         self.histories = WorkerHistories()
         self.memory = MemoryHistory()
-        self.durations = Durations()
+        self._durations = Durations()
+        self.tasks.deferred["durations"] = DeferredFold(self._add_durations)
+        self.device_times = DeviceTimes()
         self.lost_events = 0
         self._gap_row = 0  # rows refer to others by how many lie between: not across lost ones
         self.unreadable_messages = 0
@@ -199,6 +205,17 @@ class ClusterAggregate:
     def compute_tasks(self) -> int:
         """The number of recorded events in which a task was computed."""
         return self.tasks.compute_tasks
+
+    @property
+    def durations(self) -> Durations:
+        """How long the tasks of each layer take."""
+        self.tasks.deferred["durations"].reach(self.tasks.next_row)
+        return self._durations
+
+    def _add_durations(self, first: int, stop: int) -> None:
+        names = ("layer", "worker", "action", "start_s", "stop_s")
+        columns = {name: self.tasks.between(name, first, stop) for name in names}
+        self._durations.add_rows(columns, first, self.tasks.index.take)
 
     @property
     def threads(self) -> int:
@@ -263,6 +280,9 @@ class ClusterAggregate:
                 self.running.leave(message.worker, message.at_s)
                 self.versions["running"] += 1
                 self._saw(message.at_s, "workers")
+            case protocol.DeviceTimes():
+                self.device_times.add(message, n_lost=self.lost_events, first_row=self._gap_row)
+                self.versions["tasks"] += 1
             case GpuDevices() | GpuProcesses() | GpuSamples():
                 self.gpus.apply(message)
                 self._saw(message.at_s, "gpus")
@@ -375,20 +395,27 @@ class ClusterAggregate:
         skip = max(known - first, 0)
         if skip >= n_rows:
             return
+        values, n_new = self._with_times(values_of(messages, skip)), n_rows - skip
         if first > known:
             self.lost_events += first - known
             self._gap_row = self.tasks.next_row
         since = max(self._gap_row - self.tasks.first_row, 0)
-        waits = task_waits.waits_of(messages, skip, self.tasks["stop_s"][since:])
-        columns = event_columns(messages, skip) | waits
+        columns = event_columns(values, n_new) | task_waits.waits_of(values, n_new, self.tasks["stop_s"][since:])
         index = list(chain.from_iterable(message.index for message in messages))[skip:]
         self.tasks.extend(columns, index)
         self.sums.add(columns)
-        self.durations.add_rows(columns, index, self.tasks.next_row - len(index))
         since = max(running[1] - first - skip, 0) if running is not None else 0
         if self.running.end({name: columns[name][since:] for name in ENDING_COLUMNS}, index[since:]):
             self.versions["running"] += 1
         self._saw(self.tasks.stop_s, "tasks")
+
+    def _with_times(self, values: Values) -> Values:
+        """Return columns in which what no clock gives is the cluster's start, or no time at all: later folds take it for granted."""
+        for name, instead in (("start_s", self.started_at_s), ("duration_s", 0.0)):
+            is_time = np.isfinite(values[name])
+            if not is_time.all():
+                values = values | {name: np.where(is_time, values[name], instead)}
+        return values
 
     def _set_layers(self, message: Layers) -> None:
         self._restore(message.ids)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -31,6 +32,9 @@ LEAST_STRAGGLER_S = 0.05
 """A shorter task delays nobody, however short the others are."""
 LEAST_TASKS = 20
 """Layers with fewer tasks have no stragglers."""
+_JOINED_TOGETHER = 128
+"""Layers whose numbers are in one range of so many are joined once, until one of that range has a task more."""
+_RANGES_KEPT = 1024
 
 
 class LongTask(NamedTuple):
@@ -42,15 +46,23 @@ class LongTask(NamedTuple):
     text: str
 
 
-class _Bin(NamedTuple):
-    """How many tasks are in a bin, and between which durations."""
+_Bin = tuple[int, float, float]
+"""How many tasks are in a bin, and between which durations. Plain tuples of numbers aren't looked at by the garbage collector: there
+may be some hundred thousand.
+"""
+_LongTask = tuple[float, int, int, str]
+"""What a `LongTask` has, for the same reason."""
+_EMPTY: _Bin = (0, float("inf"), 0.0)
 
-    tasks: int
-    shortest_s: float
-    longest_s: float
 
+class _Columns(NamedTuple):
+    """Bins as columns, and how long all of their tasks took together."""
 
-_EMPTY = _Bin(0, float("inf"), 0.0)
+    bins: NDArray[np.int64]
+    tasks: NDArray[np.int64]
+    shortest_s: NDArray[np.float64]
+    longest_s: NDArray[np.float64]
+    total_s: float
 
 
 class LayerDurations:
@@ -66,7 +78,7 @@ class LayerDurations:
         self._bins: dict[int, _Bin] = {}
         self._cumulated: tuple[list[int], list[int]] | None = None
         self._quantiles: dict[float, float] = {}
-        self._longest: list[LongTask] = []
+        self._longest: list[_LongTask] = []
         self.count = 0
         self.total_s = 0.0
         self.shortest_s = float("inf")
@@ -74,8 +86,8 @@ class LayerDurations:
 
     def add(self, bin_: int, count: int, total_s: float, longest_s: float, shortest_s: float) -> None:
         """Count tasks of one bin."""
-        one = self._bins.get(bin_, _EMPTY)
-        self._bins[bin_] = _Bin(one.tasks + count, min(one.shortest_s, shortest_s), max(one.longest_s, longest_s))
+        tasks, least_s, most_s = self._bins.get(bin_, _EMPTY)
+        self._bins[bin_] = (tasks + count, min(least_s, shortest_s), max(most_s, longest_s))
         self._cumulated = None
         self._quantiles.clear()
         self.count += count
@@ -85,21 +97,43 @@ class LayerDurations:
 
     def include(self, other: LayerDurations) -> None:
         """Count the tasks of another layer."""
+        bins = self._bins
         for bin_, one in other._bins.items():
-            self.add(bin_, one.tasks, 0.0, one.longest_s, one.shortest_s)
+            known = bins.get(bin_)
+            if known is not None:
+                tasks, shortest_s, longest_s = known
+                one = (tasks + one[0], min(shortest_s, one[1]), max(longest_s, one[2]))
+            bins[bin_] = one
+        self._cumulated = None
+        self._quantiles.clear()
+        self.count += other.count
         self.total_s += other.total_s
+        self.longest_s = max(self.longest_s, other.longest_s)
+        self.shortest_s = min(self.shortest_s, other.shortest_s)
+
+    def columns(self) -> _Columns:
+        """Return all bins as columns."""
+        tasks, shortest_s, longest_s = zip(*self._bins.values(), strict=True) if self._bins else ((), (), ())
+        return _Columns(
+            np.array(list(self._bins), np.int64),
+            np.array(tasks, np.int64),
+            np.array(shortest_s),
+            np.array(longest_s),
+            self.total_s,
+        )
 
     def note(self, task: LongTask) -> None:
         """Keep a task if it is among the longest."""
+        one: _LongTask = (task.seconds, task.row, task.worker, task.text)
         if len(self._longest) < LONGEST_KEPT:
-            heapq.heappush(self._longest, task)
+            heapq.heappush(self._longest, one)
         else:
-            heapq.heappushpop(self._longest, task)
+            heapq.heappushpop(self._longest, one)
 
     @property
     def least_kept_s(self) -> float:
         """How long a task must take at least to be kept by itself."""
-        return self._longest[0].seconds if len(self._longest) == LONGEST_KEPT else -1.0
+        return self._longest[0][0] if len(self._longest) == LONGEST_KEPT else -1.0
 
     @property
     def mean_s(self) -> float:
@@ -119,16 +153,16 @@ class LayerDurations:
         bins, reached = self._sorted()
         wanted = share * self.count
         place = min(bisect_left(reached, wanted), len(bins) - 1)
-        found = self._bins[bins[place]]
-        rank = found.tasks - (reached[place] - wanted)
-        inside = max(rank - 1, 0.0) / max(found.tasks - 1, 1)
-        return found.shortest_s + inside * (found.longest_s - found.shortest_s)
+        tasks, shortest_s, longest_s = self._bins[bins[place]]
+        rank = tasks - (reached[place] - wanted)
+        inside = max(rank - 1, 0.0) / max(tasks - 1, 1)
+        return shortest_s + inside * (longest_s - shortest_s)
 
     def _sorted(self) -> tuple[list[int], list[int]]:
         """Return the bins in order, and how many tasks are in each or in one before."""
         if self._cumulated is None:
             bins = sorted(self._bins)
-            self._cumulated = bins, list(accumulate(self._bins[bin_].tasks for bin_ in bins))
+            self._cumulated = bins, list(accumulate(self._bins[bin_][0] for bin_ in bins))
         return self._cumulated
 
     @property
@@ -143,7 +177,7 @@ class LayerDurations:
         limit_s = self.straggler_s
         if self.longest_s <= limit_s:
             return 0, []
-        listed = sorted((task for task in self._longest if task.seconds > limit_s), reverse=True)
+        listed = [LongTask(*task) for task in sorted(self._longest, reverse=True) if task[0] > limit_s]
         bins, reached = self._sorted()
         place = bisect_left(bins, limit_s, key=bin_start_s)
         counted = self.count - (reached[place - 1] if place else 0)
@@ -161,24 +195,66 @@ def joined(parts: Iterable[LayerDurations]) -> LayerDurations:
     return whole
 
 
+def _summed(parts: Sequence[_Columns]) -> LayerDurations:
+    """Return the durations whose bins are those of all parts."""
+    whole = LayerDurations()
+    distinct, place = distinct_of(np.concatenate([part.bins for part in parts]))
+    tasks = np.bincount(place, np.concatenate([part.tasks for part in parts]), len(distinct)).astype(np.int64)
+    shortest_s, longest_s = np.full(len(distinct), np.inf), np.zeros(len(distinct))
+    np.minimum.at(shortest_s, place, np.concatenate([part.shortest_s for part in parts]))
+    np.maximum.at(longest_s, place, np.concatenate([part.longest_s for part in parts]))
+    columns = (distinct.tolist(), tasks.tolist(), longest_s.tolist(), shortest_s.tolist())
+    for bin_, count, longest, shortest in zip(*columns, strict=True):
+        whole.add(bin_, count, 0.0, longest, shortest)
+    whole.total_s = sum(part.total_s for part in parts)
+    return whole
+
+
 class Durations:
     """The durations of all layers' tasks, by layer."""
 
     def __init__(self) -> None:
         self._layers: dict[int, LayerDurations] = {}
-        self._rows = 0
+        self._changes: Counter[int] = Counter()  # by the range that a layer's number is in
+        self._ranges: OrderedDict[tuple[int, bytes], tuple[int, _Columns]] = OrderedDict()
 
     def __getitem__(self, layer: int) -> LayerDurations:
         return self._layers.get(layer, NONE)
+
+    def joined(self, layers: Sequence[int]) -> LayerDurations:
+        """Return the durations of the tasks of several layers together. Of ten thousand layers most are as they were when they were joined last."""
+        ids = np.sort(np.asarray(layers, np.int64))
+        if not len(ids):
+            return LayerDurations()
+        ranges = ids // _JOINED_TOGETHER
+        cuts = np.flatnonzero(np.diff(ranges)) + 1
+        firsts = ranges[np.append(0, cuts)].tolist()
+        return _summed([self._range(one, part) for one, part in zip(firsts, np.split(ids, cuts), strict=True)])
+
+    def _range(self, number: int, layers: NDArray[np.int64]) -> _Columns:
+        """Return the bins of layers of one range together."""
+        key, changes = (number, layers.tobytes()), self._changes[number]
+        known = self._ranges.get(key)
+        if known is None or known[0] != changes:
+            known = changes, joined(self[layer] for layer in layers.tolist()).columns()
+            self._ranges[key] = known
+        self._ranges.move_to_end(key)
+        if len(self._ranges) > _RANGES_KEPT:
+            self._ranges.popitem(last=False)
+        return known[1]
 
     def fold(self, kept: Container[int], newest: int, into: int) -> None:
         """Count the layers up to `newest` that aren't `kept` as one. Which of their tasks took longest isn't kept."""
         whole = self._layers.setdefault(into, LayerDurations())
         for layer in [one for one in self._layers if one <= newest and one not in kept and one != into]:
             whole.include(self._layers.pop(layer))
+            self._changes[layer // _JOINED_TOGETHER] += 1
+        self._changes[into // _JOINED_TOGETHER] += 1
 
-    def add_rows(self, columns: dict[str, NDArray[Any]], index: Sequence[str], first: int) -> None:
-        """Add events as `TaskTable.extend` takes them, the first of which is the row `first` of the table."""
+    def add_rows(
+        self, columns: dict[str, NDArray[Any]], first: int, texts: Callable[[NDArray[np.int64]], list[str]]
+    ) -> None:
+        """Add rows of the task table: their columns, the number of the first, and what returns the texts of some by their numbers."""
         rows = np.flatnonzero(columns["action"] == Action.COMPUTE)
         if not len(rows):
             return
@@ -186,11 +262,12 @@ class Durations:
         self.add(layer, duration_s)
         distinct, place_of_layer = distinct_of(layer)
         least_s = np.array([self._layers[one].least_kept_s for one in distinct.tolist()])
-        for place in _longest(layer, duration_s, np.flatnonzero(duration_s > least_s[place_of_layer])).tolist():
-            row, seconds = int(rows[place]), float(duration_s[place])
-            self._layers[int(layer[place])].note(
-                LongTask(seconds, row + first, int(columns["worker"][row]), index[row])
-            )
+        long = np.sort(_longest(layer, duration_s, np.flatnonzero(duration_s > least_s[place_of_layer])))
+        numbers, workers = rows[long] + first, columns["worker"][rows[long]]
+        seconds = duration_s[long].tolist()
+        tasks = map(LongTask, seconds, numbers.tolist(), workers.tolist(), texts(numbers))
+        for one, task in zip(layer[long].tolist(), tasks, strict=True):
+            self._layers[one].note(task)
 
     def add(self, layer: NDArray[Any], duration_s: NDArray[np.float64]) -> None:
         """Count tasks. This costs as much as there are different layers and bins, but for a pass over the columns."""
@@ -208,6 +285,7 @@ class Durations:
         keys = (layers[distinct // n_bins].tolist(), (distinct % n_bins + lowest).tolist())
         for one, bin_, *sums in zip(*keys, *columns, strict=True):
             self._layers.setdefault(one, LayerDurations()).add(bin_, *sums)
+        self._changes.update((layers // _JOINED_TOGETHER).tolist())
 
 
 def _longest(layer: NDArray[Any], duration_s: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.int64]:

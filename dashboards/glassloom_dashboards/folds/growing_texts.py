@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 
 _LEAST_ROWS = 512
 """Fewer texts than these stay as they are until there are more: a batch takes as much memory as some dozens of texts."""
+_MOST_ROWS = 8192
+"""More are kept as several: reading one of them takes as long as there are texts in its batch."""
 _LEAST_DIGITS = 8
+_NO_PLACES = np.empty(0, np.int64)
 
 
 class _Batch:
@@ -58,6 +61,26 @@ class _Batch:
         start, size = (int(lengths[part].sum(dtype=np.int64)) for part in (slice(low), slice(low, high)))
         return self._data[start : start + size]
 
+    def equal(self, text: str) -> NDArray[np.int64]:
+        """Return the places of the texts that are this one."""
+        if isinstance(self._data, bytes):
+            token = _tokens(text) if len(text) == self._lengths else None
+            rows = np.frombuffer(self._data, np.uint8).reshape(self.rows, -1)
+            return np.flatnonzero((rows == np.frombuffer(token, np.uint8)).all(axis=1)) if token else _NO_PLACES
+        if text not in self._data:
+            return _NO_PLACES
+        if not self._data.isascii():
+            joined, stops = self.part(0, self.rows)
+            known = zip([0, *stops[:-1]], stops, strict=True)
+            return np.flatnonzero([joined[start:stop] == text for start, stop in known])
+        lengths, data = np.asarray(self._lengths), np.frombuffer(self._data.encode(), np.uint8)
+        places = np.flatnonzero(lengths == len(text))
+        starts = np.cumsum(lengths, dtype=np.int64)[places] - len(text)
+        for place, byte in reversed(list(enumerate(text.encode()))):  # ends differ more often than beginnings
+            is_same = data[starts + place] == byte
+            places, starts = places[is_same], starts[is_same]
+        return places
+
 
 def _tokens(text: str) -> bytes | None:
     try:
@@ -90,12 +113,14 @@ class GrowingTexts:
 
     def extend(self, texts: list[str]) -> None:
         """Append `texts` as the next rows."""
-        self._newest += texts
-        self._rows += len(texts)
-        if len(self._newest) >= _LEAST_ROWS:
-            self._firsts.append(self._rows - len(self._newest))
-            self._batches.append(_Batch(self._newest))
-            self._newest = []
+        texts = self._newest + texts
+        first = self._rows - len(self._newest)
+        place = 0
+        while len(texts) - place >= _LEAST_ROWS:
+            self._firsts.append(first + place)
+            self._batches.append(_Batch(texts[place : place + _MOST_ROWS]))
+            place = min(place + _MOST_ROWS, len(texts))
+        self._newest, self._rows = texts[place:], first + len(texts)
 
     def drop_before(self, row: int) -> None:
         """Forget the batches that end before row number `row`."""
@@ -122,6 +147,20 @@ class GrowingTexts:
         number = bisect_right(self._firsts, row) - 1
         batch, first = self._batches[number], self._firsts[number]
         return first, first + batch.rows, batch.part(0, batch.rows)
+
+    def equal(self, text: str, start: int, stop: int) -> NDArray[np.int64]:
+        """Return the numbers of the rows from `start` to before `stop` that have this very text; none of them may have been dropped."""
+        found, row, newest = [], start, self._rows - len(self._newest)
+        while row < min(stop, newest):
+            number = bisect_right(self._firsts, row) - 1
+            batch, first = self._batches[number], self._firsts[number]
+            high = min(stop - first, batch.rows)
+            places = batch.equal(text)
+            found.append(places[(places >= row - first) & (places < high)] + first)
+            row = first + high
+        low = max(row, newest)
+        found.append(np.array([n for n in range(low, stop) if self._newest[n - newest] == text], np.int64))
+        return np.concatenate(found)
 
     def holds(self, text: str, start: int, stop: int) -> bool:
         """Tell whether `text` may be in a text of the rows from `start` to before `stop`; if not, it surely isn't.

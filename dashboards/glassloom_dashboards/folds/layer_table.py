@@ -29,9 +29,11 @@ class LayerTable:
         self._states = tuple(states)
         self._place_of: dict[int, int] = {}
         self._number_of_name: dict[str, int] = {}
+        self._number_of_origin: dict[str, int] = {}
         self._ids = np.zeros(_FIRST_ROWS, np.int64)
         self._totals = np.zeros(_FIRST_ROWS, np.int64)
         self._names = np.zeros(_FIRST_ROWS, np.int64)
+        self._origins = np.zeros(_FIRST_ROWS, np.int64)
         self._is_known = np.zeros(_FIRST_ROWS, bool)
         self._counts = np.zeros((_FIRST_ROWS, len(self._states)), np.int64)
 
@@ -45,6 +47,7 @@ class LayerTable:
             self._grow()
         self._ids[place], self._totals[place] = layer.id, layer.total
         self._names[place] = self._number_of_name.setdefault(layer.name, len(self._number_of_name))
+        self._origins[place] = self._number_of_origin.setdefault(layer.origin, len(self._number_of_origin))
 
     def set_counts(self, layer: int, counts: Sequence[int]) -> None:
         """Note how many tasks of a layer are in each state; of one that isn't there, nothing."""
@@ -55,7 +58,7 @@ class LayerTable:
     def keep(self, layers: Collection[int]) -> None:
         """Forget all but these."""
         kept = [place for layer, place in self._place_of.items() if layer in layers]
-        columns = ("_ids", "_totals", "_names", "_is_known", "_counts")
+        columns = ("_ids", "_totals", "_names", "_origins", "_is_known", "_counts")
         for name in columns:
             column = getattr(self, name)
             column[: len(kept)] = column[kept]
@@ -64,7 +67,7 @@ class LayerTable:
         self._place_of = {layer: place for place, layer in enumerate(self._ids[: len(kept)].tolist())}
 
     def _grow(self) -> None:
-        for name in ("_ids", "_totals", "_names", "_is_known"):
+        for name in ("_ids", "_totals", "_names", "_origins", "_is_known"):
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
         self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)])
@@ -89,6 +92,10 @@ class LayerTable:
     def names(self, places: Places) -> NDArray[np.int64]:
         """Return a number for the name of each: equal names have equal numbers."""
         return self._names[places]
+
+    def origins(self, places: Places) -> NDArray[np.int64]:
+        """Return a number for where each was built: equal lines have equal numbers."""
+        return self._origins[places]
 
     def counts(self, places: Places) -> dict[str, int]:
         """Return the number of tasks of all these layers together in each state, and how many were ``cancelled``: are in none."""

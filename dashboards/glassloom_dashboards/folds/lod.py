@@ -17,7 +17,8 @@ from glassloom_dashboards.folds.pyramid import ACTION_BITS, Gathered
 from glassloom_dashboards.folds.pyramid import OTHER_KIND as OTHER_KIND
 from glassloom_dashboards.folds.task_table import TaskTable
 
-MAX_SINGLE_EVENTS = 4000
+MAX_SINGLE_EVENTS = 2000
+"""More events than these are drawn in bins: with a page's models they must fit into 200 KB, and a screen has about as many columns."""
 MAX_LOOKED_AT = 2**18
 """More events than these in the time on screen are not looked at one by one."""
 MAX_BINS = 3000

@@ -15,10 +15,11 @@ from glassloom_dashboards.folds.task_table import TaskTable
 
 def rows_of_key(tasks: TaskTable, layer: int, text: str) -> list[int]:
     """Return the rows of a task, of all that are kept: its attempts, and what was done with its result."""
-    rows = tasks.finder.candidates(layer, text)
-    rows = rows[rows >= tasks.first_row]
-    rows = rows[tasks.take("layer", rows) == layer]
-    return [row for row, known in zip(rows.tolist(), tasks.index.take(rows), strict=True) if known == text]
+    found: list[int] = []
+    for start, stop in tasks.finder.spans([layer]):
+        rows = tasks.index.equal(text, max(start, tasks.first_row), stop)
+        found += rows[tasks.take("layer", rows) == layer].tolist()
+    return found
 
 
 class Looked:

@@ -1,27 +1,25 @@
-"""Where the rows of a key and of a layer are in the task table: two bytes a row and some more a layer. It holds no texts.
+"""Where the rows of a layer are in the task table: some bytes a layer. It holds no texts.
 
 >>> index = TaskIndex()
->>> index.add(np.array([7, 7, 8]), ["0", "1", "0"], 0)
->>> index.candidates(7, "1").tolist(), index.spans([8])
-([1], [(0, 3)])
+>>> index.add(np.array([7, 7, 8]), 0)
+>>> index.spans([8])
+[(0, 3)]
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glassloom_dashboards.folds.grouping import distinct_of
-from glassloom_dashboards.folds.growing import GrowingTable
 
 BLOCK_ROWS = 1024
 """Where a layer's rows are is known by block: those of one run lie close together."""
-_HASH_MASK = 0xFFFF
 _KEEP_GONE_ROWS = 2**17
 """The index forgets rows that have gone so many at once."""
 
@@ -30,28 +28,23 @@ Span = tuple[int, int]
 
 
 class TaskIndex:
-    """An index of the rows of a `TaskTable`, which are added to both alike.
-
-    It keeps two bytes of each row's hash, and the blocks that each layer has rows in. Python's hashes differ from process
-    to process, so that nobody can make keys that are alike to it.
-    """
+    """The blocks of a `TaskTable` that each layer has rows in."""
 
     def __init__(self) -> None:
-        self._hashes = GrowingTable({"hash": "<u2"})
         self._first_row = 0
+        self._next_row = 0
         self._blocks: dict[int, array[int]] = {}
         self._folded: set[int] = set()
         """The blocks in which layers that were folded have rows."""
         self._newest_folded = -1
 
-    def add(self, layers: NDArray[Any], texts: Sequence[str], first: int) -> None:
-        """Add the next rows, of which `first` is the number of the first: their layers, and the rests of their keys."""
-        if not texts:
+    def add(self, layers: NDArray[Any], first: int) -> None:
+        """Add the next rows, of which `first` is the number of the first, by their layers."""
+        if not len(layers):
             return
-        hashes = np.fromiter(map(hash, texts), np.int64, len(texts)) & _HASH_MASK
-        self._hashes.extend({"hash": hashes.astype(np.uint16)})
+        self._next_row = first + len(layers)
         first_block = first // BLOCK_ROWS
-        blocks = np.arange(first, first + len(texts)) // BLOCK_ROWS - first_block
+        blocks = np.arange(first, self._next_row) // BLOCK_ROWS - first_block
         n_blocks = int(blocks[-1]) + 1
         distinct, place = distinct_of(layers)
         pairs = distinct_of(place * n_blocks + blocks)[0]
@@ -68,7 +61,6 @@ class TaskIndex:
         gone = row - self._first_row
         if gone < _KEEP_GONE_ROWS:
             return
-        self._hashes.drop(gone)
         self._first_row = row
         oldest = row // BLOCK_ROWS
         self._folded = {block for block in self._folded if block >= oldest}
@@ -84,15 +76,6 @@ class TaskIndex:
             self._folded.update(self._blocks.pop(layer, ()))
             self._newest_folded = max(self._newest_folded, layer)
 
-    def candidates(self, layer: int, text: str) -> NDArray[np.int64]:
-        """Return rows that may have this key, all that do among them: those with the same hash, where the layer has rows."""
-        found = []
-        for start, stop in self.spans([layer]):
-            first = max(start - self._first_row, 0)
-            part = self._hashes["hash"][first : stop - self._first_row]
-            found.append(np.flatnonzero(part == hash(text) & _HASH_MASK) + first + self._first_row)
-        return np.concatenate(found) if found else np.empty(0, np.int64)
-
     def spans(self, layers: Iterable[int]) -> list[Span]:
         """Return where the rows of some layers are, in order: spans that hold others' rows too."""
         asked = list(layers)
@@ -104,5 +87,4 @@ class TaskIndex:
             return []
         breaks = np.flatnonzero(np.diff(blocks) > 1) + 1
         parts = np.split(blocks.astype(np.int64), breaks)
-        stop = self._first_row + len(self._hashes)
-        return [(int(part[0]) * BLOCK_ROWS, min((int(part[-1]) + 1) * BLOCK_ROWS, stop)) for part in parts]
+        return [(int(part[0]) * BLOCK_ROWS, min((int(part[-1]) + 1) * BLOCK_ROWS, self._next_row)) for part in parts]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from glassloom_metrics.protocol import PUBLISH_LANE, Action, TaskEvents
+from glassloom_metrics.protocol import PUBLISH_LANE, Action
 from numpy.typing import NDArray
 
 from glassloom_dashboards.folds import task_waits
 from glassloom_dashboards.folds.bins import Spans, microseconds
-from glassloom_dashboards.folds.event_columns import values_of
+from glassloom_dashboards.folds.deferred import ROWS_AT_ONCE, DeferredFold
+from glassloom_dashboards.folds.event_columns import Values
 from glassloom_dashboards.folds.grouping import distinct_of
 from glassloom_dashboards.folds.growing import GrowingTable
 from glassloom_dashboards.folds.growing_texts import GrowingTexts
@@ -53,12 +54,11 @@ def kinds_of(layer: NDArray[np.uint32], action: NDArray[np.uint8]) -> NDArray[np
     return (layer.astype(np.int64) << ACTION_BITS) | action
 
 
-def event_columns(messages: Sequence[TaskEvents], skip: int) -> dict[str, NDArray[Any]]:
-    """Return what `TaskTable.extend` needs of the rows of messages, without the first `skip`."""
-    n_rows = sum(map(len, messages)) - skip
+def event_columns(values: Values, n_rows: int) -> dict[str, NDArray[Any]]:
+    """Return what `TaskTable.extend` needs of rows, but waits, of what `values_of` returns for them."""
     names = ("layer", "worker", "lane", "action", "ok", "start_s", "nbytes")
-    columns = {name: np.broadcast_to(values_of(messages, name, skip), n_rows) for name in names}
-    return columns | {"stop_s": columns["start_s"] + values_of(messages, "duration_s", skip)}
+    columns = {name: np.broadcast_to(values[name], n_rows) for name in names}
+    return columns | {"stop_s": columns["start_s"] + values["duration_s"]}
 
 
 def _by_thread_and_start(thread: NDArray[np.uint32], start_s: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -94,13 +94,14 @@ class TaskTable:
         `MAX_ROWS` or some more are kept. Who refers to rows by number compares with this to learn that some have gone.
     index
         The texts of rows, by their numbers.
-    finder
-        Where the rows of a key and of a layer are: see `task_finding`.
-    pyramid, by_worker
-        Bins of all events, also of rows that have gone. Of the first the series is the thread, the kind as in `kinds_of`, with
-        the layer that stands for those of its name, as far as names were known then; of the second see `worker_spans`.
+    pyramid
+        Bins of all events, also of rows that have gone. The series is the thread, the kind as in `kinds_of`, with the layer that
+        stands for those of its name, as far as names were known then.
     names
         Which layers have the same name.
+    deferred
+        What else is made of the rows, by name. It is brought up to date when it is asked for; who opens a page of a long history
+        doesn't wait for what that page doesn't show.
 
     Parameters
     ----------
@@ -112,16 +113,20 @@ class TaskTable:
         self._events = GrowingTable(_EVENT_DTYPES)
         self.origin_s = origin_s
         self.pyramid = Pyramid(self.spans)
-        self.by_worker = Pyramid(self._worker_spans)
+        self._by_worker = Pyramid(self._worker_spans)
         self.names = SameNames()
         self._threads: dict[int, int] = {}
         self._workers = np.empty(0, np.uint32)  # by thread
         self._thread_start_s = np.empty(0)
         self._thread_stop_s = np.empty(0)
         self.index = GrowingTexts()
-        self.finder = TaskIndex()
+        self._finder = TaskIndex()
         self.first_row = 0
         self._binned = 0
+        self.deferred = {
+            "finder": DeferredFold(self._add_to_finder),
+            "by_worker": DeferredFold(partial(self._add_bins, self._by_worker), _BLOCK_ROWS),
+        }
         self.start_s = np.inf
         self.stop_s = -np.inf
         self.latest_run_start_s = 0.0
@@ -164,11 +169,10 @@ class TaskTable:
         if not index:
             return
         thread = self._threads_of(columns)
-        waits = {name: np.zeros(len(index)) for name in task_waits.DTYPES} | columns
+        waits = dict.fromkeys(task_waits.DTYPES, np.broadcast_to(0.0, len(index))) | columns
         free_s = columns["start_s"] - self._stops_before(thread, columns["start_s"], columns["stop_s"])
         waits["held_up_s"] = np.clip(free_s, 0.0, waits["ready_s"])
         self._note_times(thread, columns["start_s"], columns["stop_s"])
-        self.finder.add(columns["layer"], index, self.next_row)
         self._events.extend(waits | {"thread": thread})
         self.index.extend(index)
         self._note_pauses(columns["start_s"], columns["stop_s"])
@@ -176,7 +180,7 @@ class TaskTable:
         self.stop_s = max(self.stop_s, float(columns["stop_s"].max()))
         self.compute_tasks += int(np.count_nonzero(columns["action"] == Action.COMPUTE))
         while self.next_row - self._binned >= _BLOCK_ROWS:
-            self._add_bins(self._binned, self._binned + _BLOCK_ROWS)
+            self._add_bins(self.pyramid, self._binned, self._binned + _BLOCK_ROWS)
             self._binned += _BLOCK_ROWS
         if len(self) >= MAX_ROWS + _DROPPED_ROWS:
             self._drop(_DROPPED_ROWS)
@@ -193,18 +197,48 @@ class TaskTable:
             self._workers = np.array([code >> 16 for code in self._threads], np.uint32)
         return np.array(numbers, np.uint32)[inverse]
 
-    def _add_bins(self, first: int, stop: int) -> None:
-        for begin, end in parts_between_pauses(microseconds(self.between("stop_s", first, stop), self.origin_s)):
-            for pyramid in (self.pyramid, self.by_worker):
-                pyramid.add(first + begin, first + end)
+    def _add_bins(self, pyramid: Pyramid, first: int, stop: int) -> None:
+        """Put rows into bins, in blocks that begin with a multiple of `_BLOCK_ROWS`."""
+        for block in range(first, stop, _BLOCK_ROWS):
+            block_stop = min(block + _BLOCK_ROWS, stop)
+            stop_us = microseconds(self.between("stop_s", block, block_stop), self.origin_s)
+            for begin, end in parts_between_pauses(stop_us):
+                pyramid.add(block + begin, block + end)
+
+    def _add_to_finder(self, first: int, stop: int) -> None:
+        self._finder.add(self.between("layer", first, stop), first)
+
+    @property
+    def finder(self) -> TaskIndex:
+        """Where the rows of a layer are: see `task_finding`."""
+        self.deferred["finder"].reach(self.next_row)
+        return self._finder
+
+    @property
+    def by_worker(self) -> Pyramid:
+        """Bins of all events by worker, also of rows that have gone: see `worker_spans`."""
+        self.deferred["by_worker"].reach(self.next_row)
+        return self._by_worker
+
+    @property
+    def n_behind(self) -> int:
+        """How many rows the deferred folds lack, those of the one that lacks most."""
+        return self.next_row - min(fold.row for fold in self.deferred.values())
+
+    def catch_up(self) -> None:
+        """Bring one of the deferred folds nearer to the newest row: a piece of work that takes some milliseconds."""
+        last = min(self.deferred.values(), key=lambda fold: fold.row)
+        last.reach(min(last.row + ROWS_AT_ONCE, self.next_row))
 
     def _drop(self, count: int) -> None:
         """Forget the oldest rows; `count` is a multiple of `_BLOCK_ROWS`."""
+        for fold in self.deferred.values():
+            fold.reach(self.first_row + count)
         self._events.drop(count)
         self.first_row += count
         self.index.drop_before(self.first_row)
-        self.finder.drop_before(self.first_row)
-        for pyramid in (self.pyramid, self.by_worker):
+        self._finder.drop_before(self.first_row)
+        for pyramid in (self.pyramid, self._by_worker):
             pyramid.limit(self.first_row)
 
     def _stops_before(

@@ -12,8 +12,11 @@ from glassloom_dashboards.folds.aggregate import ClusterAggregate
 SILENT_AFTER_S = 5.0
 """A cluster that says nothing for longer isn't called live."""
 
-LATE_S = 1.0
-"""A drawing that comes so long after the one before it came late: this process stood still, and heard nobody."""
+LATE_S = 3.0
+"""A drawing that comes so long after the one before it came late: this process stood still, and heard nobody.
+
+Longer than pages wait between two drawings (`serving.pacing`): else no silence would ever be long.
+"""
 
 STATE_WORDS = {
     "connecting": "connecting …",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bokeh.models import ColumnDataSource, GlyphRenderer
+from bokeh.models import AllIndices, CDSView, ColumnDataSource, GlyphRenderer
 from bokeh.models.glyph import Glyph
 from bokeh.plotting import figure
 
@@ -28,7 +28,15 @@ def draw(
         kind(**properties),
         name=name or None,
         level=level,
+        view=_view(plot, source),
         selection_glyph=None,
         nonselection_glyph=None,
         muted_glyph=None,
     )
+
+
+def _view(plot: figure, source: ColumnDataSource) -> CDSView:
+    """Return what says which rows are drawn: all of them, so that the glyphs of one source share it."""
+    others = [one for one in plot.renderers if isinstance(one, GlyphRenderer)]
+    shared = next((one.view for one in others if one.data_source is source), None)
+    return shared or CDSView(filter=others[0].view.filter if others else AllIndices())

@@ -26,7 +26,7 @@ MAX_GPUS = 2
 
 STYLE = """
 :host { font: 13px/1.35 system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; color: var(--gl-text); }
-.strip { display: flex; flex-wrap: wrap; align-items: center; gap: 6px 26px; }
+.strip { display: flex; flex-wrap: wrap; align-items: center; gap: 6px clamp(12px, 1.8vw, 26px); }
 .name { font-weight: 600; font-size: 15px; display: flex; align-items: center; gap: 8px; min-width: 0; overflow-wrap: anywhere; }
 .badge { display: var(--gl-badge, inline); font-size: 11px; font-weight: 600; padding: 1px 8px; border-radius: 9px; white-space: nowrap; }
 .badge.stale { display: var(--gl-badge-stale, none); }

@@ -5,6 +5,7 @@ BokehJS and the document take a browser most of a second. This is sent with the 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from glassloom_dashboards.serving.hub import Watched
 from glassloom_dashboards.serving.page import CARDS, go_to
 from glassloom_dashboards.views import progress, task_stream, workers_cpu, workers_memory
 from glassloom_dashboards.views.lanes import lanes_of
+
+log = logging.getLogger(__name__)
 
 _HTML_CARDS = ("overview", "runs", "task", "logs", "workers", "gpu-devices")
 _OPENING = Badge("loading", "opening …")
@@ -72,7 +75,7 @@ class FirstContents:
 
 
 def first_contents(page: str, watched: Watched, theme: str, arguments: Mapping[str, str]) -> FirstContents:
-    """Return what to show of a cluster at once. It makes none of Bokeh's plots."""
+    """Return what to show of a cluster at once. It makes none of Bokeh's plots, and leaves out what can't be shown."""
     aggregate, cards = watched.aggregate, LAYOUTS[page].cards
     if not aggregate.generation and not is_unreadable(aggregate):
         return FirstContents()
@@ -80,10 +83,15 @@ def first_contents(page: str, watched: Watched, theme: str, arguments: Mapping[s
     strip = strip_html(aggregate, badge, full=len(cards) > 1, has_alerts="overview" in cards)
     if is_unreadable(aggregate):
         return FirstContents(strip)
-    html, sentences = {}, {name: SENTENCES[name](aggregate) for name in cards if name in SENTENCES}
+    html, sentences = {}, {}
     for name in cards:
-        if name in _HTML_CARDS:
-            html[name], sentences[name] = _html(name, watched, theme, arguments)
+        try:
+            if name in SENTENCES:
+                sentences[name] = SENTENCES[name](aggregate)
+            if name in _HTML_CARDS:
+                html[name], sentences[name] = _html(name, watched, theme, arguments)
+        except Exception:  # whatever one card stumbles over, the page must come; its document says so on the card
+            log.exception("%r of page %r of cluster %r could not be shown at once", name, page, aggregate.name)
     return FirstContents(strip, html=html, sentences=sentences)
 
 

@@ -27,6 +27,7 @@ from glassloom_metrics.registry import ClusterRecord, find_record, read_records
 from glassloom_metrics.subscriber import subscribe_frames
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.deferred import ROWS_AT_ONCE
 from glassloom_dashboards.folds.since_begin import SinceBegin
 from glassloom_dashboards.parts.colours import ColourBook
 from glassloom_dashboards.serving.turns import Turns
@@ -39,8 +40,10 @@ _LONGEST_RETRY_S = 5.0
 _FOLD_SLICE_S = 0.02
 """How long a backlog may be folded before viewers get their turn."""
 
-_ROWS_AT_ONCE = 2**14
+_ROWS_AT_ONCE = ROWS_AT_ONCE
 """So many task events of a backlog are folded together: small messages cost several times as much one by one."""
+_LONGEST_UNSETTLED_S = 0.25
+"""For so long what a backlog brings waits for more of it."""
 _DEPENDENT = (Hello, WorkerLeft)
 """What is folded only after the task events before it. All else says nothing of them; of `Running` see `ClusterAggregate.add_events`."""
 _LOGGED_MESSAGES = 10
@@ -188,6 +191,7 @@ class Hub:
         self.recordings = {record.id: record for record in recordings}
         self._watched: dict[str, Watched] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._catching_up: dict[str, asyncio.Task[None]] = {}
 
     def watch(self, cluster_id: str) -> Watched:
         """Return a cluster, or recording, by id, which is watched from now on.
@@ -224,9 +228,10 @@ class Hub:
 
     async def close(self) -> None:
         """Stop watching."""
-        for task in self._tasks.values():
+        tasks = [*self._tasks.values(), *self._catching_up.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _forget_ended(self) -> None:
         """Forget the oldest clusters that have ended, and recordings that were closed; those that somebody looks at stay."""
@@ -295,41 +300,70 @@ class Hub:
             nonlocal is_settling
             is_settling = False
             watched.settle()
-            watched.note_heard()
+            if aggregate.workers or not aggregate.is_loading:  # the first piece of what comes may be a greeting alone
+                watched.note_heard()
+            if not aggregate.is_loading:
+                self._catch_up_later(watched)
 
         async with contextlib.aclosing(frames):
             try:
                 async for payload in frames:
                     aggregate.hear(time.monotonic())
+                    was_loading = aggregate.is_loading
                     watched.take(payload)
-                    # What comes without our waiting for it is folded together.
-                    if not is_settling and (watched.is_unsettled or not watched.is_heard):
+                    # What comes without our waiting for it is folded together, of a backlog what comes within some time.
+                    if was_loading and not aggregate.is_loading:
+                        settle()
+                    elif not is_settling and (watched.is_unsettled or not watched.is_heard):
                         is_settling = True
-                        loop.call_soon(settle)
+                        if was_loading and watched.is_heard:
+                            loop.call_later(_LONGEST_UNSETTLED_S, settle)
+                        else:
+                            loop.call_soon(settle)
                     if time.monotonic() > slice_ends_s:
-                        watched.settle()
                         await self.turns.give_way()
                         slice_ends_s = time.monotonic() + _FOLD_SLICE_S
             finally:
                 watched.settle()
                 aggregate.is_loading = False
 
+    def _catch_up_later(self, watched: Watched) -> None:
+        """Make what no page has asked for yet of the rows that have come, beside all else, if they are many."""
+        cluster = watched.record.id
+        if watched.aggregate.tasks.n_behind >= ROWS_AT_ONCE and cluster not in self._catching_up:
+            self._catching_up[cluster] = asyncio.get_running_loop().create_task(self._catch_up(watched))
+
+    async def _catch_up(self, watched: Watched) -> None:
+        try:
+            while watched.aggregate.tasks.n_behind >= ROWS_AT_ONCE:
+                await asyncio.sleep(_FOLD_SLICE_S)
+                await self.turns.give_way()
+                watched.aggregate.tasks.catch_up()
+        except Exception:  # a fault of ours, which must not pass unseen
+            log.exception("not all that the tasks of cluster %r did could be summed up", watched.record.name)
+        finally:
+            del self._catching_up[watched.record.id]
+
     async def _replay(self, watched: Watched, record: RecordingRecord) -> None:
         """Read a recording as far as it goes, in slices."""
         aggregate = watched.aggregate
         aggregate.is_loading = True
         slice_ends_s = time.monotonic() + _FOLD_SLICE_S
+        settled_s = float("-inf")
         try:
             recording = Recording(record.path)
             for _, payload in recording.frames():
                 watched.take(payload)
                 if time.monotonic() > slice_ends_s:
-                    watched.settle()
+                    if time.monotonic() > settled_s + _LONGEST_UNSETTLED_S:
+                        watched.settle()
+                        settled_s = time.monotonic()
                     aggregate.set_state("loading")
                     watched.note_heard()
                     await self.turns.give_way()
                     slice_ends_s = time.monotonic() + _FOLD_SLICE_S
             watched.settle()
+            self._catch_up_later(watched)
         except (RecordingError, OSError) as error:
             aggregate.refuse(str(error))
         else:

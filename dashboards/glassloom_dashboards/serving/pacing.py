@@ -12,8 +12,8 @@ PERIOD_S = 0.1
 MAX_SHARE = 0.1
 LONGEST_WAIT_S = 2.0
 
-LOADING_WAIT_S = 0.5
-"""While a log is still being read, frames are at least so far apart: each of them delays the reading."""
+LOADING_WAIT_S = 1.0
+"""While a log is still being read, frames are at least so far apart: each of them delays the reading. The first after it comes at once."""
 
 BEAT_S = 2.0
 """A frame is sent at least so often, though it be empty: it tells the browser that this process lives."""
@@ -41,6 +41,12 @@ class Pacer:
         self._sent_at_s = float("-inf")
         self._shown = 0
         self._is_visible = True
+        self._drew_while_loading = False
+
+    def opened(self, now_s: float, *, is_loading: bool) -> None:
+        """Note that the page's document was drawn: it is a frame itself, which needs no answer."""
+        self._sent_at_s = now_s
+        self.drew(started_s=now_s, stopped_s=now_s, is_loading=is_loading)
 
     @property
     def waits(self) -> bool:
@@ -49,18 +55,25 @@ class Pacer:
 
     def is_due(self, now_s: float, *, is_loading: bool = False) -> bool:
         """Tell whether to draw now, given whether the log is still being read."""
-        due_s = max(self._due_s, self._drawn_at_s + LOADING_WAIT_S) if is_loading else self._due_s
+        if is_loading:
+            due_s = max(self._due_s, self._drawn_at_s + LOADING_WAIT_S)
+        else:
+            due_s = float("-inf") if self._drew_while_loading else self._due_s
         return not self.waits and self._is_visible and now_s >= due_s
 
     def is_beat_due(self, now_s: float) -> bool:
         """Tell whether to send a frame now even if there is nothing in it."""
         return not self.waits and now_s - self._sent_at_s >= BEAT_S
 
-    def drew(self, *, started_s: float, stopped_s: float) -> None:
-        """Note that drawing a frame took from `started_s` to `stopped_s`."""
+    def drew(self, *, started_s: float, stopped_s: float, is_loading: bool = False) -> None:
+        """Note that drawing a frame took from `started_s` to `stopped_s`, and whether the log was still being read then."""
         wait_s = (stopped_s - started_s) * (1 / MAX_SHARE - 1)
-        self._drawn_at_s = stopped_s
+        self._drawn_at_s, self._drew_while_loading = stopped_s, is_loading
         self._due_s = stopped_s + min(wait_s, LONGEST_WAIT_S)
+
+    def hurry(self) -> None:
+        """Let the next frame come as soon as the browser has the last one: what is shown is half of what its viewer has chosen."""
+        self._due_s = self._drawn_at_s = float("-inf")
 
     def send(self, now_s: float) -> int:
         """Note that a frame is sent now, and return its number."""

@@ -226,6 +226,7 @@ class PageView:
                 document.js_on_event("document_ready", part.ready)
         if not self._is_drawn:
             self.update(time.monotonic())
+        self._pacer.opened(time.monotonic(), is_loading=self._aggregate.is_loading)
         document.on_change(self._note_change)
         document.on_message("bokeh_event", self.pause.note_event)
         document.add_periodic_callback(self._tick, round(PERIOD_S * 1000))
@@ -235,6 +236,11 @@ class PageView:
         for part in (*self.cards, *self.table_views.values(), self.strip, self.time, self):
             if part is not None:
                 vars(part).clear()
+
+    @property
+    def cluster_name(self) -> str:
+        """The name of the cluster that the page shows."""
+        return self._aggregate.name
 
     def _title(self) -> str:
         return f"{ellipsis(self._aggregate.name, MAX_NAME_LENGTH) or 'cluster'} · {TITLES[self.page]}"
@@ -311,10 +317,10 @@ class PageView:
         return True
 
     def _tick(self) -> None:
-        started_s = time.monotonic()
+        started_s, is_loading = time.monotonic(), self._aggregate.is_loading
         if self._pacer.waits or not has_viewer(self.strip.div.document):
             return
-        is_due = self._pacer.is_due(started_s, is_loading=self._aggregate.is_loading)
+        is_due = self._pacer.is_due(started_s, is_loading=is_loading)
         with as_one_message(self.strip.div.document):
             if is_due:
                 self.update(started_s)
@@ -322,7 +328,7 @@ class PageView:
                 self.frame.tags = [self._pacer.send(started_s)]  # the last of the frame's changes
                 self._is_changed = False
         if is_due:
-            self._pacer.drew(started_s=started_s, stopped_s=time.monotonic())
+            self._pacer.drew(started_s=started_s, stopped_s=time.monotonic(), is_loading=is_loading)
 
     def _note_change(self, event: DocumentChangedEvent) -> None:
         if event.setter is None:
@@ -347,10 +353,12 @@ class PageView:
                 part.notebook = self.notebooks.notebook
         for card in self.cards:
             card.forget()
+        self._pacer.hurry()
 
     def _on_tables(self, attr: str, old: object, new: list[object]) -> None:
         for name, view in self.table_views.items():
             view.show(name in new)
+        self._pacer.hurry()
 
     def _on_theme(self, attr: str, old: object, new: list[str]) -> None:
         palette = PALETTES.get(new[0] if new else DEFAULT_THEME)
@@ -358,3 +366,4 @@ class PageView:
             with as_one_message(self.strip.div.document):
                 for card in self.cards:
                     card.set_palette(palette)
+            self._pacer.hurry()  # colours that are data come with it

@@ -11,13 +11,26 @@ from contextlib import contextmanager
 
 from bokeh.document import Document
 from bokeh.document.events import DocumentPatchedEvent
+from bokeh.server.connection import ServerConnection
 from bokeh.server.session import ServerSession
 
 
 class PageSession(ServerSession):
-    """A session whose changes may be put together: see `as_one_message`."""
+    """A session whose changes may be put together: see `as_one_message`.
 
+    Attributes
+    ----------
+    was_shown
+        Whether a browser has ever been connected.
+    """
+
+    was_shown = False
     _together: list[DocumentPatchedEvent] | None = None
+
+    def subscribe(self, connection: ServerConnection) -> None:
+        """Take note of a browser that connects."""
+        self.was_shown = True
+        super().subscribe(connection)
 
     def _document_patched(self, event: DocumentPatchedEvent) -> None:
         """Send a change, or keep it for the message of the frame."""

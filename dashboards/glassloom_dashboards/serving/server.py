@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import time
+from collections import Counter
 from contextlib import ExitStack, suppress
 from typing import Any
 from urllib.parse import unquote
@@ -13,14 +14,16 @@ from bokeh.application import Application
 from bokeh.core.types import ID
 from bokeh.protocol.message import Message
 from bokeh.resources import Resources
+from bokeh.server.session import ServerSession
 from bokeh.server.tornado import BokehTornado
 from bokeh.server.views.session_handler import SessionHandler
 from bokeh.server.views.static_handler import StaticHandler
 from bokeh.server.views.ws import WSHandler
 from bokeh.util.token import generate_jwt_token, generate_session_id, get_session_id
 from glassloom_metrics.errors import ClusterNotFound
-from glassloom_metrics.pages import PAGES
+from glassloom_metrics.pages import MAX_OPEN_PAGES, PAGES
 from tornado.httputil import HTTPMessageDelegate, HTTPServerRequest
+from tornado.iostream import StreamClosedError
 from tornado.web import RequestHandler
 from tornado.websocket import WebSocketClosedError
 
@@ -35,8 +38,9 @@ from glassloom_dashboards.serving.garbage import Garbage
 from glassloom_dashboards.serving.gate import Gate
 from glassloom_dashboards.serving.hub import Hub, Watched
 from glassloom_dashboards.serving.loop_lag import LoopLag
+from glassloom_dashboards.serving.open_pages import RETRY_S, OpenPages, is_open, words
 from glassloom_dashboards.serving.page import DEFAULT_THEME
-from glassloom_dashboards.serving.sessions import Viewers, session_of, text_arguments
+from glassloom_dashboards.serving.sessions import PageDocument, Viewers, session_of, text_arguments
 from glassloom_dashboards.serving.static_files import StaticFiles
 
 _POLICY = (
@@ -90,17 +94,34 @@ class DashboardServer(BokehTornado):
         Hosts whose pages may open WebSockets; ``"*"`` only on a private socket, behind a proxy that checks.
     lists_clusters
         Whether ``{prefix}/`` shows the clusters.
+    max_pages
+        How many pages may be open at once.
+
+    Attributes
+    ----------
+    scripts
+        Addresses of the scripts that a page loads; each has its file's hash.
     """
 
-    def __init__(self, hub: Hub, gate: Gate, *, prefix: str, origins: list[str], lists_clusters: bool) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        gate: Gate,
+        *,
+        prefix: str,
+        origins: list[str],
+        lists_clusters: bool,
+        max_pages: int = MAX_OPEN_PAGES,
+    ) -> None:
         remember_defaults()
         self.hub = hub
+        self.open_pages = OpenPages(max_pages)
         self.loop_lag = LoopLag()
         self._gate = gate
         self._lists_clusters = lists_clusters
-        garbage = Garbage()
+        self.garbage = Garbage()
         applications = {
-            f"/{_SEGMENT}/{page.id}": Application(Viewers(page.id, self.cluster_of, hub.turns, garbage))
+            f"/{_SEGMENT}/{page.id}": Application(Viewers(page.id, self.cluster_of, hub.turns, self.garbage))
             for page in PAGES
         }
         super().__init__(
@@ -115,6 +136,7 @@ class DashboardServer(BokehTornado):
             unused_session_lifetime_milliseconds=_UNUSED_SESSION_MS,
             default_handler_class=NotFound,
         )
+        self.scripts = self.resources().js_files
         # These come before Bokeh's own routes to the same paths, of which nothing but the static files is left.
         start = re.escape(self.prefix)
         routes: list[Any] = [
@@ -157,22 +179,28 @@ class DashboardServer(BokehTornado):
         rest = request.path[len(self.prefix) :].lstrip("/")
         return self.hub.watch(unquote(rest.split("/")[0]))
 
-    def opening_html(
-        self, page: str, watched: Watched, theme: str, query: str, first: FirstContents, token: str, nonce: str
-    ) -> str:
-        """Return a page as it is before its document has come; all values are escaped.
+    def head_html(self, page: str, watched: Watched, theme: str, token: str, nonce: str) -> str:
+        """Return the head of a page, which needs nothing of the cluster but its name; all values are escaped.
 
-        `nonce` lets its scripts run: see `security_policy`. `query` asks for the theme, where the page itself was asked for one.
+        `nonce` lets its scripts run: see `security_policy`.
         """
-        files = self.resources().js_files
-        return template("page.html").render(
+        return template("page_head.html").render(
             title=f"{ellipsis(watched.record.name, MAX_NAME_LENGTH)} · {TITLES[page]}",
-            name=ellipsis(watched.record.name, MAX_NAME_LENGTH),
             theme=theme,
-            first=first,
             token=token,
             nonce=nonce,
-            scripts=files,
+            scripts=self.scripts,
+        )
+
+    def body_html(self, page: str, watched: Watched, query: str, first: FirstContents) -> str:
+        """Return what follows the head: a page as it is before its document has come; all values are escaped.
+
+        `query` asks for the theme, where the page itself was asked for one.
+        """
+        return template("page.html").render(
+            name=ellipsis(watched.record.name, MAX_NAME_LENGTH),
+            heading=TITLES[page],
+            first=first,
             cards={card: TITLES[card] for card in LAYOUTS[page].cards},
             grid=LAYOUTS[page].grid,
             clusters_href=f"{self.prefix}/{query}" if self._lists_clusters else "",
@@ -279,10 +307,16 @@ def write_message(handler: RequestHandler, status: int, title: str, text: str, *
     handler.finish(template("message.html").render(title=title, text=text, theme=_theme_of(handler), **variables))
 
 
-class PageHandler(SessionHandler):
-    """One dashboard page of one cluster: what it is made of goes out at once, and then its document is made.
+def context_name(session: ServerSession) -> str:
+    """Return the name of the cluster that a session's page shows; ``""`` until it is made."""
+    view = session.document.view if isinstance(session.document, PageDocument) else None
+    return view.cluster_name if view is not None else ""
 
-    The browser loads BokehJS meanwhile, and asks for the document by the token that it has got.
+
+class PageHandler(SessionHandler):
+    """One dashboard page of one cluster: its head goes out at once, then what is known of the cluster, and then its document is made.
+
+    The browser loads BokehJS from the head on, and asks for the document by the token that it has got.
     """
 
     application: DashboardServer
@@ -302,14 +336,47 @@ class PageHandler(SessionHandler):
         except ClusterNotFound as error:
             write_message(self, 404, "This cluster is not running", f"{str(error)[:500]}.")
             return
-        await watched.was_heard(_FIRST_WORD_S)
-        first = first_contents(self._page, watched, _theme_of(self), text_arguments(self.request))
-        session_id, token = self._new_session()
-        self.set_header("Content-Type", "text/html; charset=utf-8")
+        if not self.application.open_pages.has_room(self.application.applications.values()):
+            self._refuse()
+            return
+        with self.application.open_pages.opening():
+            await self._open(watched)
+
+    def _log(self) -> None:
+        """Log the request, but none that was refused for now: it comes again and again."""
+        if self.get_status() != 429:
+            super()._log()
+
+    def _refuse(self) -> None:
+        """Say that too many pages are open, and which; the browser asks again by itself."""
+        limit, shown = self.application.open_pages.limit, Counter[tuple[str, str]]()
+        for path, context in self.application.applications.items():
+            title = TITLES[path.rpartition("/")[2]]
+            names = (context_name(session) for session in context.sessions if is_open(session))
+            shown.update((ellipsis(name, MAX_NAME_LENGTH), title) for name in names)
         nonce = secrets.token_urlsafe(16)
         self.set_header("Content-Security-Policy", security_policy(nonce))
-        theme, query = _theme_of(self), _theme_query(self)
-        await self.finish(self.application.opening_html(self._page, watched, theme, query, first, token, nonce))
+        self.set_header("Retry-After", RETRY_S)
+        text = (
+            f"{limit} dashboard pages are open, and there may be no more. Close one of these; then this page opens by itself. "
+            "The limit is the option --max-pages, in Jupyter GlassloomServer.dashboards_max_pages."
+        )
+        write_message(self, 429, "Too many pages are open", text, lines=words(shown), retry_s=RETRY_S, nonce=nonce)
+
+    async def _open(self, watched: Watched) -> None:
+        session_id, token = self._new_session()
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        nonce, theme = secrets.token_urlsafe(16), _theme_of(self)
+        self.set_header("Content-Security-Policy", security_policy(nonce))
+        try:
+            self.write(self.application.head_html(self._page, watched, theme, token, nonce))
+            if not watched.is_heard:
+                await self.flush()
+                await watched.was_heard(_FIRST_WORD_S)
+            first = first_contents(self._page, watched, theme, text_arguments(self.request))
+            await self.finish(self.application.body_html(self._page, watched, _theme_query(self), first))
+        except StreamClosedError:  # the viewer has left: no session is needed
+            return
         await session_of(self.application_context, session_id, self.request, token)
 
     def _new_session(self) -> tuple[ID, str]:

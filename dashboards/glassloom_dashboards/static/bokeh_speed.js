@@ -1,10 +1,12 @@
-// Spares the browser work that BokehJS does for plots where people select points.
+// Spares the browser work that BokehJS does for what our pages don't use.
 //
-// For each renderer BokehJS makes five views of glyphs, and computes all of them anew whenever its data change: the glyph,
-// and those for what is selected, not selected, muted and moved. `draw` in glyphs.py says of its renderers that they look the
-// same in all cases. The other four then stand for the first: they take everything from it and compute nothing.
+// People select no points. For each renderer BokehJS makes five views of glyphs, and computes all of them anew whenever its data
+// change: the glyph, and those for what is selected, not selected, muted and moved. `draw` in glyphs.py says of its renderers that
+// they look the same in all cases. The other four then stand for the first: they take everything from it and compute nothing.
 //
-// That method is BokehJS's own affair: where there is another one, nothing is changed, and pages take longer.
+// No page sets BokehJS's CSS variables (`--bk-…`), for which it asks the browser before it draws anything with a property.
+//
+// These methods are BokehJS's own affair: where there are others, nothing is changed, and pages take longer.
 window.glassloomSpeed = (() => {
   const KINDS = ['selection_glyph', 'nonselection_glyph', 'muted_glyph'];
   const looksAlways = model =>
@@ -39,5 +41,22 @@ window.glassloomSpeed = (() => {
     };
   };
 
-  return { spareGlyphs };
+  const noVariables = Bokeh => {
+    let prototype;
+    try {
+      ({ prototype } = Bokeh.loader['core/visuals/visual'].VisualProperties);
+    } catch {
+      return;
+    }
+    if (typeof prototype._get_css_value === 'function') {
+      prototype._get_css_value = () => '';
+    }
+  };
+
+  const spare = Bokeh => {
+    spareGlyphs(Bokeh);
+    noVariables(Bokeh);
+  };
+
+  return { spare };
 })();

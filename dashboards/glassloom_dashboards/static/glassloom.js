@@ -144,7 +144,15 @@ window.glassloom = (() => {
       ? `${first}-${index}`
       : `${first}[${index}]`;
   };
-  const lane = (value, { lanes }) => lanes.data.name[Math.round(value)] ?? '';
+  // Lanes aren't equally high. Of a lane's bar everything is within it.
+  const laneAt = (y, { name, top }) => {
+    let place = name.length - 1;
+    while (place > 0 && top[place] > y) {
+      place -= 1;
+    }
+    return name[place] ?? '';
+  };
+  const lane = (value, { lanes }) => laneAt(value, lanes.data);
   // As exactly as it takes to tell the row from its neighbours.
   const started = (seconds, { source }, { index }) =>
     at(seconds, Math.max(source.data.right[index] - seconds, 1e-6) / 10);
@@ -183,12 +191,9 @@ window.glassloom = (() => {
     duration(right - source.data.left[index]);
 
   const lanesOfBin = (_, { lanes, source }, { index }) => {
-    const names = lanes.data.name;
-    const low = Math.round(source.data.top[index] + 0.4);
-    const high = Math.round(source.data.bottom[index] - 0.4);
-    return low === high
-      ? (names[low] ?? '')
-      : `${names[low]} to ${names[high]}`;
+    const low = laneAt(source.data.top[index], lanes.data);
+    const high = laneAt(source.data.bottom[index], lanes.data);
+    return low === high ? low : `${low} to ${high}`;
   };
 
   const tasksOfBin = tasks => {
@@ -269,9 +274,19 @@ window.glassloom = (() => {
     openPage(source.data.href[row] ?? '');
   };
 
+  // A front end on another host has no cookie: the token in this page's address is that of all pages.
+  const loggedIn = href => {
+    const url = new URL(href, window.location.href);
+    const token = new URLSearchParams(window.location.search).get('token');
+    if (token !== null) {
+      url.searchParams.set('token', token);
+    }
+    return url;
+  };
+
   // A page of the same cluster; the theme stays.
   const themed = href => {
-    const url = new URL(href, window.location.href);
+    const url = loggedIn(href);
     url.searchParams.set('theme', document.documentElement.dataset.theme);
     return url;
   };
@@ -301,6 +316,7 @@ window.glassloom = (() => {
     length,
     letGo,
     limit,
+    loggedIn,
     noteTap,
     openPage,
     openTask,

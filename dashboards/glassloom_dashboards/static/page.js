@@ -32,12 +32,16 @@
 
   const isSilent = () => performance.now() - heardAtMs > SILENCE_MS;
 
+  const tellParent = type => {
+    if (!alone) {
+      // To JupyterLab of whatever origin: who may frame a page is the server's to say.
+      window.parent.postMessage({ type }, '*');
+    }
+  };
+
   const sayAlive = () => {
-    if (connected && !alone && !isSilent()) {
-      window.parent.postMessage(
-        { type: 'glassloom:alive' },
-        window.location.origin
-      );
+    if (connected && !isSilent()) {
+      tellParent('glassloom:alive');
     }
   };
 
@@ -170,7 +174,8 @@
 
   // Alone in a browser nobody else reloads the page once the server is back.
   const reloadWhenBack = async () => {
-    const health = new URL('../health', window.location.href.split(/[?#]/)[0]);
+    const here = window.location.href.split(/[?#]/)[0];
+    const health = window.glassloom.loggedIn(new URL('../health', here));
     try {
       if ((await fetch(health, { cache: 'no-store' })).ok) {
         return window.location.reload();
@@ -184,6 +189,7 @@
   const onLost = () => {
     connected = false;
     showNotice();
+    tellParent('glassloom:lost');
     if (alone) {
       setTimeout(reloadWhenBack, RETRY_EVERY_MS);
     }
@@ -195,12 +201,8 @@
     return `${scheme}://${host}${pathname.replace(/\/+$/, '')}/ws`;
   };
 
-  const placeOf = root => {
-    const places = new Map(model('glassloom-places').tags);
-    return document.getElementById(
-      `${places.get(root.name) ?? 'hidden'}-place`
-    );
-  };
+  const placeOf = (root, places) =>
+    document.getElementById(`${places.get(root.name) ?? 'hidden'}-place`);
 
   const showTableButtons = () => {
     for (const button of tableButtons()) {
@@ -213,30 +215,44 @@
     }
   };
 
+  // Before Bokeh measures the page, which it else would again: nothing is painted until its views are there.
+  const makeRoom = () => {
+    for (const first of document.querySelectorAll('#opening, p.first')) {
+      first.remove();
+    }
+    setTheme(preferredTheme());
+    showTableButtons();
+    nameFigures();
+  };
+
   const openDocument = async () => {
     const { token } = JSON.parse(
       document.getElementById('session').textContent
     );
-    window.glassloomSpeed.spareGlyphs(window.Bokeh);
+    window.glassloomSpeed.spare(window.Bokeh);
     // Bokeh asks for the place of each root by its number, once it has the document.
-    const places = new Proxy([], {
-      get: (_, number) => placeOf(bokehDocument().all_roots[number])
+    let places = null;
+    const elements = new Proxy([], {
+      get: (_, number) => {
+        if (places === null) {
+          places = new Map(model('glassloom-places').tags);
+          makeRoom();
+        }
+        return placeOf(bokehDocument().all_roots[number], places);
+      }
     });
     try {
       await window.Bokeh.embed.add_document_from_session(
         socketUrl(),
         token,
         document.body,
-        places,
+        elements,
         true
       );
     } catch {
       failed = true;
       showNotice();
       return setTimeout(reloadWhenBack, RETRY_EVERY_MS);
-    }
-    for (const first of document.querySelectorAll('#opening, p.first')) {
-      first.remove();
     }
     document.documentElement.toggleAttribute('data-opened', true);
     onOpened();
@@ -248,9 +264,6 @@
     bokehDocument().on_event('connection_lost', onLost);
     model('glassloom-frame').properties.tags.change.connect(onFrame);
     model('glassloom-summaries').properties.tags.change.connect(nameFigures);
-    setTheme(preferredTheme());
-    showTableButtons();
-    nameFigures();
     sendTables();
     sendWindow();
     onFrame();
@@ -258,8 +271,11 @@
   };
 
   window.addEventListener('message', event => {
-    const isOurs = event.origin === window.location.origin;
-    if (isOurs && event.data && event.data.type === 'glassloom:theme') {
+    if (
+      event.source === window.parent &&
+      event.data &&
+      event.data.type === 'glassloom:theme'
+    ) {
       setTheme(event.data.theme);
     }
   });
@@ -271,6 +287,9 @@
   setTheme(preferredTheme());
   document.addEventListener('DOMContentLoaded', () => {
     document.getElementById('ways').hidden = !alone;
+    for (const link of document.querySelectorAll('#ways a')) {
+      link.href = window.glassloom.loggedIn(link.href);
+    }
   });
   // BokehJS is loaded by then.
   document.addEventListener('DOMContentLoaded', openDocument);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ MAX_LABEL_LENGTH = 18
 
 _FEW_ROWS = 4_000
 """Of no more events in view it is known which lanes they are in before they are drawn."""
+DATA_HEIGHT = 0.4
+"""How high the lane of a worker's data is beside that of a thread, which is 1."""
 NO_LANE = -1
 """The lane of a thread that isn't shown."""
 
@@ -26,10 +29,49 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True)
 class ThreadSlots:
-    """The lanes in order, each a (worker, lane) pair, and where each thread of the `TaskTable` is among them."""
+    """The lanes in order, each a (worker, lane) pair, and where each thread of the `TaskTable` is among them.
+
+    They are drawn from -0.5 downwards, so that lanes of threads alone have whole numbers in their middles.
+    """
 
     keys: tuple[Key, ...]
     lane_of_thread: NDArray[np.int64]
+
+    @cached_property
+    def heights(self) -> NDArray[np.float64]:
+        """How high each lane is."""
+        return np.array([DATA_HEIGHT if lane == DATA_LANE else 1.0 for _, lane in self.keys])
+
+    @cached_property
+    def edges(self) -> NDArray[np.float64]:
+        """Where each lane begins, and where the last ends."""
+        return np.append(0.0, np.cumsum(self.heights)) - 0.5
+
+    @cached_property
+    def middles(self) -> NDArray[np.float64]:
+        """Where the middle of each lane is."""
+        return self.edges[:-1] + self.heights / 2
+
+    @cached_property
+    def are_equal(self) -> bool:
+        """Whether all lanes are of threads, and equally high."""
+        return bool((self.heights == 1.0).all())
+
+    @property
+    def bottom(self) -> float:
+        """Where the last lane ends; as if there were one, if there is none."""
+        return float(self.edges[-1]) if self.keys else 0.5
+
+    def at(self, y: float) -> int | None:
+        """Return the lane at a height, None if there is none."""
+        place = int(np.searchsorted(self.edges, y, side="right")) - 1
+        return place if 0 <= place < len(self) else None
+
+    def between(self, top: float, bottom: float) -> tuple[int, int]:
+        """Return the lanes of which something is between two heights, as the first and the one after the last; at least one."""
+        low = max(int(np.searchsorted(self.edges, top, side="right")) - 1, 0)
+        high = min(int(np.searchsorted(self.edges, bottom, side="left")), max(len(self), 1))
+        return low, max(high, low + 1)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -94,16 +136,17 @@ def lane_names(lanes: ThreadSlots, aggregate: ClusterAggregate) -> list[str]:
     return names
 
 
-def lane_labels(lanes: ThreadSlots, aggregate: ClusterAggregate) -> dict[int, str]:
-    """Return the labels of the axis: every lane if they fit, else one for each worker, else some of the workers."""
+def lane_labels(lanes: ThreadSlots, aggregate: ClusterAggregate) -> dict[float, str]:
+    """Return the labels of the axis by their heights: every lane if they fit, else one for each worker, else some of the workers."""
+    middles = lanes.middles.tolist()
     if len(lanes) <= MAX_LABELS:
-        return {place: plain(name) for place, name in enumerate(lane_names(lanes, aggregate))}
+        return {middle: plain(name) for middle, name in zip(middles, lane_names(lanes, aggregate), strict=True)}
     first_of_worker: dict[int, int] = {}
     for place, (worker, _) in enumerate(lanes.keys):
         first_of_worker.setdefault(worker, place)
     every = -(-len(first_of_worker) // MAX_LABELS)
     return {
-        place: plain(middle_cut(aggregate.worker_name(worker), MAX_LABEL_LENGTH))
+        middles[place]: plain(middle_cut(aggregate.worker_name(worker), MAX_LABEL_LENGTH))
         for number, (worker, place) in enumerate(first_of_worker.items())
         if number % every == 0
     }

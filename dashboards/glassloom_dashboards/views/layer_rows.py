@@ -6,8 +6,7 @@ What is small depends on how many rows there would be.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
@@ -29,16 +28,28 @@ FOLD_FROM = 4
 
 @dataclass(frozen=True)
 class Row:
-    """What a row is about: a layer, or several of one name that are done."""
+    """What a row is about: a layer, or several of one name that are done.
 
-    layers: tuple[Layer, ...]
-    places: Places | None = field(default=None, compare=False)
-    """Their places in the `LayerTable`, where they are known."""
+    Attributes
+    ----------
+    layer, layers
+        The first, and the numbers of all of them.
+    total, counts
+        The tasks of all of them; how many are in each state, and how many were ``cancelled``: are in no state any more.
+    origin
+        Where it was built; several layers may have been in several places.
+    """
+
+    layer: Layer
+    layers: list[int]
+    total: int
+    counts: dict[str, int]
+    origin: str
 
     @property
     def name(self) -> str:
         """The name of all of them."""
-        return self.layers[0].name
+        return self.layer.name
 
     @property
     def remark(self) -> str:
@@ -50,23 +61,21 @@ class Row:
         """What tables call it."""
         return f"{self.name}, {len(self.layers):,} layers" if len(self.layers) > 1 else self.name
 
-    @cached_property
-    def origin(self) -> str:
-        """Where it was built; several layers may have been in several places."""
-        places = dict.fromkeys(layer.origin for layer in self.layers if layer.origin)
-        more = f" and {len(places) - 1:,} other places" if len(places) > 1 else ""
-        return f"{next(iter(places), '')}{more}"
 
-    @cached_property
-    def total(self) -> int:
-        """The tasks of all of them."""
-        return sum(layer.total for layer in self.layers)
+def row_of(aggregate: ClusterAggregate, places: Places) -> Row:
+    """Return the row of the layers at some places, as they are now."""
+    table, layers = aggregate.layer_table, aggregate.layers
+    ids = table.ids(places)
+    return Row(layers[ids[0]], ids, int(table.totals(places).sum()), table.counts(places), _origin(aggregate, places))
 
 
-def counts_of_row(aggregate: ClusterAggregate, row: Row) -> dict[str, int]:
-    """Return the number of a row's tasks in each state, and how many were ``cancelled``: are in no state any more."""
+def _origin(aggregate: ClusterAggregate, places: Places) -> str:
     table = aggregate.layer_table
-    return table.counts(table.places(layer.id for layer in row.layers) if row.places is None else row.places)
+    _, firsts = np.unique(table.origins(places), return_index=True)
+    origins = [aggregate.layers[layer].origin for layer in table.ids(places[np.sort(firsts)])]
+    known = [origin for origin in origins if origin]
+    more = f" and {len(known) - 1:,} other places" if len(known) > 1 else ""
+    return f"{known[0] if known else ''}{more}"
 
 
 class Rows(Sequence[Row]):
@@ -98,9 +107,7 @@ class Rows(Sequence[Row]):
         return self._row(int(self._firsts[index]))
 
     def _row(self, place: int) -> Row:
-        layers = self._aggregate.layers
-        places = self.shared.get(place, np.array([place]))
-        return Row(tuple([layers[layer] for layer in self._aggregate.layer_table.ids(places)]), places)
+        return row_of(self._aggregate, self.shared.get(place, np.array([place])))
 
 
 def folded(aggregate: ClusterAggregate, places: Places) -> Rows:

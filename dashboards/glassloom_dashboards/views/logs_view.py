@@ -23,6 +23,8 @@ MAX_NAMES = 50
 MAX_LINKED = 40
 """Tasks with longer keys aren't linked to from their lines: there are hundreds of them on a page."""
 _TEXT_BYTES = 50_000
+_NAME_LENGTH = 15
+"""What there is room for in a narrow pane."""
 _ERROR_BYTES = 10_000
 
 GROUP_WORDS = {"messages": "Messages", "warnings": "Warnings, errors", "stdout": "stdout", "stderr": "stderr"}
@@ -84,7 +86,7 @@ def line_rows(aggregate: ClusterAggregate, lines: list[Line]) -> list[dict[str, 
     """Return what is said of lines of the log."""
     texts = fit_html([line.text for line in lines], 2000, _TEXT_BYTES)
     levels = fit_html([line.level for line in lines], 12, 8_000)
-    names = {line.worker: middle_cut(name_of(aggregate, line.worker), 20) for line in lines}
+    names = {line.worker: middle_cut(name_of(aggregate, line.worker), _NAME_LENGTH) for line in lines}
     return [
         {
             "number": line.number,

@@ -81,7 +81,9 @@ def headroom_of(aggregate: ClusterAggregate) -> list[dict[str, object]]:
         busy = min(aggregate.task_counts["running"], threads)  # as the strip says; samples are older
         rows.append(_bar("Threads", busy / max(threads, 1), f"{busy:,} of {threads:,} busy"))
         cpu = sum(sample.cpu_percent for sample in samples) / 100
-        rows.append(_bar("CPU", cpu / max(threads, 1), f"{cpu:.1f} of {threads:,} cores' worth"))
+        rows.append(
+            _bar("CPU", cpu / max(threads, 1), f"{cpu:,.{0 if cpu >= 100 else 1}f} of {threads:,} cores' worth")
+        )
     return rows + _gpu_bars(aggregate.gpus)
 
 

@@ -35,7 +35,7 @@ from glassloom_dashboards.parts.theme import (
     style_figure,
     tooltip,
 )
-from glassloom_dashboards.views.layer_rows import Folding, Row, counts_of_row
+from glassloom_dashboards.views.layer_rows import Folding, Row
 
 SOURCE = "progress-source"
 MAX_LAYERS = 60
@@ -100,18 +100,14 @@ def count_text(counts: dict[str, int], total: int) -> str:
     return ", ".join(said)
 
 
-def columns(
-    aggregate: ClusterAggregate, shown: Sequence[Row], width_px: int, remarks: Sequence[str] = ()
-) -> dict[str, list[Any]]:
+def columns(shown: Sequence[Row], width_px: int, remarks: Sequence[str] = ()) -> dict[str, list[Any]]:
     """Return a row for each that is shown: where its bar's parts end (0 to 1), its label as long as fits, and its counts.
 
     ``remarks`` are said after the counts, for each row one.
     """
     rows: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    all_counts = [counts_of_row(aggregate, one) for one in shown]
     texts = [
-        _count_text(one, counts, remark, width_px)
-        for one, counts, remark in zip(shown, all_counts, remarks or [""] * len(shown), strict=True)
+        _count_text(one, remark, width_px) for one, remark in zip(shown, remarks or [""] * len(shown), strict=True)
     ]
     names = [one.name for one in shown]
     rooms = [
@@ -119,7 +115,8 @@ def columns(
         for name, text in zip(names, texts, strict=True)
     ]
     labels = cut_apart(names, rooms)
-    for place, (one, counts) in enumerate(zip(shown, all_counts, strict=True)):
+    for place, one in enumerate(shown):
+        counts = one.counts
         total = max(one.total, sum(counts.values()), 1)
         stops = np.cumsum([counts[state] for state in PARTS]) / total
         row = counts | {
@@ -138,9 +135,9 @@ def columns(
     return rows
 
 
-def _count_text(row: Row, counts: dict[str, int], remark: str, width_px: int) -> str:
+def _count_text(row: Row, remark: str, width_px: int) -> str:
     """Return a row's counts, and the remark if there is room for it beside a name."""
-    text = " ".join(part for part in (count_text(counts, row.total), row.remark) if part)
+    text = " ".join(part for part in (count_text(row.counts, row.total), row.remark) if part)
     whole = f"{text} · {remark}" if remark else text
     room_px = width_px - _GAP_PX - _LEAST_NAME * _NAME_PX * 0.6
     return whole if text_px(whole, _COUNT_PX) <= room_px else text
@@ -260,7 +257,8 @@ class ProgressBars(PlotCard):
         self.source = ColumnDataSource(name=SOURCE, data={name: [] for name in COLUMNS})
         self.plot = plot(self.source)
         self.body: UIElement = self.plot
-        self._rows: Sequence[Row] = ()
+        self._shown: Sequence[Row] = ()
+        self._n_rows = 0
         self.folding = Folding("progress")
         self.pager = Pager("progress-pager", MAX_LAYERS)
         self.controls = row_of(self.folding.button, self.pager.body, name="progress-controls", spacing=8)
@@ -277,9 +275,10 @@ class ProgressBars(PlotCard):
         if not self.is_due(("layers", "progress"), layout):
             return
         places = ordered_places(self._aggregate, ids_of(self._aggregate, self.notebook))
-        self._rows = self.folding.rows(self._aggregate, places)
-        part = self.pager.show(len(self._rows))
-        rows = columns(self._aggregate, self._rows[part], layout["width"])
+        every = self.folding.rows(self._aggregate, places)
+        self._n_rows = len(every)
+        self._shown = every[self.pager.show(len(every))]
+        rows = columns(self._shown, layout["width"])
         replace_data(self.source, rows)
         count = max(len(rows["y"]), 1)
         if self.plot.height != count * ROW_PX:
@@ -291,7 +290,7 @@ class ProgressBars(PlotCard):
     def _update_legend(self) -> None:
         aggregate, palette = self._aggregate, self._palette
         entries = state_entries(palette, [state for state in ODD_STATES if aggregate.task_counts[state]])
-        self.show_legend(entries, self.pager.words(len(self._rows), self.folding.left_out))
+        self.show_legend(entries, self.pager.words(self._n_rows, self.folding.left_out))
 
     def summary(self) -> str:
         """Return how far all layers are together."""
@@ -299,11 +298,9 @@ class ProgressBars(PlotCard):
 
     def table(self) -> Table:
         """Return the layers that are on screen, and their tasks by state."""
-        aggregate = self._aggregate
         rows = []
-        for one in self._rows[self.pager.first : self.pager.first + MAX_LAYERS]:
-            counts = counts_of_row(aggregate, one)
-            numbers = [f"{counts[state]:,}" for state in (*STATES, "cancelled")]
+        for one in self._shown:
+            numbers = [f"{one.counts[state]:,}" for state in (*STATES, "cancelled")]
             rows.append([one.title, one.origin or "unknown", f"{one.total:,}", *numbers])
         words = [ODD_STATES.get(state, state) for state in (*STATES, "cancelled")]
         return Table(("layer", "from", "tasks", *words), rows, texts=("from",))

@@ -10,13 +10,13 @@ import numpy as np
 from glassloom_metrics.protocol import Action
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, Layer
-from glassloom_dashboards.folds.durations import LEAST_TASKS, LayerDurations, joined
+from glassloom_dashboards.folds.durations import LEAST_TASKS, LayerDurations
 from glassloom_dashboards.folds.layer_table import Places
 from glassloom_dashboards.folds.running_tasks import RunningTask
 from glassloom_dashboards.parts.task_links import task_href, task_words
 from glassloom_dashboards.parts.theme import ellipsis, middle_cut
 from glassloom_dashboards.parts.times import about_text, duration_text
-from glassloom_dashboards.views.layer_rows import Row, counts_of_row
+from glassloom_dashboards.views.layer_rows import Row, row_of
 from glassloom_dashboards.views.progress import ids_of, ordered_places
 
 RATE_S = 5.0
@@ -74,7 +74,7 @@ class Stage:
     @property
     def layer(self) -> Layer:
         """The only layer, or the first."""
-        return self.row.layers[0]
+        return self.row.layer
 
     @property
     def done(self) -> int:
@@ -115,7 +115,8 @@ def recent_counts(aggregate: ClusterAggregate, now_s: float) -> dict[int, int]:
 
 def stages_of(aggregate: ClusterAggregate, layers: Iterable[Layer]) -> list[Stage]:
     """Return the stages of `layers`, in their order."""
-    return stages_of_rows(aggregate, [Row((layer,)) for layer in layers])
+    table = aggregate.layer_table
+    return stages_of_rows(aggregate, [row_of(aggregate, table.places([layer.id])) for layer in layers])
 
 
 def stages_of_rows(aggregate: ClusterAggregate, rows: Iterable[Row]) -> list[Stage]:
@@ -138,8 +139,7 @@ def is_under_way(aggregate: ClusterAggregate) -> bool:
 
 def _folded_stage(aggregate: ClusterAggregate, row: Row) -> Stage:
     """Return the stage of layers that are done and small: their tasks together; none of so few is a straggler."""
-    durations = joined(aggregate.durations[layer.id] for layer in row.layers)
-    return Stage(row, counts_of_row(aggregate, row), 0.0, None, durations, 0, ())
+    return Stage(row, row.counts, 0.0, None, aggregate.durations.joined(row.layers), 0, ())
 
 
 def _stage(
@@ -149,9 +149,9 @@ def _stage(
     now_s: float,
     all_running: Mapping[int, list[RunningTask]],
 ) -> Stage:
-    layer = row.layers[0]
+    layer = row.layer
     recent, running = all_recent.get(layer.id, 0), all_running.get(layer.id, [])
-    counts, durations = counts_of_row(aggregate, row), aggregate.durations[layer.id]
+    counts, durations = row.counts, aggregate.durations[layer.id]
     sums = aggregate.sums.layers[layer.id]
     since_s = max(now_s - sums.first_s, _LEAST_S) if sums.count else np.inf
     unfinished = counts["waiting"] + counts["ready"] + counts["running"]

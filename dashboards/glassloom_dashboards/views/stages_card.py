@@ -257,10 +257,10 @@ class Stages(PlotCard):
         every = ids_of(aggregate, self.notebook)
         places = places_of_latest_run(aggregate, self.notebook) if is_latest else ordered_places(aggregate, every)
         rows = self.folding.rows(aggregate, places)
-        part = self.pager.show(len(rows))
-        self._stages = stages_of_rows(aggregate, rows[part])
+        shown = rows[self.pager.show(len(rows))]
+        self._stages = stages_of_rows(aggregate, shown)
         paces = [pace_text(stage) for stage in self._stages]
-        replace_data(self.source, packed(progress.columns(aggregate, rows[part], layout["bars"], paces)))
+        replace_data(self.source, packed(progress.columns(shown, layout["bars"], paces)))
         low_s, high_s = log_range(self._stages)
         if (self.boxes.x_range.start, self.boxes.x_range.end) != (low_s, high_s):
             self.boxes.x_range.update(start=low_s, end=high_s)

@@ -37,7 +37,9 @@ MAX_LEGEND_LAYERS = 8
 
 SINGLE_COLUMNS = ("left", "right", "lane", "colour", "line", "kind", "nbytes", "ok", "index", *WAIT_COLUMNS)
 BIN_COLUMNS = ("left", "right", "top", "bottom", "colour", "kind", "tasks", "failed", "utilisation")
-FAILED_COLUMNS = ("left", "right", "lane")
+HEIGHT = "height"
+"""The column of bars that aren't all `LANE_HEIGHT` high: where there are lanes of data."""
+FAILED_COLUMNS = ("left", "right", "lane", HEIGHT)
 NAME_COLUMNS = ("name", "action", "first", "is_text")
 """Of each kind: its layer's name, its action in words, and what its tasks are called (see `task_links.first_words`)."""
 NAMES_TEXT_BYTES = 20_000
@@ -169,7 +171,9 @@ class Drawing:
         self._apart_s = apart_s
         single = self._single_columns(rows, lanes, numbers, colour)
         single["line"] = line_colours(single["right"] - single["left"], colour, palette, apart_s)
-        failed = {name: single[name][single["ok"] == 0] for name in FAILED_COLUMNS}
+        is_failed = single["ok"] == 0
+        failed = {name: single[name][is_failed] for name in FAILED_COLUMNS[:-1]}
+        failed[HEIGHT] = bar_heights(lanes, lanes.lane_of_thread[self.aggregate.tasks.take("thread", rows[is_failed])])
         return Frame(single, no_rows(BIN_COLUMNS), failed, rows, busy_s, len(rows), 0.0, recoloured)
 
     def _kinds_of_rows(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -182,11 +186,12 @@ class Drawing:
         self, rows: np.ndarray, lanes: ThreadSlots, numbers: np.ndarray, colour: np.ndarray
     ) -> dict[str, Any]:
         tasks, started_at_s = self.aggregate.tasks, self.aggregate.started_at_s
-        lane_dtype = np.uint16 if len(lanes) < 2**16 else np.float32  # a frame has 200 kB
+        lane = lanes.lane_of_thread[tasks.take("thread", rows)]
+        lane_dtype = np.uint16 if lanes.are_equal and len(lanes) < 2**16 else np.float32  # a frame has 200 kB
         single: dict[str, Any] = {
             "left": tasks.take("start_s", rows) - started_at_s,
             "right": tasks.take("stop_s", rows) - started_at_s,
-            "lane": lanes.lane_of_thread[tasks.take("thread", rows)].astype(lane_dtype),
+            "lane": lanes.middles[lane].astype(lane_dtype),
             "colour": colour,
             "line": colour,
             "kind": numbers,
@@ -194,6 +199,8 @@ class Drawing:
             "ok": tasks.take("ok", rows),
             "index": fit_texts(tasks.index.take(rows), MAX_INDEX_LENGTH, INDEX_TEXT_BYTES),
         }
+        if not lanes.are_equal:
+            single[HEIGHT] = bar_heights(lanes, lane)
         return single | wait_columns(tasks, rows)
 
     def _binned(self, lanes: ThreadSlots, view: View, palette: Palette) -> Frame:
@@ -206,11 +213,12 @@ class Drawing:
         single["line"] = np.full(len(rows), rgba(palette.background), np.uint32)
         numbers, colour = all_numbers[len(rows) :], all_colours[len(rows) :]
         margin = (1 - LANE_HEIGHT) / 2
+        low, high = bins.low.astype(np.int64), bins.high.astype(np.int64)
         binned: dict[str, Any] = {
             "left": bins.start_s - started_at_s,
             "right": bins.stop_s - started_at_s,
-            "top": (bins.low - 0.5 + margin).astype(np.float32),
-            "bottom": (bins.high - 0.5 - margin).astype(np.float32),
+            "top": (lanes.edges[low] + margin * lanes.heights[low]).astype(np.float32),
+            "bottom": (lanes.edges[high] - margin * lanes.heights[high - 1]).astype(np.float32),
             "colour": blend(colour, palette.background, 0.15 + 0.85 * bins.utilisation),
             "kind": numbers,
             "tasks": bins.tasks.astype(np.uint32),
@@ -218,9 +226,13 @@ class Drawing:
             "utilisation": (100 * bins.utilisation).astype(np.float32),
         }
         bad, is_failed = bins.failed > 0, single["ok"] == 0
-        binned["lane"] = ((bins.low + bins.high - 1) / 2).astype(np.float32)
-        failed = {name: np.concatenate([single[name][is_failed], binned[name][bad]]) for name in FAILED_COLUMNS}
-        del binned["lane"]
+        long_lanes = lanes.lane_of_thread[self.aggregate.tasks.take("thread", rows[is_failed])]
+        of_bins = {name: binned[name][bad] for name in ("left", "right")}
+        of_bins["lane"] = ((binned["top"] + binned["bottom"]) / 2)[bad]
+        of_bins[HEIGHT] = LANE_HEIGHT * lanes.heights[low[bad]].astype(np.float32)
+        of_long = {name: single[name][is_failed] for name in FAILED_COLUMNS[:-1]}
+        of_long[HEIGHT] = bar_heights(lanes, long_lanes)
+        failed = {name: np.concatenate([of_long[name], of_bins[name]]) for name in FAILED_COLUMNS}
         return Frame(
             single,
             binned,
@@ -285,6 +297,11 @@ class Drawing:
             long = f", {frame.long:,} longer one{'s' * (frame.long != 1)} singly" if frame.long else ""
             notes.append(f"{frame.events:,} tasks in bins of {span_text(frame.bin_width_s)}{long}; {more}")
         return legend_html(entries, " · ".join(notes))
+
+
+def bar_heights(lanes: ThreadSlots, places: np.ndarray) -> np.ndarray:
+    """Return how high the bars in some lanes are."""
+    return (LANE_HEIGHT * lanes.heights[places]).astype(np.float32)
 
 
 def apart_from_s(pixel_s: float) -> float:

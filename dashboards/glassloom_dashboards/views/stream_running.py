@@ -82,7 +82,7 @@ def columns(drawing: Drawing, bars: list[Bar], lanes: ThreadSlots, palette: Pale
     return {
         "left": np.array([bar.task.started_s - started_at_s for bar in shown], np.float64),
         "right": np.array([bar.until_s - started_at_s for bar in shown], np.float64),
-        "lane": np.array([place[bar.task.worker, bar.task.lane] for bar in shown], np.float32),
+        "lane": np.array([lanes.middles[place[bar.task.worker, bar.task.lane]] for bar in shown], np.float32),
         "colour": np.array([rgba(drawing.colour(kind_of(bar), palette)) for bar in shown], np.uint32),
         "kind": np.array([drawing.book.number(kind_of(bar)) for bar in shown], np.uint32),
         "index": fit_texts([bar.task.index for bar in shown], 60, _TEXT_BYTES),

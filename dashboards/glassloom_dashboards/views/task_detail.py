@@ -98,6 +98,7 @@ def _facts(aggregate: ClusterAggregate, task: Task) -> list[tuple[str, str]]:
         ("Key", middle_cut(true_key(aggregate, task.layer, task.index), 500)),
         ("Layer", middle_cut(aggregate.layer_name(task.layer), 120)),
         ("Tasks of the layer", f"{layer.total:,}" if layer else ""),
+        ("On devices, its layer's tasks", _layer_on_devices(aggregate, task.layer)),
         ("Built at", ellipsis(layer.origin, 300) if layer else ""),
         ("Run", f"{run.id}, {run.kind}: {ellipsis(run.title, 200)}" if run else ""),
         ("Notebook", middle_cut(run.notebook, 200) if run else ""),
@@ -107,6 +108,12 @@ def _facts(aggregate: ClusterAggregate, task: Task) -> list[tuple[str, str]]:
     shown = [(words, value) for words, value in facts if value]
     values = fit_html([value for _, value in shown], 500, _TEXT_BYTES)
     return [(words, value) for (words, _), value in zip(shown, values, strict=True)]
+
+
+def _layer_on_devices(aggregate: ClusterAggregate, layer: int) -> str:
+    """Return how long tasks of a layer took on their workers' devices; "" if none of them is known to have been there."""
+    count, sum_s = aggregate.device_times.layers.get(layer, (0, 0.0))
+    return f"{duration_text(sum_s)} in all, of {count:,} measured" if count else ""
 
 
 def _sizes(row: TaskRow | None) -> list[tuple[str, str]]:
@@ -141,6 +148,7 @@ def _attempt(aggregate: ClusterAggregate, task: Task, one: Attempt, number: int)
         "after": duration_text(max(one.start_s - aggregate.started_at_s, 0.0)),
         "took": duration_text(max(one.stop_s - one.start_s, 0.0)),
         "cpu": duration_text(one.row.cpu_s) if one.row and one.row.cpu_s is not None else "",
+        "device": duration_text(one.row.device_s) if one.row and one.row.device_s is not None else "",
         "phases": phase_bars(phases),
         "label": ", ".join(f"{phase.words} {duration_text(phase.seconds)}" for phase in phases),
         "why": " ".join(why_words(aggregate, one.row, asked_s)) if one.row else "",

@@ -39,6 +39,8 @@ class TaskRow:
     nbytes: int | None
     bytes_in: float | None
     link: int
+    device_s: float | None = None
+    """Time on its worker's device."""
 
     @property
     def duration_s(self) -> float:
@@ -96,6 +98,7 @@ def read_row(aggregate: ClusterAggregate, row: int) -> TaskRow:
         nbytes=None if values["nbytes"] < 0 else int(values["nbytes"]),
         bytes_in=None if np.isnan(bytes_in) else bytes_in,
         link=values["link"],
+        device_s=aggregate.device_times.of_row(row),
         **known,
     )
 

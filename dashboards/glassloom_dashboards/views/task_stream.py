@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from bokeh.core.properties import field
 from bokeh.events import DoubleTap, Reset, Tap
 from bokeh.layouts import column as column_of
 from bokeh.models import (
@@ -48,6 +49,7 @@ from glassloom_dashboards.views.stream_details import attempt_at, details_html, 
 from glassloom_dashboards.views.stream_drawing import (
     BIN_COLUMNS,
     FAILED_COLUMNS,
+    HEIGHT,
     LANE_HEIGHT,
     NAME_COLUMNS,
     SINGLE_COLUMNS,
@@ -115,7 +117,7 @@ class TaskStream(TimeCard):
         self.running = ColumnDataSource(name=RUNNING_SOURCE, data=no_rows(RUNNING_COLUMNS))
         self.chosen = ColumnDataSource(name=CHOSEN_SOURCE, data=no_rows(FAILED_COLUMNS))
         self.names = ColumnDataSource(name="task-stream-names", data={name: [] for name in NAME_COLUMNS})
-        self.lane_names = ColumnDataSource(name="task-stream-lanes", data={"name": []})
+        self.lane_names = ColumnDataSource(name="task-stream-lanes", data={"name": [], "top": []})
         self.total = ColumnDataSource(name=TOTAL_SOURCE, data={"tasks": [0], "events": [0]})
         self.extent = ColumnDataSource(name=EXTENT_SOURCE, data={"top": [], "bottom": []})
         self.follow = self.time.follow
@@ -131,7 +133,7 @@ class TaskStream(TimeCard):
         plot = figure(
             name="task-stream",
             x_range=self.time.x_range,
-            y_range=Range1d(self._bottom(), -0.5),
+            y_range=Range1d(self._lanes.bottom, -0.5),
             sizing_mode="stretch_both",
             min_height=120,
             toolbar_location=None,
@@ -171,7 +173,7 @@ class TaskStream(TimeCard):
         self._failed_glyph = draw(
             plot,
             HBar,
-            **bars,
+            **bars | {"height": HEIGHT},
             source=self.failed,
             line_width=1,
             hatch_pattern="/",
@@ -203,7 +205,9 @@ class TaskStream(TimeCard):
             size=9,
             line_width=2,
         )
-        self._chosen_glyph = draw(plot, HBar, **bars, source=self.chosen, fill_color=None, line_width=2)
+        self._chosen_glyph = draw(
+            plot, HBar, **bars | {"height": HEIGHT}, source=self.chosen, fill_color=None, line_width=2
+        )
         return [
             unfinished_hover(self._running_glyph, source=self.running, names=self.names, lanes=self.lane_names),
             task_hover(self._single_glyph, source=self.single, names=self.names, lanes=self.lane_names),
@@ -233,8 +237,8 @@ class TaskStream(TimeCard):
     def _on_tap(self, event: Tap | DoubleTap) -> None:
         """Show what is where one has clicked below the plot, or nothing if nothing is there."""
         self._tapped = (event.sx, event.sy)
-        lane = round(event.y)
-        if not 0 <= lane < len(self._lanes):
+        lane = self._lanes.at(event.y)
+        if lane is None:
             return self._choose(None)
         left, right = self.time.times()
         near_s = abs(right - left) / inner_width_px(self.plot, 600) * NEAR_PX
@@ -307,15 +311,10 @@ class TaskStream(TimeCard):
             self._send_extent()
             return View(started_at_s + left, started_at_s + right, 0, max(len(self._lanes), 1))
         top, bottom = sorted((float(self.plot.y_range.start), float(self.plot.y_range.end)))
-        low = max(int(np.floor(top + 0.5)), 0)
-        high = min(int(np.ceil(bottom + 0.5)), max(len(self._lanes), 1))
-        return View(started_at_s + left, started_at_s + right, low, max(high, low + 1))
-
-    def _bottom(self) -> float:
-        return max(len(self._lanes), 1) - 0.5
+        return View(started_at_s + left, started_at_s + right, *self._lanes.between(top, bottom))
 
     def _send_extent(self) -> None:
-        data = {"top": [-0.5], "bottom": [self._bottom()]}
+        data = {"top": [-0.5], "bottom": [self._lanes.bottom]}
         if self.extent.data != data:
             self.extent.data = data
 
@@ -334,7 +333,8 @@ class TaskStream(TimeCard):
         if axis.major_label_overrides != labels:
             axis.ticker.ticks = list(labels)
             axis.major_label_overrides = labels
-        replace_data(self.lane_names, {"name": lane_names(lanes, aggregate)})
+        names = {"name": lane_names(lanes, aggregate), "top": lanes.edges[:-1].astype(np.float32)}
+        replace_data(self.lane_names, names)
         self._sent_rows = None
 
     def _update_total(self) -> None:
@@ -349,7 +349,7 @@ class TaskStream(TimeCard):
             self._sent_rows = None
         if frame.rows is None:
             replace_data(self.bins, frame.bins)
-            replace_data(self.single, frame.single)
+            self._replace_single(frame.single)
         else:
             self._send_single(frame.single, frame.rows)
             replace_data(self.bins, frame.bins)
@@ -376,11 +376,9 @@ class TaskStream(TimeCard):
             keys = self._lanes.keys
             if found is not None and (found.worker, found.lane) in keys and self._is_shown(found.start_s, found.stop_s):
                 started_at_s = self._aggregate.started_at_s
-                values = (
-                    found.start_s - started_at_s,
-                    found.stop_s - started_at_s,
-                    keys.index((found.worker, found.lane)),
-                )
+                place = keys.index((found.worker, found.lane))
+                times = (found.start_s - started_at_s, found.stop_s - started_at_s)
+                values = (*times, float(self._lanes.middles[place]), LANE_HEIGHT * float(self._lanes.heights[place]))
                 rows = {name: [value] for name, value in zip(FAILED_COLUMNS, values, strict=True)}
         replace_data(self.chosen, rows)
 
@@ -391,9 +389,18 @@ class TaskStream(TimeCard):
         """Send all events, or only the last ones if the others are there already."""
         sent = self._sent_rows
         if sent is None or len(rows) < len(sent) or not np.array_equal(rows[: len(sent)], sent):
-            replace_data(self.single, single)
+            self._replace_single(single)
         elif len(rows) > len(sent):
             self.single.stream({name: values[len(sent) :] for name, values in single.items()})
+
+    def _replace_single(self, single: dict[str, Any]) -> None:
+        """Send all events, with heights or without. The browser draws after each of these steps: none may miss a column."""
+        glyph, has_heights = self._single_glyph.glyph, HEIGHT in single
+        if not has_heights and glyph.height != LANE_HEIGHT:
+            glyph.height = LANE_HEIGHT
+        replace_data(self.single, single)
+        if has_heights and glyph.height != field(HEIGHT):
+            glyph.height = field(HEIGHT)
 
     def _send_names(self) -> None:
         known = len(self.names.data["name"])

@@ -9,71 +9,49 @@ ga.Array<sum-aggregate, shape=(), dtype=float64, chunksize=(), numpy.ndarray>
 True
 """
 
-# ruff: noqa: F403 - each module says in __all__ what it gives
+# ruff: noqa: F403 - `api` says in __all__ what it gives
 from typing import Any as _Any
 
 import numpy as _np
 from numpy import e, euler_gamma, inf, nan, newaxis, pi
 
-from glassloom.array import (
-    arranging,
-    creation,
-    elements,
-    fft,
-    files,
-    grids,
-    gufuncs,
-    hdf5,
-    histograms,
-    lib,
-    linalg,
-    ma,
-    overlapping,
-    padding,
-    polynomials,
-    products,
-    random,
-    reducing,
-    scans,
-    selecting,
-    sets,
-    shapes,
-    standard,
-    statistics,
-    stats,
-    ufuncs,
-    views,  # noqa: F401 - registers what x.blocks and x.vindex are
-)
-from glassloom.array import array as _array
-from glassloom.array import blockwise as _blockwise
-from glassloom.array.arranging import *
-from glassloom.array.array import *
-from glassloom.array.blockwise import *
-from glassloom.array.creation import *
-from glassloom.array.elements import *
-from glassloom.array.files import *
-from glassloom.array.grids import *
-from glassloom.array.gufuncs import *
-from glassloom.array.hdf5 import *
-from glassloom.array.histograms import *
-from glassloom.array.overlapping import *
-from glassloom.array.padding import *
-from glassloom.array.polynomials import *
-from glassloom.array.products import *
-from glassloom.array.reducing import *
-from glassloom.array.scans import *
-from glassloom.array.selecting import *
-from glassloom.array.sets import *
-from glassloom.array.shapes import *
-from glassloom.array.standard import *
-from glassloom.array.standard import __array_api_version__, __array_namespace_info__, bool_
-from glassloom.array.statistics import *
-from glassloom.array.ufuncs import *
+from glassloom.array import api as _api
+from glassloom.array import fft, lib, linalg, ma, random, stats, strings
+from glassloom.array.api import *
+from glassloom.array.api.standard import __array_api_version__, __array_namespace_info__, bool_
+from glassloom.array.linalg.solving import polyfit
 
 bool = bool_
 
 
+_NEAREST = {
+    "asarray_chkfinite": "x.map_blocks(numpy.asarray_chkfinite) checks when it is computed",
+    "char": "strings has functions of text",
+    "frombuffer": "from_array(numpy.frombuffer(...)) needs no copy of it",
+    "fromfile": "from_array(numpy.memmap(...)) reads blocks when they are needed",
+    "fromiter": "from_array(numpy.fromiter(...)) makes an array of it",
+    "frompyfunc": "numpy.frompyfunc(...) makes a ufunc that takes lazy arrays",
+    "fromregex": "from_array(numpy.fromregex(...)) reads it whole",
+    "fromstring": "from_array(numpy.fromstring(...)) reads it whole",
+    "genfromtxt": "glassloom.dataframe.read_csv(...) reads text in blocks",
+    "loadtxt": "glassloom.dataframe.read_csv(...) reads text in blocks",
+    "poly": "numpy.poly makes few coefficients; compute() the roots first",
+    "polydiv": "numpy.polydiv takes few coefficients; compute() them first",
+    "polymul": "convolve(p, q) multiplies polynomials",
+    "real_if_close": "x.real takes the real part; whether it is all isn't known before it is computed",
+    "resize": "tile(x, n)[:length].reshape(shape) repeats elements",
+    "roots": "numpy.roots takes few coefficients; compute() them first",
+    "row_stack": "vstack does the same",
+    "savetxt": "x.to_dataframe().to_csv(...) writes text, a file for each block of rows",
+    "sort_complex": "sort(x.astype(complex)) sorts by real, then imaginary parts",
+    "trim_zeros": "slice between the first and last of flatnonzero(x)",
+}
+"""What to use in place of functions that NumPy has, and that aren't applied block by block."""
+
+
 def __getattr__(name: str) -> _Any:
+    if name in _NEAREST:
+        raise AttributeError(f"glassloom.array has no {name!r}: {_NEAREST[name]}")
     if not name.startswith("_") and hasattr(_np, name):
         raise AttributeError(
             f"glassloom.array has no {name!r} yet; map_blocks(numpy.{name}, x) applies it block by block"
@@ -95,28 +73,9 @@ __all__ = [
     "nan",
     "newaxis",
     "pi",
+    "polyfit",
     "random",
     "stats",
+    "strings",
 ]
-__all__ += arranging.__all__
-__all__ += _array.__all__
-__all__ += _blockwise.__all__
-__all__ += creation.__all__
-__all__ += elements.__all__
-__all__ += files.__all__
-__all__ += grids.__all__
-__all__ += gufuncs.__all__
-__all__ += hdf5.__all__
-__all__ += histograms.__all__
-__all__ += overlapping.__all__
-__all__ += padding.__all__
-__all__ += polynomials.__all__
-__all__ += products.__all__
-__all__ += reducing.__all__
-__all__ += scans.__all__
-__all__ += selecting.__all__
-__all__ += sets.__all__
-__all__ += shapes.__all__
-__all__ += standard.__all__
-__all__ += statistics.__all__
-__all__ += ufuncs.__all__
+__all__ += _api.__all__

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from glassloom.array.array import Array, asarray
-from glassloom.array.creation import arange
-from glassloom.array.nodes.base import make_meta, normalize_axes, normalize_axis
-from glassloom.array.nodes.indexed import indexed
-from glassloom.array.protocol import implements
-from glassloom.array.shapes import concatenate
+from glassloom.array.api.array import Array, asarray
+from glassloom.array.api.creation import arange
+from glassloom.array.api.dispatch import implements
+from glassloom.array.api.joining import concatenate
+from glassloom.array.ops.base import make_meta, normalize_axes, normalize_axis
+from glassloom.array.ops.labelled_axes import indexed
 from glassloom.backends.arrays import namespace_of
 
 __all__ = [
@@ -50,40 +50,29 @@ def _transformed(name: str, whole: Array, axes: Sequence[int], options: dict[str
     return Array(indexed(Transform(name, options), [whole.expr], [inner], out, meta=meta, sizes=sizes))
 
 
-def _one_axis(name: str) -> Callable[..., Array]:
-    def transform(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-        whole = asarray(a)
-        place = normalize_axis(axis, whole.ndim)
-        return _transformed(name, whole, [place], {"n": n, "axis": place, "norm": norm})
-
-    return _documented(transform, name, "along an axis", "n", "Length of the axis that is transformed")
+def _along_axis(name: str, a: Any, n: int | None, axis: int, norm: str | None) -> Array:
+    whole = asarray(a)
+    place = normalize_axis(axis, whole.ndim)
+    return _transformed(name, whole, [place], {"n": n, "axis": place, "norm": norm})
 
 
-def _many_axes(name: str) -> Callable[..., Array]:
-    default: Any = (-2, -1) if name.endswith("2") else None
-
-    def transform(a: Any, s: Any = None, axes: Any = default, norm: str | None = None) -> Array:
-        whole = asarray(a)
-        if axes is None and s is not None:
-            axes = tuple(range(whole.ndim - len(s), whole.ndim))
-        places = normalize_axes(axes, whole.ndim)
-        ordered = places if axes is None else tuple(normalize_axis(axis, whole.ndim) for axis in axes)
-        return _transformed(name, whole, places, {"s": s, "axes": ordered, "norm": norm})
-
-    return _documented(transform, name, "over several axes", "s", "Lengths of the axes that are transformed")
+def _over_axes(name: str, a: Any, s: Any, axes: Any, norm: str | None) -> Array:
+    whole = asarray(a)
+    if axes is None and s is not None:
+        axes = tuple(range(whole.ndim - len(s), whole.ndim))
+    places = normalize_axes(axes, whole.ndim)
+    ordered = places if axes is None else tuple(normalize_axis(axis, whole.ndim) for axis in axes)
+    return _transformed(name, whole, places, {"s": s, "axes": ordered, "norm": norm})
 
 
-def _documented(function: Callable[..., Array], name: str, where: str, length: str, what: str) -> Callable[..., Array]:
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = __name__
-    function.__doc__ = f"""Return `numpy.fft.{name}` {where}; each becomes one block.
+@implements(np.fft.fft)
+def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Return the Fourier transform along an axis, which becomes one block.
 
     Parameters
     ----------
-    a
-        The array.
-    {length}
-        {what}: cut, or filled with zeros. Default: as they are.
+    n
+        Length of the axis that is transformed: cut, or filled with zeros. Default: as it is.
     norm
         Which direction is scaled: ``"backward"``, ``"ortho"`` or ``"forward"``.
 
@@ -92,26 +81,212 @@ def _documented(function: Callable[..., Array], name: str, where: str, length: s
     >>> import numpy as np
     >>> import glassloom.array as ga
     >>> x = np.arange(16.0).reshape(4, 4)
-    >>> bool(np.allclose(ga.fft.{name}(ga.from_array(x, chunks=2)), np.fft.{name}(x)))
+    >>> bool(np.allclose(ga.fft.fft(ga.from_array(x, chunks=2)), np.fft.fft(x)))
     True
     """
-    return implements(getattr(np.fft, name))(function)
+    return _along_axis("fft", a, n, axis, norm)
 
 
-fft = _one_axis("fft")
-ifft = _one_axis("ifft")
-rfft = _one_axis("rfft")
-irfft = _one_axis("irfft")
-hfft = _one_axis("hfft")
-ihfft = _one_axis("ihfft")
-fft2 = _many_axes("fft2")
-ifft2 = _many_axes("ifft2")
-rfft2 = _many_axes("rfft2")
-irfft2 = _many_axes("irfft2")
-fftn = _many_axes("fftn")
-ifftn = _many_axes("ifftn")
-rfftn = _many_axes("rfftn")
-irfftn = _many_axes("irfftn")
+@implements(np.fft.ifft)
+def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Return the inverse Fourier transform along an axis, which becomes one block; see `fft` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.ifft(ga.from_array(x, chunks=2)), np.fft.ifft(x)))
+    True
+    """
+    return _along_axis("ifft", a, n, axis, norm)
+
+
+@implements(np.fft.rfft)
+def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Return the Fourier transform of real numbers along an axis, which becomes one block; see `fft` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.rfft(ga.from_array(x, chunks=2)), np.fft.rfft(x)))
+    True
+    """
+    return _along_axis("rfft", a, n, axis, norm)
+
+
+@implements(np.fft.irfft)
+def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Return the inverse of `rfft` along an axis, which becomes one block; see `fft` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.irfft(ga.from_array(x, chunks=2)), np.fft.irfft(x)))
+    True
+    """
+    return _along_axis("irfft", a, n, axis, norm)
+
+
+@implements(np.fft.hfft)
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Return the Fourier transform of numbers with Hermitian symmetry along an axis, which becomes one block; see `fft` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.hfft(ga.from_array(x, chunks=2)), np.fft.hfft(x)))
+    True
+    """
+    return _along_axis("hfft", a, n, axis, norm)
+
+
+@implements(np.fft.ihfft)
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """Return the inverse of `hfft` along an axis, which becomes one block; see `fft` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.ihfft(ga.from_array(x, chunks=2)), np.fft.ihfft(x)))
+    True
+    """
+    return _along_axis("ihfft", a, n, axis, norm)
+
+
+@implements(np.fft.fft2)
+def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+    """Return the Fourier transform over two axes, which become one block; see `fftn` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.fft2(ga.from_array(x, chunks=2)), np.fft.fft2(x)))
+    True
+    """
+    return _over_axes("fft2", a, s, axes, norm)
+
+
+@implements(np.fft.ifft2)
+def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+    """Return the inverse Fourier transform over two axes, which become one block; see `fftn` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.ifft2(ga.from_array(x, chunks=2)), np.fft.ifft2(x)))
+    True
+    """
+    return _over_axes("ifft2", a, s, axes, norm)
+
+
+@implements(np.fft.rfft2)
+def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+    """Return the Fourier transform of real numbers over two axes, which become one block; see `fftn` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.rfft2(ga.from_array(x, chunks=2)), np.fft.rfft2(x)))
+    True
+    """
+    return _over_axes("rfft2", a, s, axes, norm)
+
+
+@implements(np.fft.irfft2)
+def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+    """Return the inverse of `rfft2` over two axes, which become one block; see `fftn` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.irfft2(ga.from_array(x, chunks=2)), np.fft.irfft2(x)))
+    True
+    """
+    return _over_axes("irfft2", a, s, axes, norm)
+
+
+@implements(np.fft.fftn)
+def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+    """Return the Fourier transform over axes (all by default), which become one block.
+
+    Parameters
+    ----------
+    s
+        Lengths of the axes that are transformed: cut, or filled with zeros. Default: as they are.
+    norm
+        Which direction is scaled: ``"backward"``, ``"ortho"`` or ``"forward"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.fftn(ga.from_array(x, chunks=2)), np.fft.fftn(x)))
+    True
+    """
+    return _over_axes("fftn", a, s, axes, norm)
+
+
+@implements(np.fft.ifftn)
+def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+    """Return the inverse Fourier transform over axes (all by default), which become one block; see `fftn` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.ifftn(ga.from_array(x, chunks=2)), np.fft.ifftn(x)))
+    True
+    """
+    return _over_axes("ifftn", a, s, axes, norm)
+
+
+@implements(np.fft.rfftn)
+def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+    """Return the Fourier transform of real numbers over axes (all by default), which become one block; see `fftn` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.rfftn(ga.from_array(x, chunks=2)), np.fft.rfftn(x)))
+    True
+    """
+    return _over_axes("rfftn", a, s, axes, norm)
+
+
+@implements(np.fft.irfftn)
+def irfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+    """Return the inverse of `rfftn` over axes (all by default), which become one block; see `fftn` for the parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import glassloom.array as ga
+    >>> x = np.arange(16.0).reshape(4, 4)
+    >>> bool(np.allclose(ga.fft.irfftn(ga.from_array(x, chunks=2)), np.fft.irfftn(x)))
+    True
+    """
+    return _over_axes("irfftn", a, s, axes, norm)
 
 
 def fftfreq(n: int, d: float = 1.0, *, chunks: Any = "auto", dtype: Any = None, device: Any = None) -> Array:

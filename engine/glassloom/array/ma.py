@@ -11,14 +11,13 @@ quantiles, histograms and linear algebra don't know of masks: fill them first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from glassloom.array.array import Array, asarray, operand_of
-from glassloom.array.elements import of_each
-from glassloom.array.nodes.elementwise import elementwise
+from glassloom.array.api.array import Array, asarray, operand_of
+from glassloom.array.api.dispatch import implements
+from glassloom.array.ops.elementwise import elementwise
 
 __all__ = [
     "average",
@@ -45,27 +44,186 @@ __all__ = [
 ]
 
 
-def _of_each(name: str, what: str, arguments: str, expected: str) -> Callable[..., Array]:
-    call = f"ga.ma.{name}(ga.asarray([1.0, 2.0, ga.nan]){arguments}).compute().tolist()"
-    return of_each(getattr(np.ma, name), __name__, what, call, expected)
+@implements(np.ma.masked_equal)
+def masked_equal(x: Any, value: Any) -> Array:
+    """Return the array without what equals a value.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.masked_equal(ga.asarray([1.0, 2.0, ga.nan]), 2).compute().tolist()
+    [1.0, None, nan]
+    """
+    return Array(elementwise(np.ma.masked_equal, asarray(x).expr, value))
 
 
-masked_equal = _of_each("masked_equal", "the array without what equals a value", ", 2", "[1.0, None, nan]")
-masked_greater = _of_each("masked_greater", "the array without what is greater", ", 1", "[1.0, None, nan]")
-masked_greater_equal = _of_each("masked_greater_equal", "the array without what isn't less", ", 2", "[1.0, None, nan]")
-masked_inside = _of_each("masked_inside", "the array without what is in a range", ", 0, 1", "[None, 2.0, nan]")
-masked_invalid = _of_each("masked_invalid", "the array without NaN and infinity", "", "[1.0, 2.0, None]")
-masked_less = _of_each("masked_less", "the array without what is less", ", 2", "[None, 2.0, nan]")
-masked_less_equal = _of_each("masked_less_equal", "the array without what isn't greater", ", 1", "[None, 2.0, nan]")
-masked_not_equal = _of_each(
-    "masked_not_equal", "the array without what differs from a value", ", 1", "[1.0, None, None]"
-)
-masked_outside = _of_each("masked_outside", "the array without what isn't in a range", ", 0, 1", "[1.0, None, nan]")
-masked_values = _of_each("masked_values", "the array without what is near to a value", ", 2.0", "[1.0, None, nan]")
-fix_invalid = _of_each("fix_invalid", "the array without NaN and infinity, and numbers below", "", "[1.0, 2.0, None]")
-getdata = _of_each("getdata", "the elements, masked or not", "", "[1.0, 2.0, nan]")
-getmaskarray = _of_each("getmaskarray", "where elements are masked", "", "[False, False, False]")
-filled = _of_each("filled", "the array with a value in place of what is masked", ", 0", "[1.0, 2.0, nan]")
+@implements(np.ma.masked_greater)
+def masked_greater(x: Any, value: Any) -> Array:
+    """Return the array without what is greater.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.masked_greater(ga.asarray([1.0, 2.0, ga.nan]), 1).compute().tolist()
+    [1.0, None, nan]
+    """
+    return Array(elementwise(np.ma.masked_greater, asarray(x).expr, value))
+
+
+@implements(np.ma.masked_greater_equal)
+def masked_greater_equal(x: Any, value: Any) -> Array:
+    """Return the array without what isn't less.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.masked_greater_equal(ga.asarray([1.0, 2.0, ga.nan]), 2).compute().tolist()
+    [1.0, None, nan]
+    """
+    return Array(elementwise(np.ma.masked_greater_equal, asarray(x).expr, value))
+
+
+@implements(np.ma.masked_inside)
+def masked_inside(x: Any, v1: Any, v2: Any) -> Array:
+    """Return the array without what is in a range, ends included.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.masked_inside(ga.asarray([1.0, 2.0, ga.nan]), 0, 1).compute().tolist()
+    [None, 2.0, nan]
+    """
+    return Array(elementwise(np.ma.masked_inside, asarray(x).expr, v1, v2))
+
+
+@implements(np.ma.masked_invalid)
+def masked_invalid(a: Any) -> Array:
+    """Return the array without NaN and infinity.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.masked_invalid(ga.asarray([1.0, 2.0, ga.nan])).compute().tolist()
+    [1.0, 2.0, None]
+    """
+    return Array(elementwise(np.ma.masked_invalid, asarray(a).expr))
+
+
+@implements(np.ma.masked_less)
+def masked_less(x: Any, value: Any) -> Array:
+    """Return the array without what is less.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.masked_less(ga.asarray([1.0, 2.0, ga.nan]), 2).compute().tolist()
+    [None, 2.0, nan]
+    """
+    return Array(elementwise(np.ma.masked_less, asarray(x).expr, value))
+
+
+@implements(np.ma.masked_less_equal)
+def masked_less_equal(x: Any, value: Any) -> Array:
+    """Return the array without what isn't greater.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.masked_less_equal(ga.asarray([1.0, 2.0, ga.nan]), 1).compute().tolist()
+    [None, 2.0, nan]
+    """
+    return Array(elementwise(np.ma.masked_less_equal, asarray(x).expr, value))
+
+
+@implements(np.ma.masked_not_equal)
+def masked_not_equal(x: Any, value: Any) -> Array:
+    """Return the array without what differs from a value.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.masked_not_equal(ga.asarray([1.0, 2.0, ga.nan]), 1).compute().tolist()
+    [1.0, None, None]
+    """
+    return Array(elementwise(np.ma.masked_not_equal, asarray(x).expr, value))
+
+
+@implements(np.ma.masked_outside)
+def masked_outside(x: Any, v1: Any, v2: Any) -> Array:
+    """Return the array without what isn't in a range.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.masked_outside(ga.asarray([1.0, 2.0, ga.nan]), 0, 1).compute().tolist()
+    [1.0, None, nan]
+    """
+    return Array(elementwise(np.ma.masked_outside, asarray(x).expr, v1, v2))
+
+
+@implements(np.ma.masked_values)
+def masked_values(x: Any, value: float, rtol: float = 1e-5, atol: float = 1e-8) -> Array:
+    """Return the array without what is near to a value.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.masked_values(ga.asarray([1.0, 2.0, ga.nan]), 2.0).compute().tolist()
+    [1.0, None, nan]
+    """
+    return Array(elementwise(np.ma.masked_values, asarray(x).expr, value, rtol=rtol, atol=atol))
+
+
+@implements(np.ma.fix_invalid)
+def fix_invalid(a: Any, fill_value: Any = None) -> Array:
+    """Return the array without NaN and infinity, and numbers below the mask: `fill_value`, or NumPy's own for the type.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.fix_invalid(ga.asarray([1.0, 2.0, ga.nan])).compute().tolist()
+    [1.0, 2.0, None]
+    """
+    return Array(elementwise(np.ma.fix_invalid, asarray(a).expr, fill_value=fill_value))
+
+
+@implements(np.ma.getdata)
+def getdata(a: Any) -> Array:
+    """Return the elements, masked or not.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.getdata(ga.asarray([1.0, 2.0, ga.nan])).compute().tolist()
+    [1.0, 2.0, nan]
+    """
+    return Array(elementwise(np.ma.getdata, asarray(a).expr))
+
+
+@implements(np.ma.getmaskarray)
+def getmaskarray(arr: Any) -> Array:
+    """Return where elements are masked.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.getmaskarray(ga.asarray([1.0, 2.0, ga.nan])).compute().tolist()
+    [False, False, False]
+    """
+    return Array(elementwise(np.ma.getmaskarray, asarray(arr).expr))
+
+
+@implements(np.ma.filled)
+def filled(a: Any, fill_value: Any = None) -> Array:
+    """Return the array with a value in place of what is masked, by default the one that the blocks have for it.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> ga.ma.filled(ga.asarray([1.0, 2.0, ga.nan]), 0).compute().tolist()
+    [1.0, 2.0, nan]
+    """
+    return Array(elementwise(np.ma.filled, asarray(a).expr, fill_value))
 
 
 def is_masked_kind(x: Any) -> bool:

@@ -22,13 +22,13 @@ from xarray.namedarray.parallelcompat import ChunkManagerEntrypoint
 
 from glassloom import array as namespace
 from glassloom import collection
-from glassloom.array.arranging import shuffle
-from glassloom.array.array import Array, asarray
-from glassloom.array.blockwise import blockwise, cumreduction, map_blocks, reduction
+from glassloom.array.api.array import Array, asarray
+from glassloom.array.api.creation import from_array
+from glassloom.array.api.files import store
+from glassloom.array.api.gufuncs import apply_gufunc
+from glassloom.array.api.joining import shuffle
+from glassloom.array.api.mapping import blockwise, cumreduction, map_blocks, reduction
 from glassloom.array.chunks import Chunks, common_refinement, normalize_chunks, with_size
-from glassloom.array.creation import from_array
-from glassloom.array.files import store
-from glassloom.array.gufuncs import apply_gufunc
 
 
 class ChunkManager(ChunkManagerEntrypoint[Any]):

@@ -27,6 +27,7 @@ _SYMBOLS = (
 
 _lock = threading.Lock()
 _n_inside = 0
+_limits: list[int] = []
 _counts_before: list[int] = []
 _lanes: dict[Callable[[], int], int | None] = {}
 
@@ -81,6 +82,26 @@ def _inside(may_be_alone: bool) -> Iterator[None]:
         _leave()
 
 
+@contextmanager
+def at_most_blas_threads(count: int) -> Iterator[None]:
+    """Let each call use so many threads until the last who asked for a number leaves. Of several the newest decides: the number is the
+    process', not a thread's.
+    """
+    with _lock:
+        if not _n_inside and not _limits:
+            _controls.cache_clear()  # what was imported since may have brought a library of its own, as SciPy does
+        _remember_counts()
+        _limits.append(count)
+        if not _n_inside:
+            set_blas_threads(count)
+    try:
+        yield
+    finally:
+        with _lock:
+            _limits.remove(count)
+            _restore_counts()
+
+
 def set_blas_threads(count: int) -> None:
     """Let each call use so many threads, in all BLAS libraries that are loaded."""
     for _, set_count in _controls():
@@ -90,14 +111,13 @@ def set_blas_threads(count: int) -> None:
 def _enter(may_be_alone: bool) -> None:
     global _n_inside
     with _lock:
+        _remember_counts()
         _n_inside += 1
-        if _n_inside == 1:
-            _counts_before[:] = [get_count() for get_count, _ in _controls()]
         if not may_be_alone or _n_inside > 1 or any(n_busy() > 1 for n_busy in _lanes):
             set_blas_threads(1)
             return
         most = max((n_cpus for n_cpus in _lanes.values() if n_cpus is not None), default=None)
-        if most is not None and most < max(_counts_before, default=0):
+        if most is not None and not _limits and most < max(_counts_before, default=0):
             set_blas_threads(most)
 
 
@@ -105,9 +125,22 @@ def _leave() -> None:
     global _n_inside
     with _lock:
         _n_inside -= 1
-        if not _n_inside:
-            for (_, set_count), count in zip(_controls(), _counts_before, strict=True):
-                set_count(count)
+        _restore_counts()
+
+
+def _remember_counts() -> None:
+    if not _n_inside and not _limits:
+        _counts_before[:] = [get_count() for get_count, _ in _controls()]
+
+
+def _restore_counts() -> None:
+    if _n_inside:
+        return
+    if _limits:
+        set_blas_threads(_limits[-1])
+        return
+    for (_, set_count), count in zip(_controls(), _counts_before, strict=True):
+        set_count(count)
 
 
 @cache
@@ -134,8 +167,10 @@ def _loaded_libraries() -> list[str]:
 
 def _after_fork() -> None:
     """A forked child has none of its parent's threads, busy as they were."""
-    global _lock
+    global _lock, _n_inside
     _lock = threading.Lock()
+    _n_inside = 0
+    _limits.clear()
     _lanes.clear()
 
 

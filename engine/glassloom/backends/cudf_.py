@@ -26,6 +26,11 @@ def to_pandas(value: Any) -> Any:
     return value.to_pandas()
 
 
+def with_nulls_only(value: Any) -> Any:
+    """Return a frame or series in which NaN is missing, as in pandas: to cuDF it is a number."""
+    return value.nans_to_nulls()
+
+
 def concat(blocks: Sequence[Any]) -> Any:
     """Return blocks one after the other."""
     import cudf

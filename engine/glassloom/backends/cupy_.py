@@ -51,7 +51,7 @@ def owns(value: Any) -> bool:
 
 
 def launch(source: Any, n_blocks: int, arguments: tuple[Any, ...]) -> None:
-    """Run a `glassloom.array.device_kernels.KernelSource` on the current stream; compiled by NVRTC when it is first run."""
+    """Run a `glassloom.array.tiling.device_kernels.KernelSource` on the current stream; compiled by NVRTC when it is first run."""
     _compiled(source.text, source.name)((n_blocks,), (KERNEL_THREADS,), arguments)
 
 
@@ -63,11 +63,26 @@ def _compiled(text: str, name: str) -> Any:
 
 
 def generator(sequence: np.random.SeedSequence) -> Any:
-    """Return a random generator of a stream of its own."""
+    """Return a random generator of a stream of its own: Philox, whose key is the seed, so that other seeds are other streams."""
     import cupy
 
-    high, low = sequence.generate_state(2)
-    return Draws(cupy, cupy.random.Generator(cupy.random.XORWOW(int(high) << 32 | int(low))))
+    return Draws(cupy, cupy.random.Generator(cupy.random.Philox4x3210(WideSeed(sequence))))
+
+
+class WideSeed(np.random.SeedSequence):
+    """A seed of which CuPy's generators take 63 bits; of NumPy's seed sequences they take 32.
+
+    They ask for one number of 32 bits, and hand on what they get as one of 64. CuPy says that the 64th bit makes problems.
+    """
+
+    def __init__(self, sequence: np.random.SeedSequence) -> None:
+        super().__init__(sequence.entropy, spawn_key=sequence.spawn_key, pool_size=sequence.pool_size)
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Any:
+        """Return numbers that seed a generator; a single one has 63 bits."""
+        if n_words == 1:
+            return super().generate_state(1, np.uint64) >> np.uint64(1)
+        return super().generate_state(n_words, dtype)
 
 
 class Draws:

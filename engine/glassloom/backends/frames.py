@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from glassloom.backends import cudf_
 from glassloom.errors import OptionError
 
 DEVICE_BACKENDS: dict[str, ModuleType] = {"cudf": cudf_}
-"""Libraries besides pandas: each with ``kind_of``, ``from_pandas``, ``to_pandas`` and ``concat``."""
+"""Libraries besides pandas: each with ``kind_of``, ``from_pandas``, ``to_pandas``, ``concat`` and ``with_nulls_only``."""
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def takes_any_library(function: _Function) -> _Function:
+    """Declare that a function takes partitions of every library; what it returns is the host's."""
+    function.takes_any_library = True  # type: ignore[attr-defined]
+    return function
 
 
 def library_of(value: Any) -> str:

@@ -13,6 +13,9 @@ from glassloom.backends.sharing import register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.graph import extend_token, normalize_token, random_token
 
+BIT_GENERATOR = np.random.SFC64
+"""What draws the random bits of blocks unless something else is asked for: `docs/decisions/0030-bit-generators.md`."""
+
 _SAMPLED_ITEMS = 100
 
 
@@ -23,7 +26,7 @@ def namespace() -> Any:
 
 def generator(sequence: np.random.SeedSequence) -> Any:
     """Return a random generator of a stream of its own."""
-    return np.random.Generator(np.random.PCG64(sequence))
+    return np.random.Generator(BIT_GENERATOR(sequence))
 
 
 @register_sizeof(np.ndarray)

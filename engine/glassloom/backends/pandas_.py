@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,17 @@ def concat(blocks: Sequence[Any]) -> Any:
     if library != "pandas":
         return DEVICE_BACKENDS[library].concat(filled)
     if isinstance(first, pd.Index):
-        return first.append(filled[1:])
-    return pd.concat(_with_equal_labels(_with_equal_categories(filled)))
+        return _as_objects(first.append(filled[1:]), filled)
+    made = pd.concat(_with_equal_labels(_with_equal_categories(filled)))
+    labels = _as_objects(made.index, [block.index for block in filled])
+    return made if labels is made.index else made.set_axis(labels, axis=0)
+
+
+def _as_objects(joined: Any, indexes: list[Any]) -> Any:
+    """Return joined labels as objects if all are: pandas 3 makes text or numbers of them where it can."""
+    if joined.dtype == object or any(index.dtype != object or index.nlevels > 1 for index in indexes):
+        return joined
+    return joined.astype(object)
 
 
 def _with_equal_categories(blocks: list[Any]) -> list[Any]:
@@ -137,25 +146,57 @@ def guarded(block: Any) -> Any:
 # Made-up samples: two rows of the right dtypes, to find out what a function returns.
 
 
-def sample(meta: Any) -> Any:
-    """Return an object like `meta` with two made-up rows."""
+_TEXTS, _NUMBERS = ("a", "b"), (1, 2)
+
+
+def of_samples(function: Callable[..., Any], *metas: Any) -> Any:
+    """Return what a function makes of made-up rows. Python objects are texts; if it refuses those, numbers."""
+    try:
+        return function(*map(sample, metas))
+    except Exception as error:  # the function may be a user's
+        if not any(map(_has_objects, metas)):
+            raise
+        try:
+            return function(*[sample(meta, _NUMBERS) for meta in metas])
+        except Exception:
+            raise error from None
+
+
+def _has_objects(meta: Any) -> bool:
+    if isinstance(meta, pd.DataFrame):
+        return any(map(pd.api.types.is_object_dtype, meta.dtypes))
+    return isinstance(meta, (pd.Series, pd.Index)) and meta.dtype == object
+
+
+def sample(meta: Any, objects: tuple[Any, Any] = _TEXTS) -> Any:
+    """Return an object like `meta` with two made-up rows. `objects` are the values of columns of Python objects."""
     if isinstance(meta, pd.MultiIndex):
         return pd.MultiIndex.from_arrays([sample(level) for level in meta.levels], names=meta.names)
     if isinstance(meta, pd.Index):
         if isinstance(meta, pd.RangeIndex):
             return pd.RangeIndex(2, name=meta.name)
-        return pd.Index(_sample_values(meta.dtype), name=meta.name)
+        return pd.Index(_sample_values(meta.dtype, objects), dtype=_own_dtype(meta.dtype), name=meta.name)
     if isinstance(meta, pd.Series):
-        return pd.Series(_sample_values(meta.dtype), index=sample(meta.index), name=meta.name)
+        return _sample_series(meta.dtype, sample(meta.index), objects).rename(meta.name)
     if isinstance(meta, pd.DataFrame):
-        columns = {place: _sample_values(dtype) for place, dtype in enumerate(meta.dtypes)}
-        made = pd.DataFrame(columns, index=sample(meta.index))
+        index = sample(meta.index)
+        columns = {place: _sample_series(dtype, index, objects) for place, dtype in enumerate(meta.dtypes)}
+        made = pd.DataFrame(columns, index=index)
         made.columns = meta.columns
         return made
     return meta
 
 
-def _sample_values(dtype: Any) -> Any:
+def _sample_series(dtype: Any, index: Any, objects: tuple[Any, Any]) -> Any:
+    return pd.Series(_sample_values(dtype, objects), index=index, dtype=_own_dtype(dtype))
+
+
+def _own_dtype(dtype: Any) -> Any:
+    """Return the dtype to ask for: pandas 3 makes text of objects unless it is told."""
+    return object if pd.api.types.is_object_dtype(dtype) else None
+
+
+def _sample_values(dtype: Any, objects: tuple[Any, Any]) -> Any:
     if isinstance(dtype, pd.CategoricalDtype):
         some = list(dtype.categories[:2]) or ["a", "b"]
         categories = dtype.categories if len(dtype.categories) else some
@@ -173,8 +214,8 @@ def _sample_values(dtype: Any) -> Any:
     if isinstance(dtype, pd.IntervalDtype):
         return pd.interval_range(0, 2).astype(dtype).array
     if kind == "O" and isinstance(dtype, np.dtype):
-        return np.array(["a", "b"], dtype=object)
-    return pd.array(["a", "b"], dtype=dtype)
+        return np.array(objects, dtype=object)
+    return pd.array(list(_TEXTS), dtype=dtype)
 
 
 # Sizes.
@@ -225,6 +266,22 @@ def _share_frame(value: Any) -> Any:
 if HAS_COPY_ON_WRITE:
     register_read_only_view(pd.DataFrame)(_share_frame)
     register_read_only_view(pd.Series)(_share_frame)
+
+
+def own(value: Any) -> Any:
+    """Return a frame or series as its user's own: it can be written to, and nothing that others hold changes with it.
+
+    Copied is what lies in memory that can't be written to, as results do that a worker has shared.
+    """
+    manager = getattr(value, "_mgr", None)  # pandas' public names give read-only views in any case
+    if manager is None:
+        return value
+    return value.copy(deep=not HAS_COPY_ON_WRITE or not all(map(_is_writable, manager.arrays)))
+
+
+def _is_writable(values: Any) -> bool:
+    parts = [values, *(getattr(values, name, None) for name in ("_ndarray", "_data", "_mask"))]
+    return all(part.flags.writeable for part in parts if isinstance(part, np.ndarray))
 
 
 # Tokens: by content, not by how the frame is laid out in memory.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from glassloom.backends import numpy_
 from glassloom.backends.sizeof import register_sizeof
 
 ALIGNMENT = 256
@@ -37,6 +38,8 @@ class SimulatedMemory:
         How much there is.
     used_bytes, peak_bytes
         How much arrays take now, and took at most.
+    allocated_bytes
+        How much was ever allocated.
     cached_bytes
         Freed memory that the allocator keeps for later ones.
     to_host, to_device
@@ -47,6 +50,7 @@ class SimulatedMemory:
         self.total_bytes = total_bytes
         self.used_bytes = 0
         self.peak_bytes = 0
+        self.allocated_bytes = 0
         self.cached_bytes = 0
         self.to_host = [0, 0]
         self.to_device = [0, 0]
@@ -60,6 +64,7 @@ class SimulatedMemory:
                     f"out of memory allocating {nbytes} bytes: {self.used_bytes} of {self.total_bytes} are used"
                 )
             self.used_bytes += nbytes
+            self.allocated_bytes += nbytes
             self.peak_bytes = max(self.peak_bytes, self.used_bytes)
             self.cached_bytes = min(max(0, self.cached_bytes - nbytes), self.total_bytes - self.used_bytes)
 
@@ -311,7 +316,7 @@ def namespace() -> Namespace:
 
 def generator(sequence: np.random.SeedSequence) -> Any:
     """Return a random generator of a stream of its own."""
-    return _Drawing(np.random.default_rng(sequence))
+    return _Drawing(numpy_.generator(sequence))
 
 
 def to_numpy(chunk: Any) -> np.ndarray[Any, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from glassloom_metrics.errors import ClusterNotFound as _NoRecord
 from glassloom_metrics.registry import ClusterRecord, find_record
 
+from glassloom import config
 from glassloom.client.cluster_link import ClusterLink
 from glassloom.client.link import Link
 from glassloom.cluster.cuda import CUDA_OPTION_NAMES, LocalCUDACluster
@@ -52,6 +53,14 @@ def starter_of_new_cluster(
     return None
 
 
+def default_address(given: ClusterOptions, gpu: bool) -> str | None:
+    """Return what a client connects to that is told nothing: None, for a new cluster, if options for one are given."""
+    if gpu or given.differences():
+        return None
+    address: str | None = config.get("client.address")
+    return address
+
+
 def is_remote(target: Any) -> bool:
     """Tell whether something is of dask.distributed: an address, a client or a cluster. Dask need not be imported for it."""
     if isinstance(target, str):
@@ -75,7 +84,8 @@ def link_to(target: Any, security: Any) -> Link:
     if is_remote(target):
         link: Link = load("remote_link", "a cluster of dask.distributed").RemoteLink(target, security)
         return link
-    return ClusterLink(find_cluster(target))
+    record = find_cluster(target)
+    return link_to(record.address, security) if record.kind == "dask" else ClusterLink(record)
 
 
 def find_cluster(name_or_id: Any) -> ClusterRecord:
@@ -97,7 +107,7 @@ def find_cluster(name_or_id: Any) -> ClusterRecord:
         record = find_record(name_or_id)
     except _NoRecord as error:
         raise ClusterNotFound(str(error)) from None
-    if record.kind != "processes":
+    if record.kind == "threads":
         raise ClusterNotFound(
             f"{name_or_id!r} is the thread pool of process {record.pid}; only that process can use it"
         )

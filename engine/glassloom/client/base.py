@@ -16,6 +16,7 @@ from glassloom.errors import ClusterClosed, ClusterError
 from glassloom.graph import Key
 from glassloom.protocol.identity import jupyter_base_url
 
+_ATTACH_S = 30.0
 _PARTS = __name__.rpartition(".")[0] + "."
 
 
@@ -78,6 +79,16 @@ class ClientBase:
     def retry(self, futures: Any) -> None:
         """Try failed tasks again."""
         raise NotImplementedError
+
+    def _published_record(self) -> ClusterRecord:
+        """Return the record by which others follow the cluster; raises `ClusterError` if there is none."""
+        found = self._connection.attached_record(_ATTACH_S) if self._record.kind == "distributed" else self._record
+        if found is None:
+            raise ClusterError(
+                f"the cluster at {self._record.name} isn't attached, so that nothing is known of it: set the option distributed.attach "
+                "to true before the client connects; if it is, `glassloom attach` says what is wrong"
+            )
+        return found
 
     def _require_own_cluster(self, what: str, instead: str) -> None:
         """Raise if the cluster is one of dask.distributed, which can't do something."""

@@ -11,7 +11,7 @@ from typing import Any, Self
 from glassloom_metrics.registry import ClusterRecord
 
 from glassloom._gc import gc_paused
-from glassloom.client.addresses import is_remote, link_to, starter_of_new_cluster
+from glassloom.client.addresses import default_address, is_remote, link_to, starter_of_new_cluster
 from glassloom.client.call_stacks import CallStackMethods
 from glassloom.client.cell_clients import replaced_client
 from glassloom.client.dask_collections import dask_scheduler
@@ -64,7 +64,8 @@ class Client(
     address
         A `LocalCluster`, or the name or id of a running cluster of this user. Or a cluster of dask.distributed: the address
         of its scheduler (``"tcp://scheduler:8786"``), a `distributed.Client`, or a cluster object such as
-        `distributed.LocalCluster`. None: start a `LocalCluster` with the other options, which ends when the client is closed.
+        `distributed.LocalCluster`. None: the option ``client.address``, else start a `LocalCluster` with the other options,
+        which ends when the client is closed.
     n_workers, threads_per_worker, memory_limit, name, local_directory, spill_compression, resources, env, idle_timeout, timeout
         As in `LocalCluster`, with the same defaults, and so are the next four: ``config.get(...)`` in the signature names
         the option of `glassloom.config` that is the default. Only for a cluster that this client starts.
@@ -129,8 +130,6 @@ class Client(
         security: Any = None,
         **others: Any,
     ) -> None:
-        if not is_remote(address):
-            others["security"] = security
         given = ClusterOptions(
             n_workers=n_workers,
             threads_per_worker=threads_per_worker,
@@ -147,6 +146,10 @@ class Client(
             idle_timeout=idle_timeout,
             timeout=timeout,
         )
+        if address is None:
+            address = default_address(given, gpu)
+        if not is_remote(address):
+            others["security"] = security
         self.asynchronous = asynchronous
         self.cluster: Any = address if hasattr(address, "scale") else None
         self._security = security

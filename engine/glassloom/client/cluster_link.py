@@ -34,6 +34,10 @@ class ClusterLink(Connection):
         super().open(timeout_s)
         self._segments = SegmentWriter(self.welcome.shm_prefix, self.welcome.directory, f"c{self.welcome.client}")
 
+    def attached_record(self, timeout_s: float = 0.0) -> ClusterRecord | None:
+        """Return the cluster's record: it is its own."""
+        return self.record
+
     def encoder(self, place_large: Callable[[Any], Key], function_tokens: Mapping[int, str]) -> CallEncoder:
         """Return what turns tasks into a message."""
         return CallEncoder(place_large, function_tokens, self.record.id)

@@ -558,6 +558,7 @@ class Connection:
                 | messages.RanOnHead()
                 | messages.Ack()
                 | messages.Holdings()
+                | messages.TaskStates()
                 | messages.Story()
                 | messages.Processing()
                 | messages.CancelledAll()

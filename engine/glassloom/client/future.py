@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Self
@@ -19,6 +20,7 @@ from glassloom.protocol import failure, messages
 from glassloom.protocol.pickled_futures import note_pickled
 from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.reprs import render
+from glassloom.reprs.live_card import LiveCard
 from glassloom.units import format_bytes, parse_seconds
 from glassloom.worker.task_context import current_worker
 
@@ -55,8 +57,8 @@ class Future(Handle):
     __dask_future__ = True
     """Dask takes a future in a graph, or among the arguments of `dask.delayed`, for its result."""
 
-    def __glassloom_tokenize__(self) -> Key:
-        return self.key
+    def __glassloom_tokenize__(self) -> tuple[str, Key]:
+        return (self._connection.record.id, self.key)  # another cluster's of that key is another result
 
     def __dask_tokenize__(self) -> Any:
         return ("glassloom.Future", self.key)
@@ -199,6 +201,23 @@ class Future(Handle):
             error=f"{error.exception}: {error.message}" if error is not None else "",
             origin=error.origin if error is not None else "",
         )
+
+    def _ipython_display_(self) -> None:
+        if self.status != PENDING:
+            raise NotImplementedError  # IPython shows the usual repr then: nothing of it changes
+        this = weakref.ref(self)  # a card must not keep a result from being let go
+        card = LiveCard(lambda: _status(this()), lambda: _bundle(this()))
+        card.show()
+        self._connection.when_done([self._state], lambda _: card.refresh())
+
+
+def _status(future: Future | None) -> str:
+    return "" if future is None else future.status
+
+
+def _bundle(future: Future | None) -> dict[str, str] | None:
+    """Return the card of a future; None if it is gone."""
+    return None if future is None else {"text/plain": repr(future), "text/html": future._repr_html_()}
 
 
 class DoneAndNotDone(NamedTuple):

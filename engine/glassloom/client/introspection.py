@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
+from time import monotonic, sleep
 from typing import Any, TypeVar
 
 from glassloom_metrics.worker_memory import in_memory_bytes
@@ -21,6 +22,7 @@ from glassloom.store.pickling import dumps, loads
 from glassloom.units import parse_seconds
 
 T = TypeVar("T")
+_LOOK_S = 0.01
 
 
 def described_worker(worker: messages.WorkerInfo) -> dict[str, Any]:
@@ -132,6 +134,20 @@ class IntrospectionMethods(ClientBase):
             lambda request: messages.WhoHas(request, keys), "which results are held"
         )
         return holdings
+
+    def _task_states(self, keys: Sequence[Key], timeout_s: float) -> list[str] | None:
+        """Return how tasks stand, in the words of `messages.TASK_STATES`; None if that isn't known in time.
+
+        It waits for the head, so it is called in threads that may.
+        """
+        try:
+            take = self._connection.post_question(lambda request: messages.GetTaskStates(request, list(keys)))
+        except ClusterError:  # it has ended
+            return None
+        end_s = monotonic() + timeout_s
+        while (answer := take()) is None and monotonic() < end_s:
+            sleep(_LOOK_S)
+        return None if answer is None else [messages.TASK_STATES[code] for code in answer.states]
 
     def get_worker_logs(self, n: int | None = None, workers: Iterable[str] | None = None) -> Any:
         """Return the last lines that tasks on each worker have printed or logged.

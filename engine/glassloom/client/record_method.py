@@ -51,7 +51,7 @@ class RecordMethod(ClientBase):
         True
         """
         self._connection.owner.require()
-        self._require_own_cluster("record()", "use distributed.performance_report()")
+        record = self._published_record()
         if self.asynchronous:
-            return asyncio.to_thread(start_recording, self._record, path, since_start=since_start, overwrite=overwrite)
-        return start_recording(self._record, path, since_start=since_start, overwrite=overwrite)
+            return asyncio.to_thread(start_recording, record, path, since_start=since_start, overwrite=overwrite)
+        return start_recording(record, path, since_start=since_start, overwrite=overwrite)

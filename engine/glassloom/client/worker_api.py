@@ -13,7 +13,7 @@ from glassloom_metrics.registry import ClusterRecord, process_started_s
 from glassloom.client.client import Client
 from glassloom.distributed.optional import load
 from glassloom.errors import ClusterClosed, ClusterError
-from glassloom.local.default import latest, running_on
+from glassloom.local.default import current, latest, running_on
 from glassloom.protocol.options import WorkerOptions
 from glassloom.worker.task_context import TaskThread, current_worker, seceded_meanwhile, task_thread
 from glassloom.worker.worker_of_task import WorkerOfTask, worker_of
@@ -44,7 +44,7 @@ def get_worker() -> WorkerOfTask:
 
 
 def get_client() -> Client:
-    """Return a client of the cluster on which the calling task runs; outside of tasks, the newest open client.
+    """Return a client of the cluster on which the calling task runs; outside of tasks, that of the block around (`Client.as_current`), or the newest open client.
 
     A task may submit tasks with it and wait for them: while it waits, another task runs in its place. Tasks that a task
     submits go before those that were submitted beside it.
@@ -73,7 +73,8 @@ def get_client() -> Client:
         of_task: Client | None = load("remote_task", "a task of dask.distributed").client_of_task()
         if of_task is not None:
             return of_task
-    client = latest(Client)
+    chosen = current()
+    client = chosen if isinstance(chosen, Client) else latest(Client)
     if client is None:
         raise ClusterClosed(
             "no client is open; make one with Client(). Tasks that run on the threads of your own process have none"

@@ -13,7 +13,7 @@ from functools import partial
 from time import sleep
 from typing import Any
 
-from glassloom_metrics.errors import MetricsError
+from glassloom_metrics.errors import CommandRefused, MetricsError
 from glassloom_metrics.registry import ClusterRecord, find_record, is_alive, read_foreign_records, read_records
 from glassloom_metrics.subscriber import send_command
 
@@ -71,7 +71,7 @@ def stop_all_clusters(*, timeout_s: float, force: bool) -> tuple[list[str], list
     """
     records = read_records()
     clusters = [record for record in records if not _is_thread_pool(record)]
-    done, wrong = _all_tried([partial(_stop, record, timeout_s, force) for record in clusters])
+    done, wrong = _all_tried([partial(_stop, record, timeout_s, force, detaches=False) for record in clusters])
     if not clusters:
         done.append("No clusters are running.")
     done += [f"Left alone: {_why_not_stopped(record)}." for record in records if _is_thread_pool(record)]
@@ -97,7 +97,7 @@ def _find_and_stop(name: str, timeout_s: float, force: bool) -> str:
 
 
 def _is_thread_pool(record: ClusterRecord) -> bool:
-    return record.kind != "processes"
+    return record.kind == "threads"
 
 
 def _why_not_stopped(record: ClusterRecord) -> str:
@@ -108,7 +108,32 @@ def _elsewhere(record: ClusterRecord) -> str:
     return f"{record.name!r} (id {record.id}) is, or was, on {record.host.name!r}: it can't be reached from here"
 
 
-def _stop(record: ClusterRecord, timeout_s: float, force: bool) -> str:
+def _stop_of_dask(record: ClusterRecord, timeout_s: float, force: bool, *, detaches: bool) -> str:
+    """End a cluster of Dask's that we have started; of another one, at most let nothing watch it any more."""
+    if force:
+        raise ClusterError(f"{record.name!r} is a cluster of Dask's: Glassloom doesn't kill it")
+    deadline = Deadline(timeout_s)
+    is_own = _was_asked(record, "shutdown", deadline)
+    if not is_own and not (detaches and _was_asked(record, "detach", deadline)):
+        return f"Left alone: {record.name!r} (id {record.id}) is a cluster of Dask's that Glassloom hasn't started."
+    while os.path.exists(record.directory):
+        if deadline.is_over:
+            raise ClusterError(_not_ended(record, timeout_s))
+        sleep(_LOOK_AGAIN_S)
+    return f"{'Stopped' if is_own else 'Detached from'} cluster {record.name!r} (id {record.id})."
+
+
+def _was_asked(record: ClusterRecord, command: str, deadline: Deadline) -> bool:
+    try:
+        _ask_to_end(record, deadline, command)
+    except CommandRefused:
+        return False
+    return True
+
+
+def _stop(record: ClusterRecord, timeout_s: float, force: bool, *, detaches: bool = True) -> str:
+    if record.kind == "dask":
+        return _stop_of_dask(record, timeout_s, force, detaches=detaches)
     workers = _counted(_n_workers(record)[0])
     deadline = Deadline(timeout_s)
     if force:
@@ -123,10 +148,10 @@ def _stop(record: ClusterRecord, timeout_s: float, force: bool) -> str:
     return f"{'Killed' if force else 'Stopped'} cluster {record.name!r} (id {record.id}, {workers})."
 
 
-def _ask_to_end(record: ClusterRecord, deadline: Deadline) -> None:
+def _ask_to_end(record: ClusterRecord, deadline: Deadline, command: str = "shutdown") -> None:
     async def ask() -> None:
         async with asyncio.timeout(deadline.left_s):
-            await send_command(record, "shutdown")
+            await send_command(record, command)
 
     with suppress(TimeoutError, ConnectionResetError, FileNotFoundError):  # it doesn't answer, or is ending
         asyncio.run(ask())
@@ -163,6 +188,8 @@ def _n_workers(record: ClusterRecord) -> tuple[int | None, int | None]:
     """Return how many workers a cluster has, and how many threads they have; None where it doesn't tell."""
     if _is_thread_pool(record):
         return 0, None
+    if record.kind == "dask":
+        return None, None
     link = Connection(record, wants_output=False)
     try:
         link.open(timeout_s=_ANSWER_TIMEOUT_S)

@@ -271,7 +271,7 @@ class LocalCluster:
             name=self.name,
             status=self.status,
             facts=[
-                ("Workers", n_workers),
+                ("Workers", f"{n_workers}, as many as the work needs" if self._is_adaptive() else n_workers),
                 ("Threads", n_workers * options.threads_per_worker),
                 ("Memory", _total_memory(options, n_workers)),
                 *_device_facts(options),
@@ -289,6 +289,11 @@ class LocalCluster:
         info = None if self._connection is None else self._connection.workers.info
         return self.options.n_workers if info is None else len(info.workers)
 
+    def _is_adaptive(self) -> bool:
+        """Whether the head has told that the number of workers follows the work."""
+        info = None if self._connection is None else self._connection.workers.info
+        return info is not None and info.is_adaptive
+
 
 def _refresh_card(this: weakref.ref[LocalCluster]) -> None:
     cluster = this()
@@ -304,7 +309,7 @@ def _listen(cluster: LocalCluster | None) -> None:
 
 
 def _facts(cluster: LocalCluster | None) -> Hashable:
-    return None if cluster is None else (cluster.name, cluster.status, cluster._n_workers())
+    return None if cluster is None else (cluster.name, cluster.status, cluster._n_workers(), cluster._is_adaptive())
 
 
 def _bundle(cluster: LocalCluster | None) -> dict[str, str]:

@@ -94,6 +94,12 @@ def _parse_memory(value: Any) -> int | float | str:
         return _parse_size(value)
 
 
+def _parse_text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(value)
+    return value
+
+
 def _parse_name(value: Any) -> str:
     if not isinstance(value, str) or not value.isidentifier():
         raise ValueError(value)
@@ -115,6 +121,7 @@ def _count(least: int) -> Kind:
 
 _SIZE = Kind("size", "bytes", "a size in bytes, such as 1000000 or '128 MiB'", _parse_size)
 _TIME = Kind("time", "seconds", "a time above 0: seconds, or text such as '500ms' or '2 min'", _parse_time)
+_ADDRESS = Kind("address", "", "the name of a cluster, or an address such as 'tcp://10.0.0.1:8786'", _parse_text)
 _NAME = Kind("name", "", "the name of a library, such as 'numpy' or 'cupy'", _parse_name)
 _SHARE = Kind("fraction", "of the memory limit", "a number above 0, up to 1", _parse_share)
 _SWITCH = Kind("switch", "", "true or false", _parse_switch)
@@ -208,6 +215,11 @@ OPTIONS: Mapping[str, Option] = _table(
         "`read_parquet`.",
     ),
     Option(
+        "client.address", _ADDRESS, None, True,
+        "What `Client()` connects to if it is told nothing: the name of a running cluster, or the address of a scheduler of dask.distributed. "
+        "None: it starts a cluster.",
+    ),
+    Option(
         "compute.scheduler", _choice("threads", "synchronous", "processes"), None, True,
         "Where `compute()` and `persist()` run. None: on the current client, or on threads if there is none.",
     ),
@@ -222,6 +234,10 @@ OPTIONS: Mapping[str, Option] = _table(
     Option(
         "threads.publish", _SWITCH, True, False,
         "Whether the pool shows in the panel and the dashboards. Read when the pool starts.",
+    ),
+    Option(
+        "distributed.attach", _SWITCH, True, False,
+        "Whether a client's cluster of dask.distributed shows in the panel and the dashboards. Read when the client connects.",
     ),
     Option(
         "cluster.n-workers", _count(0), None, True,

@@ -9,6 +9,7 @@ True
 """
 
 from glassloom.dataframe import datasets
+from glassloom.dataframe import joined_reads as _joined_reads  # noqa: F401 - registers its pass, after those of plan
 from glassloom.dataframe import moving as _moving  # noqa: F401 - registers its rules, before those of reading
 from glassloom.dataframe import plan as _plan  # noqa: F401 - registers its passes
 from glassloom.dataframe import rules as _rules  # noqa: F401 - registers its rules

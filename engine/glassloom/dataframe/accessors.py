@@ -19,6 +19,27 @@ _FACTS = frozenset(["tz", "unit", "categories", "ordered"])
 """Attributes that follow from the dtype."""
 
 
+class TextMethod(Method):
+    """A method of ``.str``, which pandas has of objects only where it finds a text among them: here a partition may lack one."""
+
+    __slots__ = ()
+
+    def __init__(self, *path: str) -> None:
+        super().__init__("str", *path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (TextMethod, self.path[1:])
+
+    def __call__(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(obj, *args, **kwargs)
+        except AttributeError:
+            if not isinstance(obj, pd.Series) or not len(obj):
+                raise
+        text = pd.Series(["a"], index=obj.index[:1], name=obj.name, dtype=object)
+        return super().__call__(pd.concat([obj.astype(object), text]), *args, **kwargs).iloc[:-1]
+
+
 class MatchesOfRows(BlockOp):
     """A row for each match in a text: how many isn't known."""
 
@@ -35,7 +56,10 @@ class Accessor:
         return [name for name in dir(getattr(self._series.expr.meta, self._name)) if not name.startswith("_")]
 
     def __getitem__(self, key: Any) -> Any:
-        return operate(Method(self._name, "__getitem__"), self._series, key, label="getitem")
+        return operate(self._method("__getitem__"), self._series, key, label="getitem")
+
+    def _method(self, attribute: str) -> Method:
+        return TextMethod(attribute) if self._name == "str" else Method(self._name, attribute)
 
     def __getattr__(self, attribute: str) -> Any:
         accessor = getattr(self._series.expr.meta, self._name)
@@ -52,7 +76,7 @@ class Accessor:
         def method(*args: Any, **kwargs: Any) -> Any:
             kind = MatchesOfRows if attribute == "extractall" else Rowwise
             return self._of_rows(
-                attribute, operate(Method(self._name, attribute), self._series, *args, kind=kind, kwargs=kwargs)
+                attribute, operate(self._method(attribute), self._series, *args, kind=kind, kwargs=kwargs)
             )
 
         method.__name__ = attribute
@@ -116,7 +140,7 @@ class Texts(Accessor):
 
     def _split(self, method: str, n: int, expand: bool, options: dict[str, Any]) -> Any:
         if not expand:
-            return operate(Method("str", method), self._series, kwargs={**options, "n": n})
+            return operate(TextMethod(method), self._series, kwargs={**options, "n": n})
         if n is None or n < 1:
             raise refused(
                 f"str.{method}", "expand", expand, f"with n={n} the number of columns depends on the values; give n"

@@ -1,6 +1,7 @@
 """Partitions of another library, such as cuDF's on a device: moved there, and back to the host where pandas' own functions are needed.
 
-A node says by `FrameExpr.keeps_backend` whether it works on whichever library its partitions are of: what calls methods does. In front of
+A node says by `FrameExpr.keeps_backend` whether it works on whichever library its partitions are of: what calls methods does, and joins with a side that
+all partitions get. First steps of reductions and groups take partitions of every library, and make pandas' objects (`FrameExpr.takes_any_library`). In front of
 others a plan gets a step that moves partitions to the host, so that every operation is there for frames of every library.
 """
 
@@ -51,7 +52,7 @@ def move_to_host(roots: Sequence[Expr]) -> list[Expr]:
 
     for node in walk(roots):
         made = node.substitute(replaced) if any(one.name in new for one in node.dependencies) else node
-        keeps = made.keeps_backend if isinstance(made, FrameExpr) else False
+        keeps = isinstance(made, FrameExpr) and (made.keeps_backend or made.takes_any_library)
         on_device = [one for one in made.dependencies if isinstance(one, FrameExpr) and one.backend != "pandas"]
         if on_device and not keeps:
             here = {one.name: moved(one, "pandas") for one in on_device}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from glassloom.dataframe.moving.repartition import repartition
 from glassloom.dataframe.moving.shape import Sample
 from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, Partitions, require_aligned
 from glassloom.dataframe.operators import Operators
+from glassloom.dataframe.options import refused
 from glassloom.dataframe.reduce import Length, join_all
 from glassloom.dataframe.select import Loc, first_rows, last_rows
 from glassloom.dataframe.wrap import bind, wrap
@@ -31,6 +32,26 @@ class Frame(Collection, Operators, Explainable):
     """A lazy pandas object in partitions."""
 
     _expr: FrameExpr
+
+    if TYPE_CHECKING:  # what the methods in one module call of those in another; the classes of collections have them
+
+        def __getitem__(self, key: Any, /) -> Any: ...
+        def __setitem__(self, key: Any, value: Any, /) -> None: ...
+        def _assigned(self, columns: dict[Any, Any]) -> Any: ...
+        def _reduce(
+            self, how: str, axis: Any, options: dict[str, Any], numeric_only: bool, split_every: int | None
+        ) -> Any: ...
+        def assign(self, *args: Any, **kwargs: Any) -> Any: ...
+        def corr(self, *args: Any, **kwargs: Any) -> Any: ...
+        def count(self, *args: Any, **kwargs: Any) -> Any: ...
+        def drop(self, *args: Any, **kwargs: Any) -> Any: ...
+        def groupby(self, *args: Any, **kwargs: Any) -> Any: ...
+        def isna(self, *args: Any, **kwargs: Any) -> Any: ...
+        def mask(self, *args: Any, **kwargs: Any) -> Any: ...
+        def nunique(self, *args: Any, **kwargs: Any) -> Any: ...
+        def select_dtypes(self, *args: Any, **kwargs: Any) -> Any: ...
+        def shift(self, *args: Any, **kwargs: Any) -> Any: ...
+        def to_frame(self, *args: Any, **kwargs: Any) -> Any: ...
 
     @property
     def expr(self) -> FrameExpr:
@@ -105,15 +126,24 @@ class Frame(Collection, Operators, Explainable):
         """
         return wrap(repartition(self._expr, npartitions, divisions, partition_size, freq, force))
 
-    def to_delayed(self) -> list[Delayed]:
-        """Return one `Delayed` for each partition."""
+    def to_delayed(self, optimize_graph: bool = True) -> list[Delayed]:
+        """Return one `Delayed` for each partition. `optimize_graph` is taken for compatibility with Dask: plans always are."""
         return [
             call(_same, (self.partitions[number],), {}, pure=True, label="partition")
             for number in range(self.npartitions)
         ]
 
     def map_partitions(
-        self, function: Callable[..., Any], *args: Any, meta: Any = None, keep_divisions: bool = False, **kwargs: Any
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        meta: Any = None,
+        keep_divisions: bool = False,
+        enforce_metadata: bool = True,
+        transform_divisions: bool = True,
+        align_dataframes: bool = True,
+        clear_divisions: bool = False,
+        **kwargs: Any,
     ) -> Any:
         """Call a function with each partition.
 
@@ -130,6 +160,10 @@ class Frame(Collection, Operators, Explainable):
             ``("name", dtype)`` for a series. Default: the function is tried on two made-up rows.
         keep_divisions
             Whether rows keep index labels of their own partition, so that the divisions stay known.
+        enforce_metadata
+            Whether to check that the function returns what `meta` says.
+        transform_divisions, align_dataframes, clear_divisions
+            For compatibility with Dask: frames must be cut alike in any case, and `keep_divisions` alone decides on divisions.
 
         Raises
         ------
@@ -157,7 +191,9 @@ class Frame(Collection, Operators, Explainable):
             found = parse_meta(meta)
         if not is_frame(found):
             found = pd.Series([found])[:0]
-        checking = partial(_call_checked, function, found)
+        if clear_divisions and keep_divisions:
+            raise OptionError("map_partitions: clear_divisions=True and keep_divisions=True contradict each other")
+        checking = partial(_call_checked, function, found) if enforce_metadata else partial(_call_unchecked, function)
         made = BlockCall(checking, plain.args, plain.kwargs, label)
         if nodes[0].npartitions < cut[0].npartitions:
             raise DivisionError(f"map_partitions({label}): call it on the frame with {cut[0].npartitions} partitions")
@@ -237,18 +273,24 @@ class Frame(Collection, Operators, Explainable):
                 whole = concat(found)
                 return rows_between(whole, *((None, n) if take is first_rows else (max(len(whole) - n, 0), None)))
 
-    def sample(self, frac: float, *, replace: bool = False, random_state: int | None = None) -> Self:
+    def sample(
+        self, frac: float | None = None, *, n: int | None = None, replace: bool = False, random_state: int | None = None
+    ) -> Self:
         """Return a random fraction of each partition's rows.
 
         Parameters
         ----------
         frac
             Fraction of the rows, 0 to 1 (more with `replace`).
+        n
+            Not supported: a number of rows would need the lengths of all partitions.
         replace
             Whether a row may be drawn several times.
         random_state
             A seed: equal seeds give equal rows.
         """
+        if n is not None:
+            raise refused("sample", "n", n, "give a fraction: frac=...; head(n) returns the first rows")
         if not isinstance(frac, (int, float)) or frac < 0 or (frac > 1 and not replace):
             raise OptionError(f"frac={frac!r} should be between 0 and 1")
         seed = int(np.random.SeedSequence(random_state).generate_state(1)[0])
@@ -314,6 +356,11 @@ def _same(value: Any) -> Any:
 
 def _call_guarded(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return function(*map(guarded, args), **{name: guarded(value) for name, value in kwargs.items()})
+
+
+def _call_unchecked(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    result = _call_guarded(function, *args, **kwargs)
+    return result if is_frame(result) else pd.Series([result])
 
 
 def _call_checked(function: Callable[..., Any], meta: Any, *args: Any, **kwargs: Any) -> Any:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.graph import function_label
+from glassloom.graph import function_label, tokenize
 
-USERS_CALLS = frozenset(["_call_guarded", "_call_checked"])
+USERS_CALLS = frozenset(["_call_guarded", "_call_checked", "_call_unchecked"])
 """Functions of ours that call a user's: those are given partitions as they are."""
 
 
@@ -38,7 +38,7 @@ class BlockCall:
     (2, 1)
     """
 
-    __slots__ = ("args", "function", "kwargs", "label")
+    __slots__ = ("_token", "args", "function", "kwargs", "label")
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, label: str = ""
@@ -47,6 +47,7 @@ class BlockCall:
         self.args = args
         self.kwargs = kwargs or {}
         self.label = label or function_label(function)
+        self._token: str | None = None
 
     def __repr__(self) -> str:
         return f"BlockCall({self.label}, {self.args!r}, {self.kwargs!r})"
@@ -55,7 +56,10 @@ class BlockCall:
         return (BlockCall, (self.function, self.args, self.kwargs, self.label))
 
     def __glassloom_tokenize__(self) -> Any:
-        return (self.function, self.args, self.kwargs)
+        """Return a token made once: a call is an operand of each node that a rewrite makes of another one."""
+        if self._token is None:
+            self._token = tokenize(self.function, self.args, self.kwargs)
+        return self._token
 
     @property
     def __name__(self) -> str:
@@ -70,6 +74,12 @@ class BlockCall:
             or getattr(function, "__module__", None) == "_operator"
             or getattr(function, "__name__", "") in USERS_CALLS
         )
+
+    @property
+    def takes_any_library(self) -> bool:
+        """Whether it takes partitions of every library, and returns what is the host's (see `backends.frames`)."""
+        function = getattr(self.function, "func", self.function)
+        return function is len or getattr(function, "takes_any_library", False)
 
     def __call__(self, *blocks: Any) -> Any:
         args = [blocks[arg.number] if type(arg) is Block else arg for arg in self.args]

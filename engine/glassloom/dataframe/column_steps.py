@@ -8,7 +8,7 @@ and arbitrary-order statistical moments" (2008).
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,8 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat
 
 Powers = tuple[int, float, float, float, float]
+_OF_EQUAL_VALUES = pd.Series([1.0] * 4)
+"""pandas has said 0 or NaN of the skewness of equal values, depending on its version."""
 
 
 def powers(column: Any, options: dict[str, Any]) -> Powers:
@@ -59,7 +61,7 @@ def skewness(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
     if n < 3 or np.isnan(third):
         return _float(np.nan, dtype)
     if _is_noise(second, n, mean):
-        return _float(0.0, dtype)
+        return _float(cast(float, _OF_EQUAL_VALUES.skew()), dtype)
     return _float(n * (n - 1) ** 0.5 / (n - 2) * third / second**1.5, dtype)
 
 
@@ -69,7 +71,7 @@ def kurtosis(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
     if n < 4 or np.isnan(fourth):
         return _float(np.nan, dtype)
     if _is_noise(second, n, mean):
-        return _float(0.0, dtype)
+        return _float(cast(float, _OF_EQUAL_VALUES.kurt()), dtype)
     scale = (n - 2) * (n - 3)
     return _float(n * (n + 1) * (n - 1) * fourth / (scale * second**2) - 3 * (n - 1) ** 2 / scale, dtype)
 

@@ -45,9 +45,7 @@ def correlation_of_two(node: FrameExpr, how: str, min_periods: int, ddof: int) -
 def _pairs(block: Any) -> Pairs | None:
     if not len(block):
         return None
-    values = np.stack(
-        [block.iloc[:, place].to_numpy(dtype="float64", na_value=np.nan) for place in range(block.shape[1])], axis=1
-    )
+    values = np.stack([_numbers(block.iloc[:, place]) for place in range(block.shape[1])], axis=1)
     there = ~np.isnan(values)
     shift = np.array(
         [column[is_there].mean() if is_there.any() else 0.0 for column, is_there in zip(values.T, there.T, strict=True)]
@@ -60,6 +58,15 @@ def _pairs(block: Any) -> Pairs | None:
     squares = (filled * filled).T @ some - sums * sums / divisor
     products = filled.T @ filled - sums * sums.T / divisor
     return Pairs(len(block), count, sums / divisor + shift[:, None], np.maximum(squares, 0.0), products)
+
+
+def _numbers(column: Any) -> Any:
+    try:
+        return column.to_numpy(dtype="float64", na_value=np.nan)
+    except ValueError as error:
+        raise ValueError(
+            f"column {column.name!r} with dtype {column.dtype} isn't of numbers: {error}; give numeric_only=True to leave it out"
+        ) from error
 
 
 def _joined(parts: list[Pairs | None]) -> Pairs | None:

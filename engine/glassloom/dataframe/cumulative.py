@@ -11,6 +11,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.interpolating import METHODS, Line, interpolated
 from glassloom.dataframe.nodes import FrameExpr, Rowwise
 from glassloom.dataframe.options import is_columns, refuse_inplace, refused
 from glassloom.dataframe.overlap import map_overlap, overlapping
@@ -144,6 +145,62 @@ class Along(Frame):
         """Return the values with missing ones replaced by the next one after them, also of later partitions."""
         return self._fill("bfill", axis, limit, {"inplace": inplace, "limit_area": limit_area})
 
+    def interpolate(
+        self,
+        method: str = "linear",
+        *,
+        axis: Any = 0,
+        limit: int | None = None,
+        inplace: bool = False,
+        limit_direction: str | None = None,
+        limit_area: str | None = None,
+    ) -> Any:
+        """Return the values with missing ones on the line between those before and after, also of other partitions.
+
+        Parameters
+        ----------
+        method
+            ``"linear"``: rows are at equal distances; ``"index"``, ``"values"`` or ``"time"``: at those of their labels, which
+            must be numbers or times in ascending order.
+        axis
+            0 or ``"index"``: along the rows. 1 or ``"columns"``: along the columns of each row.
+        limit
+            How many missing values in a row are filled at most.
+        limit_direction
+            ``"forward"`` (default): from the value before; ``"backward"``: from the one after; ``"both"``.
+        limit_area
+            ``"inside"``: only between values; ``"outside"``: only before the first and after the last.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> x = gd.from_pandas(pd.Series([1.0, None, None, 4.0]), npartitions=2)
+        >>> x.interpolate().compute().tolist()
+        [1.0, 2.0, 3.0, 4.0]
+        """
+        refuse_inplace("interpolate", inplace)
+        if method not in METHODS:
+            raise refused(
+                "interpolate", "method", method, f"give one of {', '.join(map(repr, METHODS))}, or ffill(), bfill()"
+            )
+        direction = limit_direction or "forward"
+        if direction not in ("forward", "backward", "both"):
+            raise OptionError(f"interpolate: limit_direction={direction!r} should be 'forward', 'backward' or 'both'")
+        if limit_area not in (None, "inside", "outside"):
+            raise OptionError(f"interpolate: limit_area={limit_area!r} should be None, 'inside' or 'outside'")
+        if limit is not None and (not isinstance(limit, int) or limit < 1):
+            raise OptionError(f"interpolate: limit={limit!r} should be a whole number, 1 or more")
+        if is_columns(axis, "interpolate"):
+            kwargs = {"limit": limit, "limit_direction": direction, "limit_area": limit_area}
+            return operate(Method("interpolate"), self, kwargs={"method": method, "axis": 1, **kwargs})
+        for name, dtype in _named_dtypes(self._meta):
+            if self.npartitions > 1 and dtype.kind in "mMc":
+                raise NotImplementedError(
+                    f"interpolate of column {name!r} with dtype {dtype} isn't supported; ffill() it, or interpolate numbers"
+                )
+        return wrap(interpolated(self._expr, Line(method, limit, direction, limit_area)))
+
     def shift(
         self, periods: Any = 1, freq: Any = None, axis: Any = 0, fill_value: Any = None, suffix: str | None = None
     ) -> Any:
@@ -190,7 +247,17 @@ class Along(Frame):
         return self._overlapping("pct_change", kwargs, max(periods, 0), max(-periods, 0))
 
     def map_overlap(
-        self, function: Callable[..., Any], before: Any, after: Any, *args: Any, meta: Any = None, **kwargs: Any
+        self,
+        function: Callable[..., Any],
+        before: Any,
+        after: Any,
+        *args: Any,
+        meta: Any = None,
+        enforce_metadata: bool = True,
+        transform_divisions: bool = True,
+        align_dataframes: bool = True,
+        clear_divisions: bool = False,
+        **kwargs: Any,
     ) -> Any:
         """Call a function with each partition and rows of the partitions beside.
 
@@ -203,6 +270,8 @@ class Along(Frame):
             How many rows before and after; or a time such as ``"2h"``: rows within it, if the index is sorted times.
         meta
             What the function returns, as in `map_partitions`. Default: it is tried on two made-up rows.
+        enforce_metadata, transform_divisions, align_dataframes, clear_divisions
+            As in `map_partitions`.
 
         Examples
         --------
@@ -212,7 +281,7 @@ class Along(Frame):
         >>> x.map_overlap(lambda block: block - block.shift(fill_value=0), 1, 0).compute().tolist()
         [1, 1, 2, 4]
         """
-        return map_overlap(self, function, before, after, *args, meta=meta, **kwargs)
+        return map_overlap(self, function, before, after, args, kwargs, meta=meta, enforce_metadata=enforce_metadata)
 
     def first_valid_index(self) -> Any:
         """Return the label of the first row with a value, as a lazy scalar; None if there is none."""
@@ -221,6 +290,10 @@ class Along(Frame):
     def last_valid_index(self) -> Any:
         """Return the label of the last row with a value, as a lazy scalar; None if there is none."""
         return wrap(_valid_label(self._expr, "last_valid_index"))
+
+
+def _named_dtypes(meta: Any) -> list[tuple[Any, Any]]:
+    return [(meta.name, meta.dtype)] if isinstance(meta, pd.Series) else list(meta.dtypes.items())
 
 
 class NewLabels(Rowwise):

@@ -10,7 +10,7 @@ import pandas as pd
 
 from glassloom.dataframe.io.conditions import condition_text
 from glassloom.dataframe.io.read import Read
-from glassloom.dataframe.nodes import Filter, FrameExpr
+from glassloom.dataframe.nodes import Filter, FrameExpr, runs_on_arrow
 from glassloom.expr import Expr, Fused, optimize, walk
 from glassloom.reprs import render
 from glassloom.reprs.explanation import Explanation, explanation
@@ -31,7 +31,8 @@ class Explainable:
         """Return the plan as written and as it will run, as a tree: each line is made from the more indented ones below.
 
         Of each step it has the number of partitions and of tasks, of those that read also the columns and row groups
-        that are read, and by what (Arrow may still leave single partitions to pandas), and about how much memory all partitions of the result take together, where that is known.
+        that are read, and by what, of fused operations those that compute on Arrow's columns and those left to pandas (Arrow may
+        leave single partitions to pandas), and about how much memory all partitions of the result take together, where that is known.
 
         Examples
         --------
@@ -55,6 +56,8 @@ class Step:
     groups: str
     form: str
     """By what it is read: Arrow or pandas."""
+    on_arrow: str
+    """Which of the operations compute on Arrow's columns: "all", or all but those named."""
     nbytes: int | None
     """About what the partitions take together, of fused operations the largest result; None if it isn't known."""
     is_bound: bool
@@ -117,7 +120,23 @@ def _step(node: Expr, depth: int, size: tuple[int | None, bool]) -> Step:
     place = str(node.origin).partition(": ")[0] if node.origin is not None else ""
     partitions = outer.npartitions if isinstance(outer, FrameExpr) else None
     operations = node.operations if isinstance(node, Fused) else (_label(node),)
-    return Step(depth, operations, partitions, _n_tasks(node), columns, groups, form, *size, place)
+    on_arrow = _on_arrow(node) if isinstance(node, Fused) else ""
+    return Step(depth, operations, partitions, _n_tasks(node), columns, groups, form, on_arrow, *size, place)
+
+
+def _on_arrow(node: Fused) -> str:
+    """Return which of fused operations work on Arrow's columns: "all", "all but" those named; nothing if none does."""
+    members = [member for member, _ in node.members if not member.is_made_by_fusion]
+    done: set[str] = set()
+    for member in members:
+        if runs_on_arrow(node.root, member) and (
+            member.makes_blocks or any(one.name in done for one in member.dependencies)  # type: ignore[attr-defined]
+        ):
+            done.add(member.name)
+    left = dict.fromkeys(_label(member) for member in members if member.name not in done)
+    if not done:
+        return ""
+    return "all but " + ", ".join(left) if left else "all"
 
 
 def _label(node: Expr) -> str:
@@ -217,12 +236,13 @@ def _lines(steps: Sequence[Step]) -> list[str]:
             step.columns,
             step.groups,
             step.form,
+            step.on_arrow,
             step.memory,
             step.place,
         )
         for step in steps
     ]
-    header = ("", "partitions", "tasks", "columns read", "row groups", "read by", "memory", "line")
+    header = ("", "partitions", "tasks", "columns read", "row groups", "read by", "on Arrow", "memory", "line")
     shown = [place for place in range(len(header)) if place < 3 or any(row[place] for row in rows)]
     widths = {place: max(len(row[place]) for row in [header, *rows]) for place in shown}
     lines = []
@@ -243,6 +263,7 @@ def _cells(steps: Sequence[Step]) -> list[tuple[str, ...]]:
             step.columns,
             step.groups,
             step.form,
+            step.on_arrow,
             step.memory,
             step.place,
         )

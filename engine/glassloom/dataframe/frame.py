@@ -13,8 +13,11 @@ from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import FrameWriters
+from glassloom.dataframe.levels import FrameLevels
 from glassloom.dataframe.measuring import FrameMeasuring
+from glassloom.dataframe.moving.among_all import FrameAmongAll
 from glassloom.dataframe.moving.methods import MovingFrame
+from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Assign, Filter, LabelKeeping, Projection, require_aligned
 from glassloom.dataframe.options import is_columns, refuse_inplace, refused
 from glassloom.dataframe.reduce import Length
@@ -27,11 +30,22 @@ from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
 from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
+from glassloom.reprs.live_blocks import show_blocks
 
 
 @wraps("frame")
 class DataFrame(
-    MovingFrame, FrameRowByRow, FrameStatistics, FrameMeasuring, Reshaping, Setting, Reductions, FrameWriters
+    MovingFrame,
+    FrameAmongAll,
+    WithOther,
+    FrameLevels,
+    FrameRowByRow,
+    FrameStatistics,
+    FrameMeasuring,
+    Reshaping,
+    Setting,
+    Reductions,
+    FrameWriters,
 ):
     """A lazy pandas DataFrame, cut into partitions.
 
@@ -49,6 +63,9 @@ class DataFrame(
 
     def _repr_html_(self) -> str:
         return frame_html(self)
+
+    def _ipython_display_(self) -> None:
+        show_blocks(self, frame_html)
 
     @property
     def name(self) -> Any:

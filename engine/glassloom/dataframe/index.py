@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.frames import converted
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
@@ -16,6 +17,7 @@ from glassloom.dataframe.reduce import Length, reduce_columns
 from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.wrap import operate, wrap, wraps
+from glassloom.reprs.live_blocks import show_blocks
 
 _FIELDS = frozenset([
     "year", "month", "day", "hour", "minute", "second", "microsecond", "nanosecond", "date", "time",
@@ -51,6 +53,9 @@ class Index(Frame):
 
     def _repr_html_(self) -> str:
         return frame_html(self)
+
+    def _ipython_display_(self) -> None:
+        show_blocks(self, frame_html)
 
     @property
     def dtype(self) -> Any:
@@ -191,7 +196,7 @@ class Index(Frame):
 
     def tolist(self) -> list[Any]:
         """Compute, and return the labels as a list."""
-        return list(self.compute())
+        return list(converted(self.compute(), "pandas"))
 
     to_list = tolist
 

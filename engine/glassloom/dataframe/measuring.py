@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.array.creation import from_delayed
-from glassloom.array.shapes import concatenate
+from glassloom.array.api.creation import from_delayed
+from glassloom.array.api.joining import concatenate
 from glassloom.backends.pandas_ import guarded, is_frame, sample
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.meta import parse_meta
@@ -236,7 +236,7 @@ class FrameMeasuring(Measuring):
         """
         names = list(self._meta.columns)
         lines = [f"<class '{type(self).__module__}.{type(self).__qualname__}'>", f"{self.npartitions} partitions"]
-        counts = self.count().compute() if show_counts else None  # type: ignore[attr-defined]
+        counts = self.count().compute() if show_counts else None
         if verbose or (verbose is None and len(names) <= (max_cols or 100)):
             lines += _listed(names, self._meta.dtypes, counts)
         else:
@@ -278,5 +278,5 @@ class SeriesMeasuring(Measuring):
     def info(self, verbose: bool | None = None, buf: Any = None, max_cols: int | None = None,
              memory_usage: bool | str | None = False, show_counts: bool = False) -> None:  # fmt: skip
         """Write name and dtype. See `DataFrame.info`."""
-        frame = self.to_frame()  # type: ignore[attr-defined]
+        frame = self.to_frame()
         frame.info(verbose, buf, max_cols, memory_usage, show_counts)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.backends.frames import kind_on_device
-from glassloom.backends.pandas_ import is_frame, sample
+from glassloom.backends.pandas_ import is_frame, of_samples
 from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.nodes import FrameExpr, empty
@@ -56,7 +56,7 @@ def infer_meta(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
         If the user's function fails on the samples.
     """
     try:
-        return empty(call(*[sample(node.meta) for node in nodes]))
+        return empty(of_samples(call, *[node.meta for node in nodes]))
     except Exception as error:  # the user's function may raise anything
         raise MetaError(
             f"{method}({call.label}) was tried on two made-up rows to find out what it returns, and raised "

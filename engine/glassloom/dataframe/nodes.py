@@ -16,18 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from glassloom.backends.pandas_ import concat, is_frame, rows_between
+from glassloom import config
+from glassloom.backends.pandas_ import concat, is_frame, own, rows_between
+from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.errors import DivisionError
 from glassloom.expr import Blockwise, Expr, Persisted, Pick
 from glassloom.expr.blockwise import Mapping
-from glassloom.graph import Key, Task, TaskRef, tokenize
+from glassloom.expr.siblings import Siblings
+from glassloom.graph import Key, Task, tokenize
+from glassloom.graph.identity_cache import IdentityCache
 
 _BLOCK = Block(0)
-_SIBLINGS_FROM = 32
-"""Partitions: to group one by keys may take longer than to read it."""
 
 
 class FrameExpr(Expr):
@@ -46,6 +48,11 @@ class FrameExpr(Expr):
     @property
     def keeps_backend(self) -> bool:
         """Whether it works on partitions of whichever library, and makes such: see `glassloom.dataframe.backend`."""
+        return False
+
+    @property
+    def takes_any_library(self) -> bool:
+        """Whether it takes partitions of whichever library, though it makes pandas' objects."""
         return False
 
     @cached_property
@@ -92,7 +99,15 @@ class FrameExpr(Expr):
         return [(self.name, number) for number in range(self.npartitions)]
 
     def assemble(self, blocks: list[Any]) -> Any:
-        return concat(blocks) if is_frame(blocks[0]) else blocks[0]
+        return own(concat(blocks)) if is_frame(blocks[0]) else blocks[0]
+
+    def rebuild(self, operands: Sequence[Any]) -> Self:
+        """Return a node of this class with other operands. It has this one's meta if what that is made of stays."""
+        made = super().rebuild(operands)
+        known = self.__dict__.get("meta")
+        if known is not None and all(map(_have_equal_metas, made.operands, self.operands)):
+            made.__dict__.setdefault("meta", known)
+        return made
 
     def persisted(self, held: Any = None) -> Expr:
         lengths = self.lengths
@@ -103,6 +118,33 @@ class FrameExpr(Expr):
             Persisted(self.name, held), self.name, self.meta, self.divisions, lengths, (self.rows, self.layout),
             self.hashed_by, self.backend, origin=self.origin,
         )  # fmt: skip
+
+
+def _have_equal_metas(new: Any, old: Any) -> bool:
+    """Whether two operands are one, or nodes whose metas are. What has no meta stands for what it is made of."""
+    if new is old:
+        return True
+    if isinstance(new, FrameExpr) and isinstance(old, FrameExpr):
+        if new.meta is not None or type(new) is not type(old):
+            return new.meta is old.meta
+        new, old = new.operands, old.operands
+    is_pair = type(new) is type(old) is tuple and len(new) == len(old)
+    return is_pair and all(map(_have_equal_metas, new, old))
+
+
+_choices: IdentityCache[dict[Any, Any]] = IdentityCache()
+
+
+def chosen_meta(meta: Any, columns: Any) -> Any:
+    """Return the meta of one column (`columns` is a label) or some (a list): made once, as pandas takes long for it."""
+    labels = columns if isinstance(columns, list) else (columns,)
+    choice = (isinstance(columns, list), tuple(labels), tuple(map(type, labels)))
+    known = _choices.get(meta)
+    if known is None:
+        known = _choices.set(meta, {})
+    if choice not in known:
+        known[choice] = meta[columns]
+    return known[choice]
 
 
 class Held(FrameExpr):
@@ -194,6 +236,33 @@ class FrameBlockwise(FrameExpr, Blockwise):
         """Whether all partitions need the dependency's only block."""
         return isinstance(dependency, FrameExpr) and dependency.npartitions == 1 and self.npartitions != 1
 
+    @property
+    def arrow_form(self) -> Form | None:
+        """What it does with the blocks of `glassloom.dataframe.arrow`, if it can; see there."""
+        return None
+
+    def member_function(self, member: Blockwise) -> Callable[..., Any]:
+        if not (isinstance(member, FrameBlockwise) and config.get("dataframe.arrow")):
+            return member.function
+        return WithForm(member.function, member.arrow_form, reads=member.makes_blocks)
+
+    def outer_function(self, function: Callable[..., Any], *, is_own: bool = True) -> Callable[..., Any]:
+        if not config.get("dataframe.arrow"):
+            return function
+        return WithForm(function, self.arrow_form if is_own else None, is_last=True)
+
+    @property
+    def makes_blocks(self) -> bool:
+        """Whether its Arrow form makes blocks of what isn't a block."""
+        return False
+
+
+def runs_on_arrow(root: Blockwise, member: Blockwise) -> bool:
+    """Whether a member of fused nodes is called with Arrow's columns, where it gets them or makes them."""
+    is_of_frames = isinstance(root, (FrameBlockwise, Siblings))
+    is_on = is_of_frames and isinstance(member, FrameBlockwise) and bool(config.get("dataframe.arrow"))
+    return is_on and member.arrow_form is not None  # type: ignore[attr-defined]
+
 
 class BlockOp(FrameBlockwise):
     """A function of a frame's partition and of the corresponding partitions (or only blocks) of other nodes.
@@ -272,6 +341,12 @@ class Rowwise(LabelKeeping):
     def lengths(self) -> tuple[int, ...] | None:
         return self.frame.lengths if self.keeps_rows else None
 
+    @property
+    def arrow_form(self) -> Form | None:
+        return (
+            series_form(self.call, [node.meta for node in self.operand_nodes], self.meta) if self.keeps_rows else None
+        )
+
 
 class Columnwise(Rowwise):
     """A row-wise operation of one frame that treats all columns alike, each by itself."""
@@ -290,7 +365,7 @@ class Projection(FrameBlockwise):
 
     @cached_property
     def meta(self) -> Any:
-        return self.frame.meta[self.columns]
+        return chosen_meta(self.frame.meta, self.columns)
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
@@ -317,6 +392,13 @@ class Projection(FrameBlockwise):
     @property
     def function(self) -> Callable[..., Any]:
         return BlockCall(_getitem, (_BLOCK, self.columns), label="getitem")
+
+    @property
+    def arrow_form(self) -> Form | None:
+        labels = self.meta.columns if isinstance(self.columns, list) else None
+        if not self.frame.meta.columns.is_unique or (labels is not None and not labels.is_unique):
+            return None
+        return SelectForm(self.columns, labels)
 
 
 class Assign(FrameBlockwise):
@@ -362,6 +444,13 @@ class Assign(FrameBlockwise):
         places = tuple(Block(next(number)) if isinstance(value, Expr) else value for value in self.values)
         return BlockCall(_assign, (_BLOCK, self.names, *places), label="assign")
 
+    @property
+    def arrow_form(self) -> Form | None:
+        if not self.meta.columns.is_unique:
+            return None
+        _, names, *places = self.function.args  # type: ignore[attr-defined]
+        return AssignForm(names, tuple(places), self.meta.columns)
+
 
 class Filter(FrameBlockwise):
     """The rows of a frame for which a boolean series is true; missing counts as false."""
@@ -396,6 +485,10 @@ class Filter(FrameBlockwise):
     @property
     def function(self) -> Callable[..., Any]:
         return _filter
+
+    @property
+    def arrow_form(self) -> Form | None:
+        return filter_form
 
 
 class Partitions(FrameBlockwise):
@@ -451,86 +544,6 @@ def select_divisions(divisions: Sequence[Any], numbers: Sequence[int]) -> tuple[
 def selected_token(token: str, numbers: Sequence[int] | None) -> str:
     """Return the `rows` or `layout` of some partitions of what has this token."""
     return token if numbers is None else f"partitions-{tokenize(token, tuple(numbers))}"
-
-
-class TreeReduce(FrameExpr):
-    """All blocks of a node reduced to one: `combine` takes up to `split_every` at a time, `finish` the last of them.
-
-    Both are called with a list of blocks, in the order of the partitions.
-    """
-
-    parameters = ("source", "combine", "finish", "result_meta", "split_every", "title")
-    divisions = (None, None)
-
-    source: FrameExpr
-    combine: Callable[[list[Any]], Any]
-    finish: Callable[[list[Any]], Any]
-    result_meta: Any
-    split_every: int
-    title: str
-
-    @property
-    def label(self) -> str:
-        return self.title
-
-    @cached_property
-    def meta(self) -> Any:
-        return self.result_meta
-
-    def tasks(self) -> dict[Key, Task]:
-        tasks: dict[Key, Task] = {}
-        keys = self.source.output_keys()
-        level = 0
-        token = self.name.rpartition("-")[2]
-        while len(keys) > self.split_every:
-            joined: list[Key] = []
-            for number, start in enumerate(range(0, len(keys), self.split_every)):
-                key: Key = (f"{self.title}-combine-{token}", level, number)
-                refs = [TaskRef(below) for below in keys[start : start + self.split_every]]
-                tasks[key] = Task(key, self.combine, (refs,))
-                joined.append(key)
-            keys = joined
-            level += 1
-        tasks[self.name, 0] = Task((self.name, 0), self.finish, ([TaskRef(key) for key in keys],))
-        return tasks
-
-
-class Chunk(FrameBlockwise):
-    """The first step of a reduction: a small value of each partition. It has no meta: only the next step reads it."""
-
-    parameters = ("frame", "others", "call")
-
-    frame: FrameExpr
-    others: tuple[FrameExpr, ...]
-    call: BlockCall
-
-    @property
-    def label(self) -> str:
-        return self.call.label
-
-    @cached_property
-    def meta(self) -> Any:
-        return None
-
-    @cached_property
-    def divisions(self) -> tuple[Any, ...]:
-        return (None,) * (self.frame.npartitions + 1)
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        return self.call
-
-    @property
-    def siblings_from(self) -> int | None:
-        return _SIBLINGS_FROM
-
-
-class WholeChunk(Chunk):
-    """The first step of what joins all partitions: the partition itself."""
-
-    @property
-    def siblings_from(self) -> int | None:
-        return None
 
 
 def require_aligned(nodes: Sequence[FrameExpr], what: str) -> None:

@@ -17,6 +17,18 @@ def refused(method: str, name: str, value: Any, instead: str) -> NotImplementedE
     return NotImplementedError(f"{method}({name}={value!r}) isn't supported: {instead}")
 
 
+def require_one_output(method: str, split_out: Any, instead: str) -> None:
+    """Check Dask's argument for the number of partitions of a result that has one here: more are refused.
+
+    Raises
+    ------
+    NotImplementedError
+        If it says that there should be several.
+    """
+    if split_out not in (None, True, False, 1):
+        raise refused(method, "split_out", split_out, f"its result has one partition; {instead} makes several")
+
+
 def refuse_inplace(method: str, inplace: bool) -> None:
     """Check that a method isn't asked to change its frame.
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.base import Frame
-from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.reduce import Length, Operation, tree
 from glassloom.dataframe.wrap import wrap
 
 
@@ -35,12 +35,12 @@ class OrderChecks(Frame):
     @property
     def is_unique(self) -> Any:
         """Whether no value occurs twice, as a lazy scalar. Missing values are equal."""
-        return self.nunique(dropna=False) == self.size  # type: ignore[attr-defined]
+        return self.nunique(dropna=False) == wrap(Length(self._expr))
 
     @property
     def hasnans(self) -> Any:
         """Whether a value is missing, as a lazy scalar."""
-        return self.isna().any()  # type: ignore[attr-defined]
+        return self.isna().any()
 
 
 def _in_order(series: Any, question: str) -> Any:

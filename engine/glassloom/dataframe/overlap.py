@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat, guarded, sample
+from glassloom.backends.pandas_ import concat, guarded, of_samples
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.meta import checked, infer_meta, parse_meta
 from glassloom.dataframe.nodes import FrameExpr, empty
@@ -116,7 +116,7 @@ def overlapping(
     places = [Block(next(numbers)) if node is not None else None for node in nodes]
     call = BlockCall(partial(_overlapped, function), (Block(0), *places), label=label)
     if meta is None:
-        meta = empty(function(sample(frame.meta)))
+        meta = empty(of_samples(function, frame.meta))
     is_frame = isinstance(frame.meta, pd.DataFrame)
     remake = partial(_remade, function, before, after, label, on) if columnwise and is_frame else None
     return Carried(frame, others, call, meta, remake)
@@ -143,7 +143,15 @@ def _surrounded(block: Any, before: Any, after: Any) -> Any:
 
 
 def map_overlap(
-    frame: Any, function: Callable[..., Any], before: Any, after: Any, *args: Any, meta: Any = None, **kwargs: Any
+    frame: Any,
+    function: Callable[..., Any],
+    before: Any,
+    after: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    meta: Any,
+    enforce_metadata: bool,
 ) -> Any:
     """Call a function with each partition and rows of those beside it. See `DataFrame.map_overlap`."""
     for name, reach in (("before", before), ("after", after)):
@@ -157,7 +165,7 @@ def map_overlap(
     if len(nodes) > 1:
         raise NotImplementedError(f"map_overlap({label}) takes one lazy frame; assign further ones to it as columns")
     found = infer_meta(plain, nodes, "map_overlap") if meta is None else parse_meta(meta)
-    call = partial(_call_user, function, plain.args[1:], plain.kwargs, found)
+    call = partial(_call_user, function, plain.args[1:], plain.kwargs, found if enforce_metadata else None)
     return wrap(overlapping(nodes[0], call, before, after, label=label, meta=found))
 
 
@@ -165,7 +173,9 @@ def _call_user(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any, block: Any
 ) -> Any:
     name = function_label(function)
-    result = checked(function(guarded(block), *args, **kwargs), meta, name)
+    result = function(guarded(block), *args, **kwargs)
+    if meta is not None:
+        checked(result, meta, name)
     if len(result) != len(block):
         raise ValueError(
             f"map_overlap({name}) made {len(result)} rows of {len(block)}, so it isn't known which belong to the rows beside"

@@ -32,7 +32,7 @@ def filter_while_reading(roots: Sequence[Expr]) -> list[Expr]:
                 new.update(_filtered_reads(reads, order, consumers, root_names))
         if not new:
             break
-        simple = _rebuilt(simple, order, new)
+        simple = rebuilt(simple, order, new)
     return simple
 
 
@@ -53,7 +53,7 @@ def read_once(roots: Sequence[Expr]) -> list[Expr]:
                 new[read.name] = Projection(whole, list(columns), origin=read.origin)
             else:
                 new[read.name] = whole
-    return _rebuilt(roots, order, new) if new else list(roots)
+    return rebuilt(roots, order, new) if new else list(roots)
 
 
 def _consumers(order: Sequence[Expr]) -> dict[str, list[Expr]]:
@@ -144,7 +144,7 @@ def _moved(predicate: Expr, made: dict[str, Expr]) -> Expr:
     return predicate.substitute(lambda child: _moved(child, made) if getattr(child, "has_rows", False) else child)
 
 
-def _rebuilt(roots: Sequence[Expr], order: Sequence[Expr], new: dict[str, Expr]) -> list[Expr]:
+def rebuilt(roots: Sequence[Expr], order: Sequence[Expr], new: dict[str, Expr]) -> list[Expr]:
     """Return the roots with nodes replaced by `new` ones."""
     done: dict[str, Expr] = {}
     look_up: Callable[[Expr], Expr] = lambda child: done[child.name]  # noqa: E731

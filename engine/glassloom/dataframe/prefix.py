@@ -10,9 +10,10 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from glassloom.backends.pandas_ import sample
+from glassloom.backends.pandas_ import of_samples
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import Chunk, FrameExpr, LabelKeeping, Projection, Rowwise, empty
+from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Projection, Rowwise, empty
+from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.expr import Expr, rule
 from glassloom.graph import Key, Task, TaskRef
 
@@ -148,4 +149,4 @@ def scan(
 
 def meta_of(function: Callable[[Any], Any], node: FrameExpr) -> Any:
     """Return an empty object like what a function makes of a frame: it is tried on two made-up rows."""
-    return empty(function(sample(node.meta)))
+    return empty(of_samples(function, node.meta))

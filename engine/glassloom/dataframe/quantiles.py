@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.pandas_ import sample
 from glassloom.dataframe.nodes import FrameExpr
@@ -67,7 +68,8 @@ def column_quantiles(series: FrameExpr, wanted: Wanted, split_every: int | None 
     for fraction in wanted.fractions:
         if not 0 <= fraction <= 1:
             raise OptionError(f"q={fraction!r} should be between 0 and 1")
-    meta = _of_pandas(sample(series.meta), wanted)
+    is_bool = series.meta.dtype == np.dtype(bool)  # pandas has quantiles of none: it objects when there are values
+    meta = _of_pandas(sample(series.meta).astype("float64") if is_bool else sample(series.meta), wanted)
     grids = Operation(_grid, _flat, partial(_bounds, wanted))
     bounds = tree(series, grids, None, f"{wanted.how}-bounds", split_every=split_every)
     between = Operation(partial(_between), _joined, partial(_picked, wanted, series.meta))
@@ -175,20 +177,22 @@ def _picked(wanted: Wanted, known: Any, parts: list[_Between]) -> Any:
     if wanted.how == "median":
         return _series(pairs[0] if bounds.total % 2 == 0 else pairs[0][:1], known).median()
     made = [
-        _quantile(pair, fraction, bounds.total, wanted, known)
-        for pair, fraction in zip(pairs, wanted.fractions, strict=True)
+        _quantile(pair, fraction, bounds, wanted, known) for pair, fraction in zip(pairs, wanted.fractions, strict=True)
     ]
     joined = pd.concat(made) if len(made) > 1 else made[0]
     joined.index = pd.Index(list(wanted.fractions), dtype="float64")
     return joined.rename(known.name)
 
 
-def _quantile(pair: Any, fraction: float, count: int, wanted: Wanted, known: Any) -> Any:
-    place = (count - 1) * fraction
+def _quantile(pair: Any, fraction: float, bounds: Bounds, wanted: Wanted, known: Any) -> Any:
+    place = (bounds.total - 1) * fraction
     part = place - np.floor(place)
     if wanted.interpolation == "nearest":  # NumPy rounds half to even places
         part = float(np.round(place) - np.floor(place))
-    return _series(pair, known).quantile([part], interpolation=wanted.interpolation)
+    values = _series(pair, known)
+    if bounds.missing and isinstance(known.dtype, BaseMaskedDtype):  # whose dtype pandas keeps then, and only then
+        values = pd.concat([values, pd.Series([pd.NA], dtype=known.dtype)])
+    return values.quantile([part], interpolation=wanted.interpolation)
 
 
 def _value_at(place: int, values: Any, counts: Any) -> Any:

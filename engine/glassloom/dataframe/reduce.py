@@ -13,11 +13,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
-from glassloom.backends.pandas_ import concat, sample
+from glassloom.backends.frames import converted, takes_any_library
+from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.dataframe import on_device
+from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
+from glassloom.dataframe.arrow.forms import takes_blocks
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.column_steps import OF_TIMES, STEPS, WITH_MIN_COUNT
-from glassloom.dataframe.nodes import Chunk, FrameExpr, TreeReduce, WholeChunk, empty
+from glassloom.dataframe.column_steps import OF_TIMES, STEPS, WITH_MIN_COUNT, extreme
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
+from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps, ValuesChunk, WholeChunk
 from glassloom.errors import OptionError
 from glassloom.expr import Expr
 from glassloom.graph import Key, Origin, Task
@@ -75,22 +81,22 @@ def tree(
     blocks = tuple(Block(number) for number in range(1 + len(others)))
     call = BlockCall(steps.chunk, blocks, label=f"{title}-chunk")
     chunk = chunk_type(frame, others, call, origin=origin)
-    return TreeReduce(chunk, steps.combine, steps.finish, meta, every, title, origin=origin)
+    return TreeReduce(chunk, TreeSteps(steps.combine, steps.finish, meta), every, title, origin=origin)
 
 
 def count_rows(node: Length) -> Expr:
     """Return the node that counts rows partition by partition."""
-    return tree(node.frame, Operation(len, sum, sum), 0, "len", origin=node.origin)
+    return tree(node.frame, Operation(len, sum, sum), 0, "len", origin=node.origin, chunk_type=ValuesChunk)
 
 
 def sum_of(series: FrameExpr, origin: Origin | None) -> Expr:
     """Return the node that counts where a boolean series is true."""
-    return tree(series, Operation(_count_true, sum, sum), 0, "len", origin=origin)
+    return tree(series, Operation(_count_true, sum, sum), 0, "len", origin=origin, chunk_type=ValuesChunk)
 
 
 def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_every: int | None = None) -> TreeReduce:
     """Return the node of ``frame.how(**options)`` over the rows."""
-    meta = getattr(sample(node.meta), how)(**options)
+    meta = of_samples(lambda some: getattr(some, how)(**options), node.meta)
     known = node.meta
     parts = [_steps_of(how, dtype, options) for dtype in _as_frame(known).dtypes]
     steps = Operation(
@@ -98,7 +104,24 @@ def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_eve
         partial(_combine, [part[1] for part in parts], options),
         partial(_finish, how, [part[1] for part in parts], [part[2] for part in parts], options, known, empty(meta)),
     )
-    return tree(node, steps, meta, how, split_every=split_every)
+    return tree(node, steps, meta, how, split_every=split_every, chunk_type=ValuesChunk)
+
+
+def flattened(node: FrameExpr) -> FrameExpr:
+    """Return the node of all values of a frame as one series.
+
+    Raises
+    ------
+    ValueError
+        If it has no columns.
+    """
+    if not len(node.meta.columns):
+        raise ValueError("axis=None needs a column; the frame has none")
+    return BlockOp(node, (), BlockCall(_flat, (Block(0),), label="all-values"))
+
+
+def _flat(block: Any) -> Any:
+    return pd.concat([block.iloc[:, place] for place in range(block.shape[1])]).rename(None)
 
 
 def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -128,11 +151,41 @@ def _as_frame(block: Any) -> Any:
 # Partial results of simple reductions: a frame of one row. Columns are numbered, because names may occur twice.
 
 
+@takes_blocks
+@takes_any_library
 def _chunk(functions: list[Callable[..., Any]], options: dict[str, Any], block: Any) -> Any:
+    if on_device.is_on_device(block):
+        columns = on_device.columns_of(block)
+        if columns is not None:
+            many = zip(functions, columns, strict=True)
+            return [_of_device(function, options, column) for function, column in many] if len(block) else None
+        block = converted(block, "pandas")
+    if is_block(block):
+        if any(
+            isinstance(function, partial) and function.func is extreme for function in functions
+        ):  # which has labels
+            return NotImplemented
+        series = [block.series()] if type(block) is ColumnBlock else [block.series(name) for name in block.columns]
+        return [function(one, options) for one, function in zip(series, functions, strict=True)] if len(block) else None
     frame = _as_frame(block)
     if not len(frame):
         return None
     return [function(frame.iloc[:, place], options) for place, function in enumerate(functions)]
+
+
+def _of_device(function: Callable[..., Any], options: dict[str, Any], column: Any) -> Any:
+    """Return what a function makes of a column on a device, which goes to the host if its library's methods don't do."""
+    skipna = options.get("skipna", True)
+    found: Any = None
+    if function is _distinct:
+        return converted(function(column, options), "pandas")
+    if function is _sums and skipna:
+        found = on_device.count_and_sum(column)
+    elif function is _moments and skipna:
+        found = on_device.moments(column)
+    elif isinstance(function, partial) and function.func is _apply:
+        found = on_device.reduced(column, function.args[0], skipna=skipna)
+    return function(converted(column, "pandas"), options) if found is None else found
 
 
 def _combine(functions: list[Callable[..., Any]], options: dict[str, Any], partials: list[Any]) -> Any:
@@ -160,21 +213,30 @@ def _finish(
     dtypes = _as_frame(known).dtypes
     cells = [results[place](cell, dtypes.iloc[place], options) for place, cell in enumerate(joined)]
     if not isinstance(known, pd.DataFrame):
-        return cells[0].iloc[0]
+        return _scalar(cells[0].iloc[0], known.dtype)
     if not cells:
         return getattr(known, how)(**options)
     row = pd.concat(cells, axis=1).iloc[0]
-    if any(cell.dtype == object for cell in cells) and row.dtype != object:
-        row = row.astype(object)
     row.index = known.columns
     row.name = None
-    if isinstance(meta.dtype, pd.api.extensions.ExtensionDtype) and row.dtype != meta.dtype:
+    is_object = meta.dtype == object or any(cell.dtype == object for cell in cells)
+    if row.dtype != object and is_object:
+        row = row.astype(object)
+    elif isinstance(meta.dtype, pd.api.extensions.ExtensionDtype) and row.dtype not in (meta.dtype, object):
         row = row.astype(meta.dtype)
     return row
 
 
+def _scalar(value: Any, dtype: Any) -> Any:
+    """Return a result of a series as pandas has it: of nullable and Arrow's dtypes NA in place of NaN."""
+    is_nullable = isinstance(dtype, (pd.ArrowDtype, BaseMaskedDtype))
+    return pd.NA if is_nullable and isinstance(value, float) and value != value else value
+
+
 def _series_of_value(value: Any, dtype: Any) -> Any:
     """Return a series of one value, whose dtype fits the value."""
+    if isinstance(value, str) and pd.api.types.is_object_dtype(dtype):  # pandas 3 would make text of it
+        return pd.Series([value], dtype=object)
     if value is None or value is pd.NA or value is pd.NaT:
         return pd.Series([value], dtype=dtype)
     return pd.Series([value])
@@ -185,6 +247,8 @@ def _apply(how: str, names: tuple[str, ...], column: Any, options: dict[str, Any
     value = getattr(column, how)(**chosen)
     if how in ("min", "max") and isinstance(column.dtype, pd.CategoricalDtype):
         return pd.Series([value], dtype=column.dtype)
+    if how in ("any", "all") and value is pd.NA:
+        return pd.Series([value], dtype="boolean")
     return _series_of_value(value, column.dtype)
 
 
@@ -306,10 +370,13 @@ def value_counts(
         partial(_join_counts, dropna),
         partial(_finish_counts, sort, ascending, dropna, normalize, meta),
     )
-    return tree(node, steps, meta, "value-counts", split_every=split_every)
+    return tree(node, steps, meta, "value-counts", split_every=split_every, chunk_type=ValuesChunk)
 
 
+@takes_blocks
 def _counts(dropna: bool, block: Any) -> Any:
+    if type(block) is ColumnBlock:
+        block = block.series()
     return block.value_counts(sort=False, dropna=dropna)
 
 
@@ -326,6 +393,8 @@ def _finish_counts(sort: bool, ascending: bool, dropna: bool, normalize: bool, m
         joined = joined / joined.sum()
     joined.name = meta.name
     joined.index.name = meta.index.name
+    if meta.index.dtype == object and joined.index.dtype != object:  # pandas 3 makes text of it
+        joined.index = joined.index.astype(object)
     return joined.astype(meta.dtype)
 
 
@@ -333,10 +402,8 @@ def keep_some(node: FrameExpr, method: str, options: dict[str, Any], split_every
     """Return the node of a method that selects rows, also among its own results: nlargest, drop_duplicates."""
     again = partial(_repeat, method, options)
     steps = Operation(partial(_keep, method, options), again, again)
-    columns = options.get("columns")
-    is_of_one = not isinstance(columns, list) or len(columns) == 1
-    if options.get("keep") == "last" and is_of_one and method != "drop_duplicates":  # equal values come last first
-        steps = Operation(partial(_keep_turned, method, options), partial(_repeat_turned, method, options), again)
+    if method != "drop_duplicates":  # which of equal values are kept depends on the order of the rows
+        steps = Operation(partial(_keep_in_order, method, options), partial(_repeat_in_order, method, options), again)
     return tree(
         node, steps, empty(getattr(node.meta, method)(**options)), method.replace("_", "-"), split_every=split_every
     )
@@ -350,14 +417,19 @@ def _repeat(method: str, options: dict[str, Any], blocks: list[Any]) -> Any:
     return getattr(concat(blocks), method)(**options)
 
 
-def _keep_turned(method: str, options: dict[str, Any], block: Any) -> Any:
-    """Keep one row more than asked for, equal ones in the order of the block: pandas has another order for all rows."""
+def _keep_in_order(method: str, options: dict[str, Any], block: Any) -> Any:
+    """Keep one row more than asked for, in the order of the block: pandas has another order for all rows."""
     more = options["n"] + 1
-    return block if len(block) <= more else getattr(block, method)(**{**options, "n": more}).iloc[::-1]
+    if len(block) <= more:
+        return block
+    found = getattr(block.reset_index(drop=True), method)(**{**options, "n": more})
+    if len(found) < more:  # pandas loses rows beside missing ones of Arrow's dtypes
+        return block
+    return block.iloc[np.sort(found.index.to_numpy())]
 
 
-def _repeat_turned(method: str, options: dict[str, Any], blocks: list[Any]) -> Any:
-    return _keep_turned(method, options, concat(blocks))
+def _repeat_in_order(method: str, options: dict[str, Any], blocks: list[Any]) -> Any:
+    return _keep_in_order(method, options, concat(blocks))
 
 
 def join_all(node: FrameExpr, title: str = "concat") -> TreeReduce:
@@ -369,5 +441,7 @@ def _same(block: Any) -> Any:
     return block
 
 
+@takes_blocks
+@takes_any_library
 def _count_true(series: Any) -> int:
-    return int(series.sum())
+    return int((series.series() if type(series) is ColumnBlock else series).sum())

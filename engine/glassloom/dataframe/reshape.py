@@ -86,7 +86,7 @@ class Reshaping(Frame):
             )
         require_columns([*names, index, columns], self._meta)
         categories = known_categories(self._meta[columns], "pivot_table")
-        grouped = self.groupby([index, columns], observed=True)[names].agg(aggfunc)  # type: ignore[attr-defined]
+        grouped = self.groupby([index, columns], observed=True)[names].agg(aggfunc)
         pivot = partial(_pivoted, columns, categories, values, fill_value)
         return assembled(pivot, [grouped.expr], "pivot-table", pivot(grouped.expr.meta))
 
@@ -119,7 +119,7 @@ class Reshaping(Frame):
         """Return the correlation of each column with a series, or with the column of the same name, of the same rows."""
         if is_columns(axis, "corrwith"):
             raise refused("corrwith", "axis", axis, "correlations of rows are computed by apply(axis=1)")
-        frame: Any = self.select_dtypes(["number", "bool"]) if numeric_only else self  # type: ignore[attr-defined]
+        frame: Any = self.select_dtypes(["number", "bool"]) if numeric_only else self
         if not is_node(other):
             raise refused("corrwith", "other", other, "it takes a lazy frame or series of the same rows")
         is_series = isinstance(other.expr.meta, pd.Series)
@@ -188,7 +188,7 @@ class Reshaping(Frame):
         require_columns(chosen, meta)
         made = wrap(self._expr)
         for name in chosen:
-            made[name] = self[name].astype("category").cat.as_known()  # type: ignore[index]
+            made[name] = self[name].astype("category").cat.as_known()
         return made
 
 
@@ -242,14 +242,14 @@ def _row_counts(names: list[Any], dropna: bool, block: Any) -> Any:
     return block.groupby(keys, sort=False, dropna=dropna, observed=True).size().rename("count")
 
 
-def _added_counts(counts: list[Any]) -> Any:
+def _added_counts(counts: list[Any], *, observed: bool = True) -> Any:
     whole = concat([one for one in counts if len(one)] or counts[:1])
     levels = list(range(whole.index.nlevels))
-    return whole.groupby(level=levels, sort=False, dropna=False, observed=True).sum()
+    return whole.groupby(level=levels, sort=False, dropna=False, observed=observed).sum()
 
 
 def _counted_rows(names: list[Any], normalize: bool, sort: bool, ascending: bool, counts: list[Any]) -> Any:
-    joined = _added_counts(counts)
+    joined = _added_counts(counts, observed=False)  # pandas lists all combinations of categories
     joined = joined if HAS_COPY_ON_WRITE else joined.sort_index()  # since pandas 3 rows stay in order of appearance
     if sort:
         joined = joined.sort_values(ascending=ascending, kind="stable")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.frames import converted
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.base import Frame
@@ -165,10 +166,6 @@ class RowByRow(Frame):
             raise refused("replace", "value", None, "say what to put; ffill() fills from the row before")
         return self._of_rows("replace", kwargs)
 
-    def combine_first(self, other: Any) -> Any:
-        """Return the values with missing ones taken from another lazy object of the same partitions, by label."""
-        return operate(Method("combine_first"), self, other, kind=NewLabels, label="combine-first")
-
     def rename_axis(self, mapper: Any = _UNSET, *, index: Any = _UNSET, columns: Any = _UNSET, axis: Any = 0, inplace: bool = False) -> Any:  # fmt: skip
         """Return the same rows with another name of the index (or of the columns' index)."""
         refuse_inplace("rename_axis", inplace)
@@ -195,7 +192,7 @@ class RowByRow(Frame):
     def get(self, key: Any, default: Any = None) -> Any:
         """Return a column, or `default` if there is none; of a series the rows of a label."""
         try:
-            return self[key]  # type: ignore[index]
+            return self[key]
         except KeyError:
             return default
 
@@ -286,7 +283,7 @@ class FrameRowByRow(RowByRow):
             raise refused(
                 "squeeze", "axis", axis, "give axis='columns', or compute() first: the number of rows isn't known"
             )
-        return self[self._meta.columns[0]] if len(self._meta.columns) == 1 else self  # type: ignore[index]
+        return self[self._meta.columns[0]] if len(self._meta.columns) == 1 else self
 
     def explode(self, column: Any, ignore_index: bool = False) -> Any:
         """Return a row for each element of lists in a column or several, under the label of their row."""
@@ -295,7 +292,7 @@ class FrameRowByRow(RowByRow):
     def isetitem(self, loc: int, value: Any) -> None:
         """Set the column at a position, in this frame alone."""
         names = list(self._meta.columns)
-        self[names[loc]] = value  # type: ignore[index]
+        self[names[loc]] = value
 
     def insert(self, loc: int, column: Any, value: Any, allow_duplicates: bool = False) -> None:
         """Add a column at a position, in this frame alone."""
@@ -304,12 +301,12 @@ class FrameRowByRow(RowByRow):
             raise ValueError(f"cannot insert {column!r}, which is there already")
         if not 0 <= loc <= len(names):
             raise IndexError(f"loc={loc} should be 0 to {len(names)}")
-        made = self.assign(**{column: value}) if isinstance(column, str) else _with_column(self, column, value)  # type: ignore[attr-defined]
+        made = self.assign(**{column: value}) if isinstance(column, str) else _with_column(self, column, value)
         self._expr = made[[*names[:loc], column, *names[loc:]]].expr
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Yield each column's name and lazy series."""
-        return ((name, self[name]) for name in self._meta.columns)  # type: ignore[index]
+        return ((name, self[name]) for name in self._meta.columns)
 
     def keys(self) -> Any:
         """Return the names of the columns."""
@@ -343,7 +340,7 @@ class FrameRowByRow(RowByRow):
             if items is not None:
                 raise refused("filter", "axis", axis, "rows of labels are chosen by loc[[...]]")
             return self._of_rows("filter", {**chosen, "axis": 0}, LabelKeeping)
-        return self[list(self._meta.filter(**chosen).columns)]  # type: ignore[index]
+        return self[list(self._meta.filter(**chosen).columns)]
 
 
 def _require_names(method: str, axis: Any) -> None:
@@ -415,7 +412,7 @@ class SeriesRowByRow(RowByRow):
 
     def tolist(self) -> list[Any]:
         """Compute, and return the values as a list."""
-        return list(self.compute().tolist())
+        return list(converted(self.compute(), "pandas").tolist())
 
     to_list = tolist
 

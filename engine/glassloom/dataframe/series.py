@@ -11,11 +11,15 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import SeriesWriters
+from glassloom.dataframe.levels import Levels
 from glassloom.dataframe.measuring import SeriesMeasuring
+from glassloom.dataframe.moving.among_all import SeriesAmongAll
 from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.moving.numbering import renumber
+from glassloom.dataframe.moving.shuffle import require_shuffle_method
+from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Filter, LabelKeeping, require_aligned
-from glassloom.dataframe.options import refuse_inplace, refused
+from glassloom.dataframe.options import refuse_inplace, refused, require_one_output
 from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.reduce import keep_some, value_counts
 from glassloom.dataframe.rowwise import SeriesRowByRow
@@ -24,10 +28,22 @@ from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
 from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
+from glassloom.reprs.live_blocks import show_blocks
 
 
 @wraps("series")
-class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, OrderChecks, Reductions, SeriesWriters):
+class Series(
+    MovingSeries,
+    SeriesAmongAll,
+    WithOther,
+    Levels,
+    SeriesRowByRow,
+    SeriesStatistics,
+    SeriesMeasuring,
+    OrderChecks,
+    Reductions,
+    SeriesWriters,
+):
     """A lazy pandas Series, cut into partitions.
 
     Examples
@@ -44,6 +60,9 @@ class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, Or
 
     def _repr_html_(self) -> str:
         return frame_html(self)
+
+    def _ipython_display_(self) -> None:
+        show_blocks(self, frame_html)
 
     @property
     def dtype(self) -> Any:
@@ -144,6 +163,7 @@ class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, Or
         dropna: bool = True,
         *,
         split_every: int | None = None,
+        split_out: Any = 1,
     ) -> Any:
         """Return how often each value occurs, the most frequent first; equally frequent ones in order of appearance.
 
@@ -157,7 +177,10 @@ class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, Or
             Not supported.
         dropna
             Whether to leave missing values out.
+        split_out
+            Only 1: the result has one partition.
         """
+        require_one_output("value_counts", split_out, "groupby(series).size(split_out=...)")
         if bins is not None:
             raise refused("value_counts", "bins", bins, "glassloom.dataframe.cut(series, edges).value_counts()")
         node = value_counts(
@@ -165,8 +188,13 @@ class Series(MovingSeries, SeriesRowByRow, SeriesStatistics, SeriesMeasuring, Or
         )
         return wrap(node)
 
-    def unique(self, *, split_every: int | None = None) -> Any:
-        """Return the distinct values in order of appearance, as a lazy series that is numbered from 0."""
+    def unique(self, *, split_every: int | None = None, split_out: Any = 1, shuffle_method: Any = None) -> Any:
+        """Return the distinct values in order of appearance, as a lazy series that is numbered from 0, in one partition.
+
+        `split_out` and `shuffle_method` are taken for compatibility with Dask: `drop_duplicates` makes several partitions.
+        """
+        require_one_output("unique", split_out, "drop_duplicates(split_out=...)")
+        require_shuffle_method(shuffle_method)
         distinct = wrap(keep_some(self._expr, "drop_duplicates", {}, split_every))
         return operate(Method("reset_index"), distinct, kwargs={"drop": True})
 

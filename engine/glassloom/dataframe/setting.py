@@ -33,11 +33,11 @@ class Setting(Frame):
                 f"frame[{key!r}] = ...: rows are set by a lazy condition, as in frame[frame.x > 1] = 0, or by where()"
             )
         else:
-            self._expr = self._assigned({key: value})  # type: ignore[attr-defined]
+            self._expr = self._assigned({key: value})
         _ = meta
 
     def __delitem__(self, name: Any) -> None:
-        self._expr = self.drop(columns=[name]).expr  # type: ignore[attr-defined]
+        self._expr = self.drop(columns=[name]).expr
 
     def _set_columns(self, names: list[Any], value: Any) -> None:
         if is_node(value) and isinstance(value.expr.meta, pd.DataFrame):
@@ -50,7 +50,7 @@ class Setting(Frame):
             values = list(value)
         else:
             values = [value] * len(names)
-        self._expr = self._assigned(dict(zip(names, values, strict=True)))  # type: ignore[attr-defined]
+        self._expr = self._assigned(dict(zip(names, values, strict=True)))
 
     def _set_where(self, condition: Any, value: Any) -> None:
         """Set the rows, or the values, where a condition holds."""
@@ -58,7 +58,7 @@ class Setting(Frame):
             require_aligned([self._expr, condition.expr], "frame[condition] = value")
             self._expr = operate(_set_rows, self, condition, value, label="setitem").expr
         else:
-            self._expr = self.mask(condition, value).expr  # type: ignore[attr-defined]
+            self._expr = self.mask(condition, value).expr
 
 
 def _set_rows(block: Any, condition: Any, value: Any) -> Any:

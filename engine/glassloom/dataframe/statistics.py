@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, sample
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples, sample
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
@@ -17,9 +17,8 @@ from glassloom.dataframe.correlation import correlation, correlation_of_two
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, empty
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.quantiles import Wanted, column_quantiles, fractions_of
-from glassloom.dataframe.reduce import value_counts
+from glassloom.dataframe.reduce import Length, flattened, value_counts
 from glassloom.dataframe.wrap import is_node, operate, wrap
-from glassloom.errors import OptionError
 
 
 class Assembled(BlockOp):
@@ -82,10 +81,12 @@ class Statistics(Frame):
     ) -> Any:
         """Return the median, exactly: of a frame for each column, of a series as a scalar. See `quantile`."""
         node = numeric_columns(self._expr) if numeric_only else self._expr
+        if axis is None and isinstance(node.meta, pd.DataFrame):
+            node = flattened(node)
         if axis is not None and is_columns(axis, "median"):
             return operate(Method("median"), wrap(node), kwargs={"axis": 1, "skipna": skipna})
         wanted = Wanted("median", (0.5,), "linear", skipna)
-        like = sample(node.meta).median(skipna=skipna)
+        like = of_samples(lambda some: some.median(skipna=skipna), node.meta)
         return self._ranked(node, wanted, partial(_row_of_scalars, getattr(like, "dtype", None)), split_every, True)
 
     def _ranked(
@@ -94,8 +95,17 @@ class Statistics(Frame):
         if isinstance(node.meta, pd.DataFrame):
             names = node.meta.columns
             parts = [column_quantiles(Projection(node, name), wanted, split_every) for name in names]
-            meta = None if parts else getattr(node.meta, wanted.how)()
-            return assembled(partial(join, names), parts, wanted.how, meta) if parts else wrap_concrete(meta)
+            meta = None
+            if not parts:
+                options = (
+                    {"q": list(wanted.fractions) if is_list else wanted.fractions[0]}
+                    if wanted.how == "quantile"
+                    else {}
+                )
+                meta = getattr(node.meta, wanted.how)(**options)
+            return (
+                assembled(partial(join, names), parts, wanted.how, meta) if parts else constant(node, meta, wanted.how)
+            )
         series = wrap(column_quantiles(node, wanted, split_every))
         return series if is_list else operate(_first_value, series, kind=BlockOp, label="quantile")
 
@@ -103,13 +113,13 @@ class Statistics(Frame):
         self, axis: Any = 0, skipna: bool = True, numeric_only: bool = False, *, split_every: int | None = None
     ) -> Any:
         """Return the skewness, without bias: of a frame for each column, of a series as a scalar."""
-        return self._reduce("skew", axis, {"skipna": skipna}, numeric_only, split_every)  # type: ignore[attr-defined]
+        return self._reduce("skew", axis, {"skipna": skipna}, numeric_only, split_every)
 
     def kurt(
         self, axis: Any = 0, skipna: bool = True, numeric_only: bool = False, *, split_every: int | None = None
     ) -> Any:
         """Return the excess kurtosis, without bias: of a frame for each column, of a series as a scalar."""
-        return self._reduce("kurt", axis, {"skipna": skipna}, numeric_only, split_every)  # type: ignore[attr-defined]
+        return self._reduce("kurt", axis, {"skipna": skipna}, numeric_only, split_every)
 
     kurtosis = kurt
 
@@ -117,13 +127,13 @@ class Statistics(Frame):
         self, axis: Any = 0, skipna: bool = True, numeric_only: bool = False, *, split_every: int | None = None
     ) -> Any:
         """Return the label of the first row with the smallest value: of a frame for each column."""
-        return self._reduce("idxmin", axis, {"skipna": skipna}, numeric_only, split_every)  # type: ignore[attr-defined]
+        return self._reduce("idxmin", axis, {"skipna": skipna}, numeric_only, split_every)
 
     def idxmax(
         self, axis: Any = 0, skipna: bool = True, numeric_only: bool = False, *, split_every: int | None = None
     ) -> Any:
         """Return the label of the first row with the largest value: of a frame for each column."""
-        return self._reduce("idxmax", axis, {"skipna": skipna}, numeric_only, split_every)  # type: ignore[attr-defined]
+        return self._reduce("idxmax", axis, {"skipna": skipna}, numeric_only, split_every)
 
     def describe(self, percentiles: Any = None, include: Any = None, exclude: Any = None, *, split_every: int | None = None) -> Any:  # fmt: skip
         """Return numbers of values, means, deviations, extremes and exact quantiles, or of text the most frequent value.
@@ -143,7 +153,7 @@ class Statistics(Frame):
         )  # until pandas 3 always the median
         if isinstance(self._meta, pd.DataFrame):
             chosen = _described_columns(self._meta, include, exclude)
-            columns = [self[name] for name in chosen]  # type: ignore[index]
+            columns = [self[name] for name in chosen]
         else:
             columns = [self]
         parts = [_description(column, fractions, split_every) for column in columns]
@@ -161,8 +171,10 @@ class Statistics(Frame):
         axis
             Only the rows.
         args, kwargs
-            Passed on to a single reduction.
+            Passed on to a single reduction. Without `func`, of a frame: ``name=(column, reduction)`` for a row of each.
         """
+        if func is None:
+            return self._agg_named(kwargs)
         if is_columns(axis, "agg"):
             raise refused("agg", "axis", axis, "the reductions have axis=1")
         if isinstance(func, dict):
@@ -170,22 +182,40 @@ class Statistics(Frame):
         if isinstance(func, list):
             names = [reduction_name(one) for one in func]
             if isinstance(self._meta, pd.DataFrame):
-                return self._agg_by_column({name: func for name in self._meta.columns})
+                return self._agg_by_column({name: func for name in self._meta.columns}, is_list=True)
             parts = [getattr(self, name)().expr for name in names]
             return assembled(partial(_stacked, names, self._meta.name), parts, "agg")
         return getattr(self, reduction_name(func))(*args, **kwargs)
 
     aggregate = agg
 
-    def _agg_by_column(self, functions: dict[Any, Any]) -> Any:
+    def _agg_named(self, wanted: dict[str, Any]) -> Any:
+        """Return a frame with a row for each named reduction of a column."""
+        pairs = {name: tuple(one) if isinstance(one, (tuple, list)) else (one,) for name, one in wanted.items()}
+        if not isinstance(self._meta, pd.DataFrame):
+            raise refused("agg", "func", None, "give a reduction's name, or a list of names")
+        if not pairs or any(len(pair) != 2 for pair in pairs.values()):
+            raise TypeError(f"agg needs a reduction, or name=(column, reduction); got {wanted!r}")
+        require_columns([column for column, _ in pairs.values()], self._meta)
+        chosen = {name: (column, reduction_name(how)) for name, (column, how) in pairs.items()}
+        parts = [getattr(wrap(Projection(self._expr, column)), how)().expr for column, how in chosen.values()]
+        columns = [column for column, _ in chosen.values()]
+        return assembled(partial(_named, list(chosen), columns), parts, "agg")
+
+    def _agg_by_column(self, functions: dict[Any, Any], *, is_list: bool = False) -> Any:
         if not isinstance(self._meta, pd.DataFrame):
             raise refused("agg", "func", functions, "of a series give a name or a list of names")
         require_columns(functions, self._meta)
         lists = {name: one if isinstance(one, list) else [one] for name, one in functions.items()}
         names = {name: tuple(map(reduction_name, one)) for name, one in lists.items()}
-        parts = [getattr(self[column], how)().expr for column, every in names.items() for how in every]  # type: ignore[index]
+        parts = [getattr(self[column], how)().expr for column, every in names.items() for how in every]
         are_single = not any(isinstance(one, list) for one in functions.values())
-        return assembled(partial(_by_column, names, are_single), parts, "agg")
+        dtypes = (
+            {}
+            if are_single
+            else {column: _dtype_of(self._meta[[column]], how, is_list) for column, how in names.items()}
+        )
+        return assembled(partial(_by_column, names, are_single, dtypes), parts, "agg")
 
 
 def numeric_columns(node: FrameExpr) -> FrameExpr:
@@ -194,6 +224,11 @@ def numeric_columns(node: FrameExpr) -> FrameExpr:
         return node
     numbers = [name for name, dtype in node.meta.dtypes.items() if pd.api.types.is_numeric_dtype(dtype)]
     return Projection(node, numbers) if len(numbers) < len(node.meta.columns) else node
+
+
+def is_text_or_object(dtype: Any) -> bool:
+    """Whether a dtype holds text or Python objects."""
+    return pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype)
 
 
 def reduction_name(func: Any) -> str:
@@ -220,9 +255,13 @@ _REDUCTIONS = (
 )  # fmt: skip
 
 
-def wrap_concrete(value: Any) -> Any:
-    """Return pandas' result for a frame without columns."""
-    raise OptionError(f"the frame has no columns to compute of; pandas says {value!r}")
+def constant(node: FrameExpr, value: Any, label: str) -> Any:
+    """Return the lazy result of a frame without columns, which is known."""
+    return assembled(partial(_known, value), [Length(node)], label, value)
+
+
+def _known(value: Any, length: int) -> Any:
+    return value
 
 
 def _first_value(series: Any) -> Any:
@@ -230,7 +269,7 @@ def _first_value(series: Any) -> Any:
 
 
 def _row_of_scalars(dtype: Any, names: Any, *values: Any) -> Any:
-    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype) or pd.api.types.is_object_dtype(dtype):
         return pd.Series(list(values), index=names, dtype=dtype)
     return pd.Series(list(values), index=names).infer_objects()
 
@@ -248,12 +287,40 @@ def _stacked(names: list[str], name: Any, *values: Any) -> Any:
     return pd.Series(list(values), index=names, name=name)
 
 
-def _by_column(names: dict[Any, tuple[str, ...]], are_single: bool, *values: Any) -> Any:
+def _dtype_of(column: Any, how: tuple[str, ...], is_list: bool) -> Any:
+    """Return the dtype of several reductions of a frame's only column, as pandas has it; None if only values tell.
+
+    pandas has a common dtype for a list of reductions of a frame, and infers one where they are listed by column.
+    """
+    wanted = list(how) if is_list else {column.columns[0]: list(how)}
+    try:
+        dtype = of_samples(lambda some: some.agg(wanted), column).dtypes.iloc[0]
+    except (TypeError, ValueError):  # what pandas objects to is raised where a reduction is made
+        return None
+    return dtype if is_list or pd.api.types.is_object_dtype(dtype) else None
+
+
+def _named(names: list[str], columns: list[Any], *values: Any) -> Any:
+    cells = pd.DataFrame(index=names, columns=list(dict.fromkeys(columns)), dtype=object)
+    for name, column, value in zip(names, columns, values, strict=True):
+        cells.at[name, column] = value
+    return cells.infer_objects()
+
+
+def _by_column(names: dict[Any, tuple[str, ...]], are_single: bool, dtypes: dict[Any, Any], *values: Any) -> Any:
     left = iter(values)
-    columns = {column: pd.Series({how: next(left) for how in every}) for column, every in names.items()}
+    columns = {
+        column: _cells({how: next(left) for how in every}, dtypes.get(column)) for column, every in names.items()
+    }
     if are_single:
         return pd.Series({column: one.iloc[0] for column, one in columns.items()})
     return pd.concat(columns, axis=1)
+
+
+def _cells(values: dict[str, Any], dtype: Any) -> Any:
+    is_plain = isinstance(dtype, np.dtype) and dtype.kind != "O"
+    has_missing = is_plain and any(pd.isna(value) for value in values.values())  # without rows
+    return pd.Series(values, dtype=None if has_missing else dtype)
 
 
 def _side_by_side(*columns: Any) -> Any:
@@ -265,7 +332,7 @@ def _side_by_side(*columns: Any) -> Any:
 
 def _described_columns(meta: Any, include: Any, exclude: Any) -> list[Any]:
     if include is None and exclude is None:
-        chosen = meta.select_dtypes(include=[np.number, "datetime", "timedelta", "datetimetz"])
+        chosen = meta.select_dtypes(include=[np.number, "datetime"])  # not those of a time zone, as in pandas
         return list(chosen.columns if len(chosen.columns) else meta.columns)
     if include == "all":
         if exclude is not None:
@@ -308,9 +375,10 @@ def _of_numbers(labels: list[str], name: Any, dtype: Any, *values: Any) -> Any:
 
 
 def _of_text(name: Any, dtype: Any, counts: Any) -> Any:
-    top, freq = (counts.index[0], counts.iloc[0]) if len(counts) else (np.nan, np.nan)
-    values = [counts.sum(), int((counts > 0).sum()), top, freq]
-    return pd.Series(values, index=["count", "unique", "top", "freq"], name=name, dtype=object)
+    n_distinct = int((counts > 0).sum())
+    top, freq = (counts.index[0], counts.iloc[0]) if n_distinct else (np.nan, np.nan)
+    values = [counts.sum(), n_distinct, top, freq]
+    return pd.Series(values, index=["count", "unique", "top", "freq"], name=name, dtype=None if n_distinct else object)
 
 
 class FrameStatistics(Statistics):
@@ -327,7 +395,10 @@ class FrameStatistics(Statistics):
 
     def _matrix(self, how: str, min_periods: int, ddof: int, numeric_only: bool, split_every: int | None) -> Any:
         node = numeric_columns(self._expr) if numeric_only else self._expr
-        getattr(sample(node.meta), how)()  # pandas objects to text here
+        if not len(node.meta.columns):
+            return constant(node, getattr(node.meta, how)(), how)
+        kept = [name for name, dtype in node.meta.dtypes.items() if not is_text_or_object(dtype)]
+        getattr(sample(node.meta)[kept], how)()  # what pandas objects to is raised here; text may be of numbers
         return wrap(correlation(node, how, min_periods, ddof, split_every))
 
     def mode(
@@ -338,6 +409,8 @@ class FrameStatistics(Statistics):
             raise refused("mode", "axis", axis, "apply(lambda row: row.mode()..., axis=1, meta=...)")
         frame = wrap(numeric_columns(self._expr) if numeric_only else self._expr)
         names = frame.columns
+        if not len(names):
+            return constant(frame.expr, frame.expr.meta.mode(), "mode")
         parts = [_mode(frame[name].expr, dropna, split_every) for name in names]
         return assembled(partial(_modes_side_by_side, names), parts, "mode")
 
@@ -345,7 +418,7 @@ class FrameStatistics(Statistics):
         """Return the number of distinct values of each column, or with ``axis=1`` of each row."""
         if is_columns(axis, "nunique"):
             return operate(Method("nunique"), self, kwargs={"axis": 1, "dropna": dropna})
-        return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)  # type: ignore[attr-defined]
+        return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)
 
 
 class SeriesStatistics(Statistics):
@@ -362,7 +435,7 @@ class SeriesStatistics(Statistics):
 
     def autocorr(self, lag: int = 1) -> Any:
         """Return the correlation with the values `lag` rows before, also over borders of partitions."""
-        return self.corr(self.shift(lag))  # type: ignore[attr-defined]
+        return self.corr(self.shift(lag))
 
     def _with_other(self, how: str, other: Any, min_periods: int | None, ddof: int) -> Any:
         if not is_node(other) or not isinstance(other.expr.meta, pd.Series):
@@ -376,7 +449,7 @@ class SeriesStatistics(Statistics):
 
     def nunique(self, dropna: bool = True, *, split_every: int | None = None) -> Any:
         """Return the number of distinct values."""
-        return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)  # type: ignore[attr-defined]
+        return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)
 
 
 def _require_pearson(method: str, value: Any) -> None:

@@ -46,33 +46,20 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "to_dict", "it makes a Python object of all rows", "compute().to_dict()"),
     (("DataFrame",), "to_records", "it makes one array of all rows", "compute().to_records(), or to_delayed() for one array a partition"),
     # Order and labels of rows.
-    (("DataFrame",), "pivot", "rows of all partitions would have to move", "groupby(), or compute() first"),
-    (("Series",), "argsort", "rows of all partitions would have to move", "unique(), value_counts()"),
-    (_FRAMES, "duplicated", "a row's double may be in any partition", "drop_duplicates(), or groupby(columns).size()"),
+    (("DataFrame",), "pivot", "the result's columns depend on the values of all rows", "pivot_table() with a categorical column"),
+    (("Series",), "argsort", "rows of all partitions would have to move", "sort_values(), or rank(method='first')"),
     (_FRAMES, "reindex_like", "rows would have to move to the labels that are asked for", "reindex(), align(), or merge() with a frame of the labels"),
-    (_FRAMES, "rank", "a rank depends on all rows of all partitions", "sort_values() and cumcount, or quantile() for bins"),
-    (_FRAMES, "interpolate", "values between others may lie many partitions apart", "ffill() or bfill(), or map_overlap() with enough neighbours"),
-    (_FRAMES, "ewm", "each weight depends on all rows before", "rolling(...), or map_overlap() with as many rows as matter"),
     (_FRAMES, "asof", "it looks rows up in all partitions", "merge_asof()"),
     (_FRAMES, "asfreq", "new rows would appear at partition borders", "resample(...).first()"),
     (_FRAMES, "iat", "positions across partitions need their lengths", "at[...] by label, or iloc[...].compute()"),
-    (_FRAMES, "truncate", "it isn't there", "loc[before:after]"),
-    (_FRAMES, "xs get", "it isn't there", "loc[label], or frame[column]"),
     (_FRAMES, "unstack", "the result's columns depend on the values of all rows", "pivot_table() with a categorical column"),
-    (("DataFrame",), "stack", "the result has an index of several levels", "melt()"),
-    (_FRAMES, "droplevel swaplevel reorder_levels", "divisions are of one level", "reset_index() and set_index()"),
     (_FRAMES, "set_axis", "labels of rows would have to be cut like the partitions", "frame.columns = ..., or frame.index = a lazy index"),
     (_FRAMES, "squeeze", "the kind of result depends on the number of rows", "frame[column], or compute().squeeze()"),
     (_FRAMES, "take", "rows are chosen by position, which needs the lengths of partitions", "iloc[...], or loc[...]"),
-    (_FRAMES, "update", "frames don't change in place", "where() and combine_first()"),
-    (_FRAMES, "compare equals", "it isn't there", "(one != other).any()"),
-    (_FRAMES, "combine", "the function gets whole columns", "map_partitions(function, other), or combine_first()"),
     (_FRAMES, "convert_dtypes infer_objects", "dtypes would depend on the values of all rows", "astype(...), or convert_dtypes of read_parquet (dtype_backend=)"),
     (_FRAMES, "to_period to_timestamp tz_convert tz_localize", "it isn't there yet", "map_partitions(), or the methods of .dt on a column"),
     (_FRAMES, "transform", "it isn't there yet", "map_partitions(), apply(axis=1)"),
     # Series.
-    (("Series",), "argmax argmin", "positions across partitions need their lengths", "idxmax(), idxmin()"),
-    (("Series",), "searchsorted", "the values would have to be sorted across partitions", "loc of a frame with known divisions"),
     (("Series",), "factorize", "codes would depend on the values of all rows", "astype('category').cat.as_known().cat.codes"),
     (("Series",), "array", "a series in partitions has no one array", "values, or to_array()"),
     (("Series",), "is_unique is_monotonic_increasing is_monotonic_decreasing hasnans", "it isn't there yet", "nunique(), diff(), isna().any()"),
@@ -83,7 +70,7 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("Index",), "append insert delete drop putmask repeat where", "an index in partitions belongs to its frame", "to_series() or to_frame(), and then concat()"),
     (("Index",), "union intersection difference symmetric_difference join", "rows of all partitions would have to move", "merge() of the frames on their index"),
     (("Index",), "reindex sort_values sortlevel", "rows of all partitions would have to move", "to_series(), and then sort it"),
-    (("Index",), "drop_duplicates duplicated unique has_duplicates is_unique factorize", "a label's double may be in any partition", "to_series().unique(), nunique()"),
+    (("Index",), "drop_duplicates duplicated unique has_duplicates is_unique factorize", "a label's double may be in any partition", "to_series().duplicated(), to_series().unique(), nunique()"),
     (("Index",), "groupby value_counts", "it is a series' method here", "to_series().value_counts(), to_series().groupby(...)"),
     (("Index",), "droplevel get_level_values to_flat_index", "divisions are of one level", "reset_index() of the frame"),
     (("Index",), "equals identical is_", "comparing computes", "(one == other).to_series().all()"),
@@ -127,8 +114,8 @@ NOT_THERE: dict[tuple[str, str], Missing] = _table(_ROWS)
 def not_supported(kind: str, name: str) -> NotSupported | None:
     """Return the error for a public name of pandas' class that ours lacks; None if pandas hasn't got it either.
 
-    >>> print(not_supported("DataFrame", "ewm"))
-    DataFrame.ewm isn't supported: each weight depends on all rows before. Use rolling(...), or map_overlap() with as many rows as matter
+    >>> print(not_supported("DataFrame", "take"))
+    DataFrame.take isn't supported: rows are chosen by position, which needs the lengths of partitions. Use iloc[...], or loc[...]
     """
     theirs = PANDAS.get(kind)
     if theirs is None or name.startswith("_") or not hasattr(theirs, name):

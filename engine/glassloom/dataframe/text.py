@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,7 +10,7 @@ import pandas as pd
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.expr import lower, optimize
 from glassloom.reprs import render
-from glassloom.reprs.block_states import block_states, held_bytes, states_html
+from glassloom.reprs.block_states import block_states, held_bytes, held_values, is_on_gpu, states_html
 from glassloom.reprs.chunk_advice import chunk_advice
 
 _SHOWN_PARTITIONS = 8
@@ -30,14 +30,15 @@ def frame_text(frame: Any) -> str:
     return "\n".join([f"{kind} structure:", *lines, f"{_rows(frame.expr)}, {_tasks(frame.expr)}, {frame.expr.label}"])
 
 
-def frame_html(frame: Any) -> str:
-    """Return the structure as HTML."""
+def frame_html(frame: Any, told: Sequence[str] = ()) -> str:
+    """Return the structure as HTML; `told`: see `block_states`."""
     node = frame.expr
     names, dtypes = _columns(node.meta)
     facts = [("Rows", _rows(node).removesuffix(" rows").replace("rows not known", "not known"))]
     if isinstance(node.meta, pd.DataFrame):
         facts.append(("Columns", f"{len(node.meta.columns):,}"))
-    states, held = _states(node)
+    held = held_values(node)
+    states = block_states(held, told, is_on_gpu=is_on_gpu(node))
     facts += [("Partitions", f"{node.npartitions:,}"), ("Tasks", _tasks(node).removesuffix("s").removesuffix(" task"))]
     return render(
         "dataframe.html.j2",
@@ -49,19 +50,10 @@ def frame_html(frame: Any) -> str:
             names, _full_names(node.meta), dtypes, strict=True)],
         labels=_labels(node),
         known=node.divisions[0] is not None,
-        states=states_html(states, held_bytes(held)),
+        states=states_html(states, held_bytes(held), was_told=bool(told)),
         advice=_advice(node),
         origin=str(node.origin or ""),
     )  # fmt: skip
-
-
-def _states(node: FrameExpr) -> tuple[list[str], list[Any]]:
-    """Return how each partition of a persisted frame stands, and what holds it; nothing of other frames."""
-    held = getattr(getattr(node, "source", None), "held", None)
-    if not isinstance(held, Mapping):
-        return [], []
-    values = [held.get(key) for key in node.output_keys()]
-    return block_states(values), values
 
 
 def _advice(node: FrameExpr) -> str:

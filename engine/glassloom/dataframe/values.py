@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Attribute, Method
@@ -14,7 +15,7 @@ from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.operators import FlexibleOperators
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.positions import At, IAt, ILoc
-from glassloom.dataframe.reduce import Length, reduce_columns
+from glassloom.dataframe.reduce import Length, flattened, reduce_columns
 from glassloom.dataframe.rowwise import RowByRow
 from glassloom.dataframe.setting import with_index
 from glassloom.dataframe.window import Windows
@@ -64,8 +65,8 @@ class Values(RowByRow, Along, Windows, FlexibleOperators):
         """Whether there are no rows (or no columns). Computes the number of rows if it isn't known."""
         return len(self) == 0 or (self.ndim == 2 and not len(self._meta.columns))
 
-    def copy(self) -> Any:
-        """Return a frame of its own: columns added to it don't appear in this one."""
+    def copy(self, deep: bool = True) -> Any:
+        """Return a frame of its own: columns added to it don't appear in this one, whatever `deep` says."""
         return wrap(self._expr)
 
     def astype(self, dtype: Any, *, errors: str = "raise") -> Any:
@@ -115,7 +116,13 @@ class Values(RowByRow, Along, Windows, FlexibleOperators):
             node = Projection(node, numbers) if len(numbers) < len(self._meta.columns) else node
         if axis in (1, "columns"):
             return operate(Method(how), wrap(node), kwargs={"axis": 1, **options})
+        if axis is None and is_frame and how not in _BY_COLUMN:
+            return wrap(reduce_columns(flattened(node), how, options, split_every))
         return wrap(reduce_columns(node, how, options, split_every))
+
+
+_BY_COLUMN = ("count", "nunique", "idxmin", "idxmax")
+"""Reductions that have no ``axis=None``."""
 
 
 def _reduction(how: str, what: str, *, skipna: bool = True, ddof: bool = False) -> Callable[..., Any]:
@@ -149,7 +156,8 @@ def _reduction(how: str, what: str, *, skipna: bool = True, ddof: bool = False) 
         Parameters
         ----------
         axis
-            0 or ``"index"``: over the rows. 1 or ``"columns"`` (frames only): over the columns of each row.
+            0 or ``"index"``: over the rows. 1 or ``"columns"`` (frames only): over the columns of each row. None: over all
+            values, as a scalar.
         skipna
             Whether missing values are left out; if not, one makes the result missing.
         numeric_only
@@ -195,7 +203,10 @@ def _test(how: str, what: str) -> Callable[..., Any]:
         split_every: int | None = None,
     ) -> Any:
         if bool_only and isinstance(self._meta, pd.DataFrame):
-            return getattr(self.select_dtypes("bool"), how)(axis, skipna=skipna, split_every=split_every)  # type: ignore[attr-defined]
+            booleans = [
+                name for name, dtype in self._meta.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind == "b"
+            ]
+            return wrap(Projection(self._expr, booleans))._reduce(how, axis, {"skipna": skipna}, False, split_every)
         return self._reduce(how, axis, {"skipna": skipna}, False, split_every)
 
     method.__name__ = how

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +19,7 @@ from glassloom.dataframe.options import refused
 from glassloom.dataframe.overlap import overlapping
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.running import State, state_of, state_together, with_state
+from glassloom.dataframe.weighting import Decay, weighted
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 
@@ -259,6 +262,105 @@ class Windows(Frame):
             raise refused("expanding", "method", method, "columns are computed one by one")
         self._meta.expanding(min_periods)
         return Expanding(self, min_periods)
+
+    def ewm(
+        self,
+        com: float | None = None,
+        span: float | None = None,
+        halflife: Any = None,
+        alpha: float | None = None,
+        min_periods: int | None = 0,
+        adjust: bool = True,
+        ignore_na: bool = False,
+        times: Any = None,
+        method: str = "single",
+    ) -> Exponential:
+        """Return windows of all rows up to each one whose weights fall exponentially, to be aggregated.
+
+        Parameters
+        ----------
+        com, span, halflife, alpha
+            How fast weights fall; one of them: ``alpha = 1 / (1 + com) = 2 / (span + 1) = 1 - exp(-log(2) / halflife)``.
+        min_periods
+            How many values a window needs for a result.
+        adjust
+            Whether the weights of the first rows are divided by their sum; if not, each mean is made of the last one.
+        ignore_na
+            Whether rows without a value are passed over when weights fall.
+        times, method
+            Only pandas' defaults.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> x = gd.from_pandas(pd.Series([1.0, 2.0, 4.0]), npartitions=2)
+        >>> x.ewm(alpha=0.5, adjust=False).mean().compute().tolist()
+        [1.0, 1.5, 2.75]
+        """
+        if times is not None:
+            raise refused("ewm", "times", times, "leave it out, or resample() to equal distances before")
+        if method != "single":
+            raise refused("ewm", "method", method, "columns are computed one by one")
+        speeds = {"com": com, "span": span, "halflife": halflife, "alpha": alpha}
+        given = {name: value for name, value in speeds.items() if value is not None}
+        self._meta.ewm(**given, min_periods=min_periods, adjust=adjust, ignore_na=ignore_na)  # pandas' objections
+        if com is not None:
+            fall = 1 / (1 + com)
+        elif span is not None:
+            fall = 2 / (span + 1)
+        else:
+            fall = 1 - math.exp(-math.log(2) / halflife) if halflife is not None else float(alpha or 0)
+        return Exponential(self, Decay("mean", fall, int(min_periods or 0), bool(adjust), bool(ignore_na)))
+
+
+class Exponential:
+    """Windows of all rows up to each one whose weights fall with each row. Made by `DataFrame.ewm`."""
+
+    def __init__(self, frame: Any, decay: Decay) -> None:
+        self._frame = frame
+        self._decay = decay
+
+    def __repr__(self) -> str:
+        decay = self._decay
+        return f"Exponential(alpha={decay.alpha:g}, adjust={decay.adjust}, ignore_na={decay.ignore_na})"
+
+    def __getitem__(self, columns: Any) -> Exponential:
+        return Exponential(self._frame[columns], self._decay)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("corr", "cov", "agg", "aggregate", "online"):
+            raise NotImplementedError(f"ewm().{name}() isn't supported; use mean, sum, var or std of ewm()")
+        raise AttributeError(f"Exponential has no attribute {name!r}; it has mean, sum, var and std")
+
+    def mean(self, numeric_only: bool = False) -> Any:
+        """Return the weighted mean of the rows up to each one."""
+        return self._aggregated("mean", {}, numeric_only)
+
+    def sum(self, numeric_only: bool = False) -> Any:
+        """Return the weighted sum of the rows up to each one."""
+        if not self._decay.adjust:
+            raise NotImplementedError("sum is not implemented with adjust=False")
+        return self._aggregated("sum", {}, numeric_only)
+
+    def var(self, bias: bool = False, numeric_only: bool = False) -> Any:
+        """Return the weighted variance of the rows up to each one; `bias` leaves out the correction for few rows."""
+        return self._spread("var", bias, numeric_only)
+
+    def std(self, bias: bool = False, numeric_only: bool = False) -> Any:
+        """Return the weighted standard deviation of the rows up to each one. See `var`."""
+        return self._spread("std", bias, numeric_only)
+
+    def _spread(self, how: str, bias: bool, numeric_only: bool) -> Any:
+        if not self._decay.adjust and self._frame.npartitions > 1:
+            raise NotImplementedError(f"ewm(adjust=False).{how}() isn't supported; leave adjust=True, or use mean()")
+        return self._aggregated(how, {"bias": bias}, numeric_only)
+
+    def _aggregated(self, how: str, options: dict[str, Any], numeric_only: bool) -> Any:
+        frame = self._frame
+        if numeric_only and isinstance(frame.expr.meta, pd.DataFrame):
+            frame = frame.select_dtypes(["number", "bool"])
+        return wrap(weighted(frame.expr, replace(self._decay, how=how, options=tuple(options.items()))))
 
 
 def _aggregation(how: str, what: str, *positional: str) -> Callable[..., Any]:

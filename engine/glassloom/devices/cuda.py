@@ -5,13 +5,13 @@ CUDA libraries are imported inside functions here and in `glassloom.devices.cuda
 
 from __future__ import annotations
 
+import math
 import pickle
 import sys
 import threading
 import weakref
-from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,12 @@ from glassloom.errors import DataLost
 
 PINNED_BYTES = 2**30
 """Host memory that may be pinned for copies at one time; what is beyond goes to ordinary memory, at about half the speed."""
-_MOST_PENDING = 1000
-"""Measurements of tasks that the device may be behind; older ones are dropped."""
+
+
+_CUDA_OUT_OF_MEMORY = 2
+"""``cudaErrorMemoryAllocation``."""
+_RMM_OUT_OF_MEMORY = "std::bad_alloc: "
+"""How the text of RMM's errors begins (``rmm::bad_alloc``, ``rmm::out_of_memory``); what comes next says which memory, and why."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,6 @@ class CudaDevice:
 
         self._cupy = cupy
         self._options = options
-        self.out_of_memory: tuple[type[BaseException], ...] = (MemoryError,)  # CuPy's own is one, and RMM raises it
         with cupy.cuda.Device(0):
             free, total = cupy.cuda.runtime.memGetInfo()
         bus_id = str(cupy.cuda.Device(0).pci_bus_id)
@@ -79,7 +82,6 @@ class CudaDevice:
         self.limit_bytes = self.total_bytes if options.limit_bytes is None else min(options.limit_bytes, int(total))
         self._kinds: dict[type, bool] = {}
         self._pinned = _PinnedBudget(PINNED_BYTES)
-        self.timer = EventTimer(cupy.cuda)
 
     # Memory
 
@@ -97,6 +99,17 @@ class CudaDevice:
     def free_cached(self) -> None:
         self._cupy.get_default_memory_pool().free_all_blocks()
         self._cupy.get_default_pinned_memory_pool().free_all_blocks()
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        cuda = self._cupy.cuda
+        if isinstance(error, cuda.memory.OutOfMemoryError):
+            return True
+        if isinstance(
+            error, cuda.runtime.CUDARuntimeError
+        ):  # of what allocates without CuPy's pool, such as a module that is loaded
+            return getattr(error, "status", None) == _CUDA_OUT_OF_MEMORY
+        # RMM raises Python's own; C++ on the host says no more than "std::bad_alloc", and Python nothing.
+        return type(error) is MemoryError and str(error).startswith(_RMM_OUT_OF_MEMORY)
 
     def synchronize(self) -> None:
         self._cupy.cuda.runtime.deviceSynchronize()
@@ -201,17 +214,14 @@ class CudaDevice:
     # Measuring
 
     @contextmanager
-    def task_range(self, key: str) -> Iterator[None]:
-        """Mark the task in profilers such as Nsight Systems, and measure its time on the device."""
+    def task_range(self, key: str) -> Iterator[EventSpan]:
+        """Mark the task by its key in profilers such as Nsight Systems, and measure its time on the device."""
         with self._marked(key):
-            began = self.timer.begin()
+            span = EventSpan(self._cupy.cuda)
             try:
-                yield
-            except BaseException:
-                with suppress(self._cupy.cuda.runtime.CUDARuntimeError):  # what the task has raised says more
-                    self.timer.end(key, began)
-                raise
-            self.timer.end(key, began)
+                yield span
+            finally:
+                span.end()
 
     @contextmanager
     def _marked(self, key: str) -> Iterator[None]:
@@ -226,8 +236,11 @@ class CudaDevice:
             nvtx.RangePop()
 
 
-class EventTimer:
-    """Time of tasks on the device, by CUDA events on the stream of the thread that runs them. Waits for nothing.
+class EventSpan:
+    """The time of one task on the device, by CUDA events on the stream of the thread that runs it. Waits for nothing.
+
+    An event is reached when the device has done all that was handed to the stream before it. So the time is that from when the
+    device came to the task until it had done the last of its work; also while it waited for the thread to hand it more.
 
     Parameters
     ----------
@@ -237,30 +250,30 @@ class EventTimer:
 
     def __init__(self, cuda: Any) -> None:
         self._cuda = cuda
-        self._pending: deque[tuple[str, Any, Any]] = deque(maxlen=_MOST_PENDING)
-        self._lock = threading.Lock()
+        self._failed = False
+        self._ended: Any = None
+        self._began = cuda.Event()
+        self._began.record()
 
-    def begin(self) -> Any:
-        """Return the event that says when a task begins."""
-        event = self._cuda.Event()
-        event.record()
-        return event
+    def end(self) -> None:
+        """Note that the task has handed its last work to the device. Raises nothing: what the task has raised says more."""
+        try:
+            ended = self._cuda.Event()
+            ended.record()
+            self._ended = ended
+        except self._cuda.runtime.CUDARuntimeError:
+            self._failed = True
 
-    def end(self, key: str, began: Any) -> None:
-        """Note that a task has handed its last work to the device."""
-        ended = self._cuda.Event()
-        ended.record()
-        with self._lock:
-            self._pending.append((key, began, ended))
-
-    def take(self) -> list[tuple[str, float]]:
-        """Return keys and seconds of the tasks that the device has finished since the last time."""
-        found = []
-        with self._lock:
-            while self._pending and self._pending[0][2].done:
-                key, began, ended = self._pending.popleft()
-                found.append((key, self._cuda.get_elapsed_time(began, ended) / 1000))
-        return found
+    def seconds(self) -> float | None:
+        """Return how long it took; None as long as the device isn't done with it, NaN if it doesn't answer."""
+        if self._failed:
+            return math.nan
+        try:
+            if self._ended is None or not self._ended.done:
+                return None
+            return float(self._cuda.get_elapsed_time(self._began, self._ended)) / 1000
+        except self._cuda.runtime.CUDARuntimeError:
+            return math.nan
 
 
 class _PinnedBudget:

@@ -37,6 +37,14 @@ class DeviceIdentity:
     bus_id: str = ""
 
 
+class DeviceSpan(Protocol):
+    """The time of one task on the device, from the first of its work there to the last."""
+
+    def seconds(self) -> float | None:
+        """Return how long it took; None as long as the device isn't done with it, NaN if it can't be measured. Never waits."""
+        ...
+
+
 class Device(Protocol):
     """The device of this process. All methods are thread-safe.
 
@@ -51,14 +59,15 @@ class Device(Protocol):
         The memory of the device.
     limit_bytes
         How much of it this process's results may take before they move to the host.
-    out_of_memory
-        What is raised when memory of the device can't be allocated.
     """
 
     identity: DeviceIdentity
     total_bytes: int
     limit_bytes: int
-    out_of_memory: tuple[type[BaseException], ...]
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Tell whether an error says that memory of the device can't be allocated; a lack of the host's memory doesn't."""
+        ...
 
     def used(self) -> int:
         """Return the bytes of all values of this process, temporary ones included."""
@@ -88,7 +97,7 @@ class Device(Protocol):
         ...
 
     def to_device(self, form: Any) -> Any:
-        """Return the value of what `to_host` returned, copied to this device; raises one of `out_of_memory` if it is full."""
+        """Return the value of what `to_host` returned, copied to this device; raises what `is_out_of_memory` knows if that is full."""
         ...
 
     def export(self, value: Any) -> bytes | None:
@@ -116,8 +125,8 @@ class Device(Protocol):
         """Return when all that was begun on the device is done."""
         ...
 
-    def task_range(self, key: str) -> AbstractContextManager[None]:
-        """Return what a task runs within: it may mark the task for profilers, and measure its time on the device."""
+    def task_range(self, key: str) -> AbstractContextManager[DeviceSpan]:
+        """Return what a task runs within, which marks it by its key for profilers, and measures its time on the device."""
         ...
 
 

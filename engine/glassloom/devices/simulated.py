@@ -23,6 +23,24 @@ from glassloom.devices.device import DeviceIdentity
 from glassloom.errors import DataLost
 from glassloom.units import parse_bytes
 
+BYTES_A_SECOND = 1e9
+"""How fast a simulated device writes what it allocates: its only measure of time, so that tests know what to expect."""
+
+
+class SimulatedSpan:
+    """The time of a task on a simulated device: a second for each `BYTES_A_SECOND` that were allocated meanwhile."""
+
+    def __init__(self, is_done: threading.Event, start_bytes: int) -> None:
+        self._is_done = is_done
+        self._start_bytes = start_bytes
+        self.stop_bytes: int | None = None
+
+    def seconds(self) -> float | None:
+        """Return how long it took; None as long as the device is behind."""
+        if self.stop_bytes is None or not self._is_done.is_set():
+            return None
+        return (self.stop_bytes - self._start_bytes) / BYTES_A_SECOND
+
 
 class SimulatedDevice:
     """A device that doesn't exist; see `glassloom.devices.device.Device`.
@@ -37,8 +55,6 @@ class SimulatedDevice:
         Processes whose devices have the same index share a device as to `export` and `fetch`; each has memory of its own.
     """
 
-    out_of_memory: tuple[type[BaseException], ...] = (SimulatedOutOfMemory,)
-
     def __init__(self, total_bytes: int, limit_bytes: int | None = None, index: int = 0) -> None:
         self.identity = DeviceIdentity("simulated", f"SIM-{os.getuid()}-{index}", index, "Simulated device")
         self.total_bytes = total_bytes
@@ -46,9 +62,14 @@ class SimulatedDevice:
         self.memory = SimulatedMemory(total_bytes)
         self.keys: list[str] = []
         """Tasks that have begun on it."""
+        self.other_bytes = 0
+        """What other processes have taken."""
         self.answers = threading.Event()
         """Clear it, and the device doesn't answer."""
         self.answers.set()
+        self.is_done = threading.Event()
+        """Clear it, and the device is behind: what tasks have given it to do isn't done yet."""
+        self.is_done.set()
 
     def used(self) -> int:
         return self.memory.used_bytes
@@ -58,7 +79,10 @@ class SimulatedDevice:
 
     def free(self) -> int:
         self.answers.wait()
-        return self.total_bytes - self.pool()
+        return self.total_bytes - self.pool() - self.other_bytes
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        return isinstance(error, SimulatedOutOfMemory)
 
     def owns(self, value: Any) -> bool:
         return isinstance(value, SimulatedArray)
@@ -95,9 +119,13 @@ class SimulatedDevice:
         pass
 
     @contextmanager
-    def task_range(self, key: str) -> Iterator[None]:
+    def task_range(self, key: str) -> Iterator[SimulatedSpan]:
         self.keys.append(key)
-        yield
+        span = SimulatedSpan(self.is_done, self.memory.allocated_bytes)
+        try:
+            yield span
+        finally:
+            span.stop_bytes = self.memory.allocated_bytes
 
 
 def open_device(name: str, settings: dict[str, Any]) -> SimulatedDevice:

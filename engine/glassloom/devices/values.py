@@ -122,7 +122,7 @@ def fetched(form: HostForm, device: Device) -> Any:
 
 
 def on_device(form: HostForm, device: Device) -> Any:
-    """Return a result copied to `device`; raises one of its `out_of_memory` if there is no room."""
+    """Return a result copied to `device`; raises what its `is_out_of_memory` knows if there is no room."""
     if form.kind != device.identity.kind:
         raise _no_device(form, f"its device is {device.identity.name}, of kind {device.identity.kind!r}")
     return _rebuilt(form, device.to_device)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from asyncio import CancelledError
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import distributed
+from distributed.comm.addressing import parse_host_port
 from distributed.comm.core import connect as open_comm
+from distributed.core import send_recv
 from distributed.deploy.cluster import Cluster
 
 from glassloom.errors import ClusterError, ClusterNotFound, OptionError
 
 TIMEOUT_S = 8.0
 """How long a scheduler may take to answer."""
+_SHARE_TO_CONNECT = 0.9
+"""Of that time: then the error says why there is no connection."""
+_REFUSAL_S = 0.5
+_PORTS = 2**16
 
 
 class Connected(NamedTuple):
@@ -60,9 +67,11 @@ def _connect(target: Any, security: Any, timeout_s: float) -> Connected:
     name = target if isinstance(target, str) else target.scheduler_address
     if isinstance(target, str) and target.startswith("tls://") and security is None:
         raise OptionError(f"{target!r} needs certificates: Client({target!r}, security=distributed.Security(...))")
+    if isinstance(target, str):
+        _check_port(target)
     try:
         if isinstance(target, str):
-            _see_that_it_answers(target, security, timeout_s)
+            _see_that_a_scheduler_answers(target, security, timeout_s)
         client = distributed.Client(
             target, timeout=timeout_s, security=security, set_as_default=False, name="glassloom"
         )
@@ -70,7 +79,7 @@ def _connect(target: Any, security: Any, timeout_s: float) -> Connected:
         raise OptionError(f"the certificates for {name} can't be used: {error}") from error
     except (OSError, TimeoutError) as error:
         raise ClusterNotFound(
-            f"no scheduler of dask.distributed answers at {name} within {timeout_s:g} s: {_cause(error)}. Is the address that of the "
+            f"no scheduler of dask.distributed answers at {name} within {timeout_s:g} s: {_cause(error, name)}. Is the address that of the "
             "scheduler, can it be reached from here, and do both sides use TLS, or neither?"
         ) from error
     except (ValueError, TypeError, RuntimeError) as error:
@@ -78,23 +87,37 @@ def _connect(target: Any, security: Any, timeout_s: float) -> Connected:
     return Connected(client, True, _address_of(client))
 
 
-def _see_that_it_answers(address: str, security: Any, timeout_s: float) -> None:
-    """Raise TimeoutError if what listens at an address says nothing: dask.distributed itself would wait for it without end."""
+def _check_port(address: str) -> None:
+    port = address.rpartition(":")[2]
+    if port.isdecimal() and not 0 < int(port) < _PORTS:
+        raise OptionError(f"{address!r}: the port {port} should be between 1 and {_PORTS - 1}")
 
-    async def greet() -> None:
+
+def _see_that_a_scheduler_answers(address: str, security: Any, timeout_s: float) -> None:
+    """Raise if what listens at an address is something else, or says nothing: dask.distributed itself would wait for it without end."""
+
+    async def greet() -> dict[str, Any]:
         options = {} if security is None else security.get_connection_args("client")
         deadline = asyncio.timeout(timeout_s)
         try:
             async with deadline:
-                comm = await open_comm(address, timeout=timeout_s, **options)
+                comm = await open_comm(address, timeout=_SHARE_TO_CONNECT * timeout_s, **options)
+                try:
+                    answer: dict[str, Any] = await send_recv(comm, op="identity")
+                finally:
+                    comm.abort()
         except TimeoutError:
             if deadline.expired():
                 raise TimeoutError("what listens there doesn't say that it is one") from None
             raise
-        comm.abort()
+        return answer
 
     with ThreadPoolExecutor(1) as pool:  # the caller's thread may have an event loop already
-        pool.submit(asyncio.run, greet()).result()
+        identity = pool.submit(asyncio.run, greet()).result()
+    kind = identity.get("type", "server")
+    if "Scheduler" not in kind:
+        at = f"; its scheduler is at {identity['scheduler']}" if identity.get("scheduler") else ""
+        raise OptionError(f"{address} is the address of a {kind}, not that of the scheduler{at}")
 
 
 def scheduler_of(client: distributed.Client) -> Any:
@@ -106,11 +129,24 @@ def _address_of(client: distributed.Client) -> str:
     return str(scheduler_of(client).address)
 
 
-def _cause(error: BaseException) -> str:
+def _cause(error: BaseException, address: str) -> str:
     """Return what the innermost error says that knows more than that time was over."""
-    told = str(error)
+    told = None
+    outer = str(error)
     while error.__cause__ is not None:
         error = error.__cause__
         if not isinstance(error, (TimeoutError, CancelledError)):
             told = f"{type(error).__name__}: {error}"
-    return told
+    return told or _refusal(address) or outer
+
+
+def _refusal(address: str) -> str | None:
+    """Return why a connection fails now, if it does: of many attempts dask.distributed tells the last, which it may have given no time."""
+    scheme, _, place = address.rpartition("://")
+    if scheme not in {"", "tcp", "tls"}:
+        return None
+    try:
+        with socket.create_connection(parse_host_port(place), _REFUSAL_S):
+            return None
+    except (OSError, ValueError) as error:
+        return None if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"

@@ -10,17 +10,19 @@ from typing import Any
 from joblib import parallel_config, register_parallel_backend
 from joblib.parallel import AutoBatchingMixin, ParallelBackendBase
 
+from glassloom.backends.blas import at_most_blas_threads
 from glassloom.backends.sizeof import sizeof
 from glassloom.client.client import Client
 from glassloom.client.future import Future
 from glassloom.client.worker_api import get_client
-from glassloom.errors import ClusterClosed
+from glassloom.errors import ClusterClosed, OptionError
 from glassloom.worker.task_context import seceded_meanwhile
 
 _LARGE_BYTES = 64 * 1024
 """Arguments that are larger are put into shared memory once for all calls that have them."""
 
 _NAME = "glassloom"
+_OPTIONS = ("priority", "retries", "resources", "workers", "allow_other_workers")
 
 
 class JoblibBackend(AutoBatchingMixin, ParallelBackendBase):
@@ -30,15 +32,35 @@ class JoblibBackend(AutoBatchingMixin, ParallelBackendBase):
     ----------
     client
         Where to run; default the newest open client, or inside a task its cluster's.
+    inner_max_num_threads
+        How many threads each call may use for BLAS and OpenMP. It needs threadpoolctl on the workers.
     submit_options
-        Of `Client.submit`: ``priority``, ``retries``, ``resources``, ``workers``.
+        Of `Client.submit`: ``priority``, ``retries``, ``resources``, ``workers``, ``allow_other_workers``.
+
+    Raises
+    ------
+    TypeError
+        If there is no such option.
     """
+
+    supports_inner_max_num_threads = True
 
     supports_retrieve_callback = True
     default_n_jobs = -1
 
-    def __init__(self, client: Client | None = None, nesting_level: int | None = None, **submit_options: Any) -> None:
-        super().__init__(nesting_level=nesting_level)
+    def __init__(
+        self,
+        client: Client | None = None,
+        nesting_level: int | None = None,
+        inner_max_num_threads: int | None = None,
+        **submit_options: Any,
+    ) -> None:
+        super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads)
+        for option in submit_options:
+            if option not in _OPTIONS:
+                raise TypeError(
+                    f"the joblib backend {_NAME!r} has no option {option!r}; it has client, {', '.join(_OPTIONS)}"
+                )
         self._client = client
         self._options = submit_options
         self._lock = threading.Lock()
@@ -47,7 +69,7 @@ class JoblibBackend(AutoBatchingMixin, ParallelBackendBase):
         """Large arguments of the call of `Parallel` that runs, by id: the values too, so that their ids stay theirs."""
 
     def __reduce__(self) -> Any:
-        return _in_task, (self.nesting_level, self._options)
+        return _in_task, (self.nesting_level, self.inner_max_num_threads, self._options)
 
     @property
     def client(self) -> Client:
@@ -58,7 +80,11 @@ class JoblibBackend(AutoBatchingMixin, ParallelBackendBase):
 
     def get_nested_backend(self) -> tuple[JoblibBackend, int]:
         """Return the backend of calls inside a call, and their number of jobs."""
-        return JoblibBackend(self._client, (self.nesting_level or 0) + 1, **self._options), -1
+        return JoblibBackend(self._client, *self._inside, **self._options), -1
+
+    @property
+    def _inside(self) -> tuple[int, int | None]:
+        return (self.nesting_level or 0) + 1, self.inner_max_num_threads
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
         """Return how many calls run at a time."""
@@ -76,7 +102,7 @@ class JoblibBackend(AutoBatchingMixin, ParallelBackendBase):
             for function, args, kwargs in func.items
         ]
         name = getattr(calls[0][0], "__name__", type(calls[0][0]).__name__)
-        backend = JoblibBackend(None, (self.nesting_level or 0) + 1, **self._options)
+        backend = JoblibBackend(None, *self._inside, **self._options)
         future: Future = self.client.submit(_Batch(name), backend, calls, pure=False, **self._options)
         with self._lock:
             self._running.add(future)
@@ -125,12 +151,29 @@ class _Batch:
         return _Batch, (self.__name__,)
 
     def __call__(self, backend: JoblibBackend, calls: list[tuple[Callable[..., Any], Any, Any]]) -> list[Any]:
-        with parallel_config(backend=backend, n_jobs=-1):
+        with _limited_threads(backend.inner_max_num_threads), parallel_config(backend=backend, n_jobs=-1):
             return [function(*args, **kwargs) for function, args, kwargs in calls]
 
 
-def _in_task(nesting_level: int | None, options: dict[str, Any]) -> JoblibBackend:
-    return JoblibBackend(None, nesting_level, **options)
+def _in_task(nesting_level: int | None, inner_max_num_threads: int | None, options: dict[str, Any]) -> JoblibBackend:
+    return JoblibBackend(None, nesting_level, inner_max_num_threads, **options)
+
+
+@contextmanager
+def _limited_threads(limit: int | None) -> Iterator[None]:
+    """Let this call use so many threads: OpenMP's number is a thread's own, that of BLAS the process'."""
+    if limit is None:
+        yield
+        return
+    try:
+        from threadpoolctl import ThreadpoolController  # noqa: PLC0415 - only those need it who ask for it
+    except ModuleNotFoundError as error:
+        raise OptionError(
+            "inner_max_num_threads needs threadpoolctl on the workers: pip install threadpoolctl"
+        ) from error
+    openmp = ThreadpoolController().select(user_api="openmp")  # a limit restores all that its controller has selected
+    with openmp.limit(limits=limit), at_most_blas_threads(limit):
+        yield
 
 
 def register() -> None:

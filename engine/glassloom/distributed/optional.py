@@ -7,7 +7,9 @@ from typing import Any
 
 from glassloom.errors import OptionError
 
-_OPTIONAL = ("dask", "distributed", "joblib")
+_EXTRA = "'glassloom[distributed]'"
+_TO_INSTALL = {"dask": _EXTRA, "distributed": _EXTRA, "joblib": "joblib", "mpi4py": "mpi4py"}
+"""What to install for a package that is missing."""
 
 
 def load(module: str, what: str) -> Any:
@@ -29,7 +31,8 @@ def load(module: str, what: str) -> Any:
         return import_module(f"glassloom.distributed.{module}")
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in _OPTIONAL:
+        if package not in _TO_INSTALL:
             raise
-        to_install = "joblib" if package == "joblib" else "'glassloom[distributed]'"
-        raise OptionError(f"{what} needs {package}, which isn't installed: pip install {to_install}") from error
+        raise OptionError(
+            f"{what} needs {package}, which isn't installed: pip install {_TO_INSTALL[package]}"
+        ) from error

@@ -23,6 +23,7 @@ class Remote(Protocol):
     dask: distributed.Client
 
     def future_of(self, key: Key) -> distributed.Future | None: ...
+    def future_of_other(self, key: Key) -> distributed.Future: ...
     def adopt(self, futures: Any, origins: Any = None) -> None: ...
     def forget_all(self) -> None: ...
     @property
@@ -55,10 +56,7 @@ def obey(link: Remote, message: messages.FromClient, states: Sequence[KeyState])
             link.dask.retry(_known(link, message.keys))
             link.adopt(zip(message.keys, _known(link, message.keys), states, strict=True))
         case messages.Attach():
-            link.dask._send_to_scheduler(
-                {"op": "client-desires-keys", "keys": list(message.keys), "client": link.dask.id}
-            )
-            futures: list[Any] = [distributed.Future(key, link.dask) for key in message.keys]
+            futures = [link.future_of_other(key) for key in message.keys]
             link.adopt(zip(message.keys, futures, states, strict=True))
         case messages.FireAndForget():
             distributed.fire_and_forget(_known(link, message.keys))

@@ -11,9 +11,10 @@ import asyncio
 import threading
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
-from time import monotonic, time
+from time import monotonic, sleep, time
 from typing import Any
 
 import distributed
@@ -26,20 +27,28 @@ from glassloom._supervision import Crash, start_thread
 from glassloom.client.blocking import Operation, Signal, WaitFor
 from glassloom.client.callbacks import UserCallbacks
 from glassloom.client.deadline import Deadline
-from glassloom.client.key_table import CANCELLED, ERROR, PENDING, KeyState, KeyTable
+from glassloom.client.head_watch import HeadWatch
+from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, PENDING, KeyState, KeyTable
 from glassloom.client.known_workers import KnownWorkers
 from glassloom.distributed import remote_answers
+from glassloom.distributed.client_attachment import ClientAttachment
 from glassloom.distributed.connecting import connect, scheduler_of
+from glassloom.distributed.remote_runs import OPERATION, RemoteRuns
 from glassloom.distributed.remote_workers import prepare
 from glassloom.distributed.task_specs import SpecGraph, TaskSpecEncoder
-from glassloom.errors import ClusterClosed
-from glassloom.graph import Key, Origin, key_layer, key_text
+from glassloom.errors import CancelledError, ClusterClosed
+from glassloom.graph import Key, key_layer, key_text
 from glassloom.protocol import failure, messages
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.coordination import Op, Outcome
 from glassloom.protocol.failure import Failure
 
+_ATTACH_S = 10.0
+_NOTE_S = 2.0
 _LOST_SCHEDULER = "the connection to the scheduler was lost"
+_CLOSED_OR_LOST = "the distributed.Client that it was made from was closed, or lost its scheduler"
+_RELEASE_BOUND_S = 5.0
+_POLL_S = 0.02
 
 
 class Placed:
@@ -65,16 +74,6 @@ class _NoQuickTasks:
         return None
 
 
-class _NoRuns:
-    """The scheduler over there knows no runs."""
-
-    def begin(self, kind: str, origin: Origin | None = None) -> int:
-        return 0
-
-    def of_line(self, line: str, origin: Origin | None) -> int:
-        return 0
-
-
 class RemoteLink:
     """A link to a cluster of dask.distributed. It does nothing until `open`.
 
@@ -90,7 +89,9 @@ class RemoteLink:
         self.closed_because = ""
         self.dashboard = ""
         self.workers = KnownWorkers()
-        self.quick_calls, self.runs = _NoQuickTasks(), _NoRuns()
+        self.quick_calls = _NoQuickTasks()
+        self.runs: RemoteRuns
+        self._attachment: ClientAttachment | None = None
         self.record: ClusterRecord
         self.welcome: messages.Welcome
         self.dask: distributed.Client
@@ -102,6 +103,8 @@ class RemoteLink:
         """Held while a key gets its future, or a key that nothing holds loses it."""
         self._callbacks = UserCallbacks()
         self._n_sent = 0
+        self.heard_s = monotonic()
+        """When the scheduler answered, or told of a result, last. dask.distributed doesn't notice a network that takes all and brings nothing."""
         self.hold, self.hold_all = self._keys.hold, self._keys.hold_all
         self.holds, self.attach, self.let_go = self._keys.holds, self._keys.attach, self._keys.let_go
         self.note_scattered, self.forget_callback = self._keys.note_scattered, self._keys.forget_callback
@@ -119,7 +122,7 @@ class RemoteLink:
             if self._is_own:
                 self.dask.close()
             raise
-        self._target = self._security = None
+        security, self._target, self._security = self._security, None, None
         self.dashboard = self.dask.dashboard_link or ""
         identity = str(self.dask.scheduler_info().get("id", address))
         self.record = ClusterRecord(
@@ -137,13 +140,20 @@ class RemoteLink:
         info = remote_answers.info_of(self.dask, 0)
         self.workers.note(info)
         self.welcome = messages.Welcome(identity, address, "", "", uuid.uuid4().int >> 96, info)
+        self.runs = RemoteRuns(identity, lambda: self.attached_record(_ATTACH_S))
+        if config.get("distributed.attach"):
+            self._attachment = ClientAttachment(address, identity, security or self.dask.security)
         start_thread("glassloom-remote", self._let_go, on_crash=self._crashed)
+
+    def attached_record(self, timeout_s: float = 0.0) -> ClusterRecord | None:
+        """Return the record by which panel and dashboards show the cluster, None if there is none within a time."""
+        return None if self._attachment is None else self._attachment.record(timeout_s)
 
     def check_open(self) -> None:
         """Raise if the link can't be used."""
         self.owner.require()
         if not self.closed_because and self.dask.status in ("closed", "closing"):
-            self._end(_LOST_SCHEDULER)
+            self._end(self._why_closed())
         if self.closed_because:
             raise ClusterClosed(f"the client is closed: {self.closed_because}")
 
@@ -162,9 +172,13 @@ class RemoteLink:
         """End the link without waiting. Takes no lock: the garbage collector may call it."""
         self.closed_because = self.closed_because or reason
         self._dropped.put(None)
+        if self._attachment is not None:
+            self._attachment.close()
 
     def _end(self, reason: str) -> None:
         self.closed_because = self.closed_because or reason
+        if self._attachment is not None:
+            self._attachment.close()
         self._keys.end_all()
         self._dropped.put(None)
         self.workers.note_end()
@@ -175,11 +189,6 @@ class RemoteLink:
     def head(self) -> str:
         """Describe the scheduler, for messages."""
         return f"the scheduler of dask.distributed at {self.record.name}"
-
-    @property
-    def heard_s(self) -> float:
-        """When the scheduler said something last: dask.distributed itself looks after the connection."""
-        return monotonic()
 
     @property
     def holds_results(self) -> bool:
@@ -195,10 +204,13 @@ class RemoteLink:
     def submit(self, message: SpecGraph, states: Sequence[KeyState], run: int) -> None:
         """Hand a graph over. The states are those of the wanted keys."""
         self.check_open()
+        self._note_run(message, run)
+        self._release_before(message, states)
         handling = message.handling
-        unknown = [key for key in message.external if key not in self._futures]
+        foreign = {key: handle for key, handle in message.external.items() if key not in self._futures}
+        self._wait_until_known(list(foreign))
         found: list[distributed.Future] = self.dask.get(
-            message.tasks | {key: distributed.Future(key, self.dask) for key in unknown},
+            message.tasks | {key: distributed.Future(key, self.dask) for key in foreign},
             message.wanted,
             sync=False,
             priority=handling.priority,
@@ -207,14 +219,63 @@ class RemoteLink:
             workers=[str(worker) for worker in handling.workers] or None,
             allow_other_workers=handling.allow_other_workers or None,
         )
-        self.adopt(zip(message.wanted, found, states, strict=True), message.origins)
+        self.adopt(zip(message.wanted, found, states, strict=True), message.origins, list(foreign.values()))
+
+    def _release_before(self, message: SpecGraph, states: Sequence[KeyState]) -> None:
+        """Release what has been let go of under the names of tasks that are submitted: they may be other tasks by now."""
+        if not self._dropped.empty():
+            handled = threading.Event()
+            self._dropped.put(handled)
+            handled.wait(_RELEASE_BOUND_S)
+        with self._lock:
+            former = [
+                self._futures.pop(key)
+                for key, state in zip(message.wanted, states, strict=True)
+                if state.sent_as == NOT_SENT and key in self._futures
+            ]
+        for future in former:
+            future.release()
+        if not self.dask.futures.keys().isdisjoint(message.tasks):  # it counts in its own thread, later
+
+            async def wait() -> None:
+                pass
+
+            asyncio.run_coroutine_threadsafe(wait(), self._loop).result(_RELEASE_BOUND_S)
+
+    def _wait_until_known(self, keys: Sequence[Key]) -> None:
+        """Wait for the scheduler to hear of results that another client has asked for, over a connection of its own."""
+        deadline = Deadline(config.get("timeouts.request"))
+        while keys:
+            known = self.dask.sync(scheduler_of(self.dask).get_task_status, keys=list(keys))
+            keys = [key for key in keys if known.get(key) is None]
+            if keys and deadline.left_s == 0:
+                raise CancelledError(f"{self.head()} doesn't know {key_text(keys[0])}, which a task refers to")
+            if keys:
+                sleep(_POLL_S)
+
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        loop: asyncio.AbstractEventLoop = self.dask.loop.asyncio_loop  # type: ignore[union-attr]
+        return loop
+
+    def _note_run(self, message: SpecGraph, run: int) -> None:
+        """Tell the plugin, if the cluster is shown, of the run that a graph begins: it must know before the graph comes."""
+        if self.attached_record() is None:
+            return
+        note = self.runs.note(run, next(iter(message.wanted), None), message.origins)
+        if note is not None:
+            with suppress(OSError, TimeoutError):  # what is shown must not break what is computed
+                tell = getattr(scheduler_of(self.dask), OPERATION)
+                self.dask.sync(tell, client=self.dask.id, callback_timeout=_NOTE_S, **note)
 
     def submit_single(self, task: Any, state: KeyState) -> None:
         """Not called: see `_NoQuickTasks`."""
         raise NotImplementedError
 
-    def adopt(self, futures: Iterable[tuple[Key, distributed.Future, KeyState]], origins: Any = None) -> None:
-        """Let states follow futures of dask.distributed, which are held as long as the states are."""
+    def adopt(
+        self, futures: Iterable[tuple[Key, distributed.Future, KeyState]], origins: Any = None, inputs: Any = None
+    ) -> None:
+        """Let states follow futures of dask.distributed, which are held as long as the states are; `inputs` until these are done."""
         self._n_sent += 1
         number = self._n_sent
         for key, future, state in dict((key, (key, future, state)) for key, future, state in futures).values():
@@ -222,10 +283,11 @@ class RemoteLink:
                 self._futures[key] = future
                 self._keys.mark_sent([state], number)  # from here on what held the key before doesn't give it back
             origin = (origins or {}).get(key_layer(key), "")
-            future.add_done_callback(partial(self._settled, key, number, origin))
+            future.add_done_callback(partial(self._settled, key, number, origin, inputs))
 
-    def _settled(self, key: Key, number: int, origin: str, future: distributed.Future) -> None:
+    def _settled(self, key: Key, number: int, origin: str, _inputs: Any, future: distributed.Future) -> None:
         """A future is done. Called in a thread of dask.distributed's."""
+        self.heard_s = monotonic()
         if self.closed_because:  # what had no result is lost already
             return
         status = future.status
@@ -236,10 +298,13 @@ class RemoteLink:
         elif status == "cancelled" and self.dask.status == "running":
             self._keys.end([key], CANCELLED, None, number)
         else:
-            self._end(_LOST_SCHEDULER)
+            self._end(self._why_closed())
+
+    def _why_closed(self) -> str:
+        return _LOST_SCHEDULER if self._is_own else _CLOSED_OR_LOST
 
     def _failure(self, key: Key, origin: str, future: distributed.Future) -> Failure:
-        error = future.exception() or RuntimeError("unknown")
+        error = failure.repaired(future.exception() or RuntimeError("unknown"))
         cause = self.dask.sync(scheduler_of(self.dask).get_error_cause, keys=[key])
         cause = tuple(cause) if isinstance(cause, list) else cause
         try:
@@ -284,8 +349,13 @@ class RemoteLink:
         for state in states:
             if state.status == ERROR and state.failure is not None:
                 raise failure.harmless(failure.restore(state.failure))
-        futures = [self._futures[key] for key in keys]
-        return (yield from self.awaited(lambda: self.dask.gather(futures, asynchronous=True), deadline, "results"))
+        self.check_open()
+        futures = [self._futures.get(key) or self.future_of_other(key) for key in keys]
+        try:
+            return (yield from self.awaited(lambda: self.dask.gather(futures, asynchronous=True), deadline, "results"))
+        except distributed.CancelledError as error:
+            self.check_open()
+            raise CancelledError(f"a result was cancelled or lost while it was fetched: {error}") from error
 
     def awaited(self, start: Callable[[], Awaitable[Any]], deadline: Deadline, what: str) -> Operation[Any]:
         """Wait for something that is awaited in dask.distributed's event loop; return what it gives."""
@@ -294,10 +364,10 @@ class RemoteLink:
         async def run() -> Any:
             return await start()
 
-        running = asyncio.run_coroutine_threadsafe(run(), self.dask.loop.asyncio_loop)  # type: ignore[union-attr]
+        running = asyncio.run_coroutine_threadsafe(run(), self._loop)
         running.add_done_callback(lambda _: done.set())
         try:
-            if not (yield WaitFor(done, deadline.left_s, for_tasks=True)):
+            if not (yield WaitFor(done, deadline.left_s, for_tasks=True, watch=HeadWatch(self, what))):
                 raise TimeoutError(f"{self.head()} didn't answer ({what}) within {deadline.timeout_s:g} s")
         except BaseException:
             running.cancel()
@@ -342,12 +412,16 @@ class RemoteLink:
         self.check_open()
 
         async def run() -> Any:
-            answer = await asyncio.to_thread(remote_answers.answer, self, make(0))
+            message = make(0)
+            if isinstance(message, messages.Ping):
+                await scheduler_of(self.dask).get_task_status(keys=[])
+            answer = await asyncio.to_thread(remote_answers.answer, self, message)
+            self.heard_s = monotonic()
             if isinstance(answer, messages.Info):
                 self.workers.note(answer)
             return answer
 
-        running = asyncio.run_coroutine_threadsafe(run(), self.dask.loop.asyncio_loop)  # type: ignore[union-attr]
+        running = asyncio.run_coroutine_threadsafe(run(), self._loop)
         return lambda: running.result() if running.done() and running.exception() is None else None
 
     def negotiate(
@@ -365,6 +439,9 @@ class RemoteLink:
 
     def _let_go(self) -> None:
         while (dropped := self._dropped.get()) is not None:
+            if isinstance(dropped, threading.Event):
+                dropped.set()
+                continue
             with self._lock:
                 gone = [self._futures.pop(key, None) for key in self._keys.drop([dropped])]
             for future in gone:
@@ -373,6 +450,13 @@ class RemoteLink:
         if self._is_own and self.dask.status == "running":
             self._end(self.closed_because)
             self.dask.close()
+
+    def future_of_other(self, key: Key) -> distributed.Future:
+        """Return a future of a result that another client has asked for."""
+        # Made before the scheduler's answer, which says once that the result is there.
+        future: distributed.Future = distributed.Future(key, self.dask)
+        self.dask._send_to_scheduler({"op": "client-desires-keys", "keys": [key], "client": self.dask.id})
+        return future
 
     def future_of(self, key: Key) -> distributed.Future | None:
         """Return the future that stands for a key, if this client has it."""

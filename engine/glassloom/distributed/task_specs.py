@@ -34,21 +34,21 @@ class SpecGraph(NamedTuple):
     handling
         How the tasks are to be treated.
     external
-        Keys of results that the cluster holds, which tasks refer to.
+        Keys of results that the cluster holds, which tasks refer to, with the future that each was referred to by, if it was by one.
     """
 
     tasks: dict[Key, spec.GraphNode]
     wanted: list[Key]
     origins: Mapping[str, str]
     handling: Annotations
-    external: tuple[Key, ...]
+    external: dict[Key, Handle | None]
 
 
 class TaskSpecEncoder:
     """Turns a graph, or calls of one function, into a `SpecGraph`. Made anew for each."""
 
     def __init__(self) -> None:
-        self._external: dict[Key, None] = {}
+        self._external: dict[Key, Handle | None] = {}
 
     def encode(self, graph: Graph, wanted: Sequence[Key], handling: Annotations) -> SpecGraph:
         """Return a graph."""
@@ -75,7 +75,7 @@ class TaskSpecEncoder:
     def _made(
         self, tasks: dict[Key, spec.GraphNode], wanted: Sequence[Key], origins: Mapping[str, str], handling: Annotations
     ) -> SpecGraph:
-        external = tuple([key for key in self._external if key not in tasks])
+        external = {key: handle for key, handle in self._external.items() if key not in tasks}
         return SpecGraph(tasks, list(wanted), origins, handling, external)
 
     def _spec(self, task: Task) -> spec.GraphNode:
@@ -86,7 +86,7 @@ class TaskSpecEncoder:
         """Return an argument with references of Dask's in the places of ours. What has none stays the same object."""
         kind = type(value)
         if kind is TaskRef or isinstance(value, Handle):
-            self._external[value.key] = None
+            self._external[value.key] = None if kind is TaskRef else value
             return spec.TaskRef(value.key)
         if kind in _CONTAINERS:
             items: Any = [self._value(item) for item in value]

@@ -82,6 +82,10 @@ class Blockwise(Expr):
         """Return what is called for another node that runs in the tasks of this one."""
         return member.function
 
+    def outer_function(self, function: Callable[..., Any], *, is_own: bool = True) -> Callable[..., Any]:
+        """Return what is called as the last step of a task that other nodes run in, for a function there: this node's, if `is_own`."""
+        return function
+
     def detached(self, function: Callable[..., Any], detach: Callable[[Any], Any]) -> Callable[..., Any]:
         """Return this node's function with its result passed through another."""
         return Detached(function, detach)
@@ -340,7 +344,7 @@ class Fused(Blockwise):
 
     @property
     def _final_function(self) -> Callable[..., Any]:
-        function = self.root.final_function
+        function = self.root.outer_function(self.root.final_function)
         for detach in {node.detach for node, _ in self.members if node is not self.root} - {None}:
             assert detach is not None
             function = self.root.detached(function, detach)

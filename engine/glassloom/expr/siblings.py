@@ -43,9 +43,18 @@ class Siblings(Blockwise):
         return as_tuple
 
     def member_function(self, member: Blockwise) -> Callable[..., Any]:
+        function = self.nodes[0].member_function(member) if self._are_alike else member.function
         if self.origin is not None or member.origin is None or member.tiled is not None:
-            return member.function  # what has a tiled form calls no code of a user
-        return BuiltAt(member.function, member.label, str(member.origin))
+            return function  # what has a tiled form calls no code of a user
+        return BuiltAt(function, member.label, str(member.origin))
+
+    def outer_function(self, function: Callable[..., Any], *, is_own: bool = True) -> Callable[..., Any]:
+        return self.nodes[0].outer_function(function, is_own=False) if self._are_alike else function
+
+    @property
+    def _are_alike(self) -> bool:
+        """Whether all nodes would call members in the same way."""
+        return len({(type(node).member_function, type(node).outer_function) for node in self.nodes}) == 1
 
     def detached(self, function: Callable[..., Any], detach: Callable[[Any], Any]) -> Callable[..., Any]:
         return Detached(function, OfEach(detach))

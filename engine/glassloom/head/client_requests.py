@@ -112,6 +112,7 @@ class ClientRequests:
                 scheduler.number_of(message.key), message.location, message.reason
             ),
             messages.WhoHas: queries.tell_holdings,
+            messages.GetTaskStates: queries.tell_states,
             messages.GetProcessing: lambda client, message: queries.tell_processing(client, message, worker_pool),
             messages.GetStory: self._get_story,
             messages.Shutdown: lambda client, message: end("shut down by its client"),

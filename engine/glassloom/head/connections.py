@@ -8,10 +8,11 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from glassloom_metrics.protocol import unmanaged_bytes
 
-from glassloom.graph.keys import Key
+from glassloom.graph.keys import Key, key_text
 from glassloom.head.call_cache import PickledCall
 from glassloom.head.health import Health
 from glassloom.head.task_specs import TaskSpec, TaskSpecs
@@ -103,15 +104,20 @@ class WorkerConnection:
                 if run:
                     batch.append(messages.Run(run))
                     run = []
-                batch.append(_run_slice(item, calls))
+                batch.append(_run_slice(item, calls, self._texts_of(item)))
                 continue
-            for number, spec, deps in _single_tasks(item):
+            texts = self._texts_of(item)
+            for (number, spec, deps), text in zip(_single_tasks(item), texts or repeat(""), strict=False):
                 calls[spec.call] = None
-                run.append(RunTask(number, spec.call.number, spec.literals, deps, spec.priority))
+                run.append(RunTask(number, spec.call.number, spec.literals, deps, spec.priority, text))
         if run:
             batch.append(messages.Run(run))
         self.send_calls(list(calls))
         self.writer.write(b"".join(map(framed, batch)))
+
+    def _texts_of(self, item: TaskState | TaskSlice) -> list[str]:
+        """Return the keys of tasks for a worker that marks them for its device's profilers; none for others."""
+        return [] if self.options.device is None else [key_text(key) for key in keys_of(item)]
 
     def info(self) -> messages.WorkerInfo:
         """Return what is known of it, for clients."""
@@ -226,7 +232,7 @@ def _places_of(items: Sequence[TaskState | TaskSlice]) -> list[tuple[int, Locati
     return places
 
 
-def _run_slice(tasks: TaskSlice, calls: dict[PickledCall, None]) -> messages.RunSlice:
+def _run_slice(tasks: TaskSlice, calls: dict[PickledCall, None], texts: list[str]) -> messages.RunSlice:
     """Return how a worker is told of the tasks of a slice; add what they call to `calls`."""
     specs: TaskSpecs = tasks.block.specs
     positions = specs.positions[tasks.start : tasks.stop]
@@ -235,10 +241,10 @@ def _run_slice(tasks: TaskSlice, calls: dict[PickledCall, None]) -> messages.Run
     if positions.count(positions[0]) == len(positions):
         call = specs.calls[positions[0]]
         calls[call] = None
-        return messages.RunSlice(first, call.number, literals, specs.priority, deps)
+        return messages.RunSlice(first, call.number, literals, specs.priority, deps, texts)
     used = [specs.calls[position] for position in positions]
     calls.update(dict.fromkeys(used))
-    return messages.RunSlice(first, [call.number for call in used], literals, specs.priority, deps)
+    return messages.RunSlice(first, [call.number for call in used], literals, specs.priority, deps, texts)
 
 
 def keys_of(task: TaskState | TaskSlice) -> Sequence[Key]:

@@ -33,6 +33,7 @@ from glassloom.graph.keys import key_text
 from glassloom.graph.run_info import RunInfo
 from glassloom.head.cluster_log import write_log
 from glassloom.head.connections import WorkerConnection
+from glassloom.head.device_rows import DeviceRows
 from glassloom.protocol import messages
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.failure import Failure
@@ -80,6 +81,7 @@ class MetricsWriter:
         self._profile = ProfileWriter(recorder, clock.epoch_s)
         self._just_finished: deque[_Batches] = deque([defaultdict(list)], maxlen=_KEPT_FLUSHES)
         """By worker: what has finished since the last flush, and between those before; the newest first."""
+        self._device_rows = DeviceRows()
         self._lost: set[str] = set()
         self._told_running = False
         self._settings: Settings | None = None
@@ -145,6 +147,8 @@ class MetricsWriter:
         """A worker is there."""
         at_s, number, limit_bytes = self._clock.now_s(), options.number, options.memory.limit_bytes
         device = ready.device
+        if device is not None:
+            self._device_rows.add_worker(number)
         self._recorder.record(
             WorkerJoined(
                 at_s,
@@ -166,6 +170,7 @@ class MetricsWriter:
         """A worker is gone."""
         self._recorder.record(WorkerLeft(self._clock.now_s(), number, reason))
         self._profile.worker_left(number)
+        self._device_rows.remove_worker(number)
 
     @_never_raises
     def finished(self, worker: WorkerState, finished: FinishedTasks) -> None:
@@ -179,6 +184,9 @@ class MetricsWriter:
                 deque(islice(numbers, len(item) - 1), maxlen=0)
             items.append(item or stopping.get(number))  # None: reported twice, and recorded with the first report
         self._just_finished[0][worker.number].append(items)
+        if worker.number in self._device_rows:
+            starts_s = finished.times.starts_s
+            self._device_rows.note_rows(worker.number, items, finished.numbers, starts_s, self._recorder.rows)
         add_finished(
             self._recorder,
             items,
@@ -196,6 +204,8 @@ class MetricsWriter:
     @_never_raises
     def failed(self, task: TaskState, worker: int, message: messages.Failed) -> None:
         """A task raised, for good or not."""
+        row, layer = self._recorder.rows, task.layer.number
+        self._device_rows.note_row(worker, message.number, message.start_s, row=row, layer=layer)
         self._recorder.add_task(
             task.index,
             worker=worker,
@@ -238,6 +248,11 @@ class MetricsWriter:
             is_own = task is not None and action == Action.TRANSFER and task.producer == worker
             if task is not None and not is_own:
                 self._event(Action(action), task, worker, start_s, stop_s, nbytes)
+
+    @_never_raises
+    def device_times(self, worker: int, message: messages.DeviceTimes) -> None:
+        """A worker tells how long tasks took on its device, after it has told that they have ended."""
+        self._device_rows.note_times(worker, message)
 
     @_never_raises
     def profile(self, worker: WorkerState, message: messages.ProfileSamples) -> None:
@@ -343,6 +358,9 @@ class MetricsWriter:
         self._profile.flush(self._clock.now_s())
         self._just_finished.appendleft(defaultdict(list))
         self._recorder.flush(self._clock.now_s())
+        device_times = self._device_rows.take(self._clock.now_s())
+        if device_times is not None:  # after the rows that it tells of
+            self._recorder.record(device_times)
 
     def _event(self, action: Action, task: TaskState, worker: int, start_s: float, stop_s: float, nbytes: int) -> None:
         """Add a row of what is no run of a task. What clients have put on the cluster is in no layer, and has no rows."""

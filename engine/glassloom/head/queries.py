@@ -10,6 +10,7 @@ from glassloom.errors import DataLost, SerialisationError
 from glassloom.graph.keys import Key, key_text
 from glassloom.head.connections import ClientConnection, WorkerConnection
 from glassloom.head.inline_results import InlineResults
+from glassloom.head.result_places import ResultPlaces
 from glassloom.head.worker_pool import WorkerPool
 from glassloom.protocol import messages
 from glassloom.protocol.failure import Failure, own_failure
@@ -52,8 +53,9 @@ class _Invocation:
 class ClientQueries:
     """The open questions of all clients of one cluster."""
 
-    def __init__(self, scheduler: Scheduler, inline_results: InlineResults) -> None:
+    def __init__(self, scheduler: Scheduler, inline_results: InlineResults, result_places: ResultPlaces) -> None:
         self._scheduler = scheduler
+        self._result_places = result_places
         self._inline_results = inline_results
         self._locating: dict[TaskState, list[tuple[_Locating, int]]] = {}
         self._invocations: dict[int, _Invocation] = {}
@@ -150,6 +152,10 @@ class ClientQueries:
         keys, nbytes = [task.key for task in held], [task.nbytes for task in held]
         workers = [task.owner.name if task.owner is not None else None for task in held]
         client.send(messages.Holdings(message.request, keys, nbytes, workers))
+
+    def tell_states(self, client: ClientConnection, message: messages.GetTaskStates) -> None:
+        """Tell a client how tasks stand, and where their results are."""
+        client.send(messages.TaskStates(message.request, self._result_places.states_of(message.keys)))
 
     def tell_processing(
         self, client: ClientConnection, message: messages.GetProcessing, worker_pool: WorkerPool

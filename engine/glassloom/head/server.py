@@ -44,6 +44,7 @@ from glassloom.head.message_order import MessageOrder
 from glassloom.head.metrics_writer import MetricsWriter
 from glassloom.head.queries import ClientQueries
 from glassloom.head.registration import print_json, register
+from glassloom.head.result_places import ResultPlaces
 from glassloom.head.shared_results import SharedResults
 from glassloom.head.submission import ASKING_FOR_KEYS
 from glassloom.head.supervised_tasks import SupervisedTasks
@@ -104,7 +105,8 @@ class Head:
             has_plugins=self._has_plugins,
         )
         self._inline_results = InlineResults(places, self._metrics_writer.log)
-        self._queries = ClientQueries(self._scheduler, self._inline_results)
+        self._result_places = ResultPlaces(self._scheduler)
+        self._queries = ClientQueries(self._scheduler, self._inline_results, self._result_places)
         self._history = TaskHistory(self._scheduler, self._clock)
         self._coordinator = Coordinator()
         self._worker_logs = WorkerLogs()
@@ -395,6 +397,9 @@ class Head:
                 self._metrics_writer.profile(worker.state, message)
             case messages.StoreEvents():
                 self._metrics_writer.stored(number, message)
+                self._result_places.note(number, message)
+            case messages.DeviceTimes():
+                self._metrics_writer.device_times(number, message)
             case messages.Invoked(request=request) if request == _NO_REQUEST:
                 if message.failure is not None:
                     text = f"worker {worker.options.name} couldn't be set up:\n{message.failure.traceback}"

@@ -161,12 +161,14 @@ class WorkerPool:
 
     def scale(self, n_workers: int) -> None:
         """Start workers, or retire those of the last places, until there are `n_workers`. Ends adaptive scaling."""
+        self._has_changed = self._has_changed or self.is_adaptive
         self._adaptive = None
         self._approach(n_workers)
 
     def adapt(self, adaptive: Adaptive) -> None:
         """Let the number of workers follow the work from now on."""
         self._adaptive = adaptive
+        self._has_changed = True
 
     def retire(self, numbers: Iterable[int]) -> None:
         """Retire these workers, and have so many less from now on."""
@@ -330,7 +332,7 @@ class WorkerPool:
         return next(place for place in itertools.count() if place not in taken)
 
     def tell_changes(self) -> None:
-        """Say if workers have come or gone since it was said last."""
+        """Say if workers have come or gone, or whether their number follows the work has changed, since it was said last."""
         if self._has_changed:
             self._has_changed = False
             self._on_change()

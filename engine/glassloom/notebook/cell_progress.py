@@ -198,6 +198,7 @@ class CellProgress:
             "failed": counts.failed,
             "rate": None if per_second is None else round(per_second, 3 if per_second < 1 else 1),
             "eta_s": round(left / per_second) if per_second and left else None,
+            **({"device_s": round(counts.device_s, 4)} if counts.device_s else {}),
         }
 
     def _clusters_message(self, ours: list[Following], is_running: bool) -> list[dict[str, Any]]:

@@ -8,12 +8,26 @@ from dataclasses import dataclass, field
 
 import msgspec
 from glassloom_metrics.folds import ClusterSummary
-from glassloom_metrics.protocol import Errors, Layers, Log, Message, Position, Progress, Runs, Settings, WorkerSamples
+from glassloom_metrics.gpu_messages import OF_ALL_ROWS
+from glassloom_metrics.protocol import (
+    DeviceTimes,
+    Errors,
+    Layers,
+    Log,
+    Message,
+    Position,
+    Progress,
+    Runs,
+    Settings,
+    WorkerSamples,
+)
 from glassloom_metrics.recorder import STATES
 from glassloom_metrics.run_row import RunRow
 
-TOPICS = ("runs", "layers", "progress", "worker-joined", "worker-left", "samples", "errors", "log", "settings")
-"""What is read of a cluster's stream: nothing that grows with the number of tasks."""
+TOPICS = (
+    "runs", "layers", "progress", "worker-joined", "worker-left", "samples", "errors", "log", "settings", "device-times",
+)  # fmt: skip
+"""What is read of a cluster's stream: nothing that grows with the number of tasks, unless workers have devices."""
 MAX_RUNS = 64
 """How many ended runs are kept apart; what older ones have done is summed up."""
 _MAX_LINES = 50
@@ -28,12 +42,13 @@ _DONE = tuple(map(STATES.index, ("memory", "released", "erred")))
 
 @dataclass(slots=True)
 class LayerCounts:
-    """How far the tasks of one operation are."""
+    """How far the tasks of one operation are, and how long they took on their workers' devices."""
 
     total: int = 0
     done: int = 0
     running: int = 0
     failed: int = 0
+    device_s: float = 0.0
 
     def add(self, other: LayerCounts) -> None:
         """Count those of another layer too."""
@@ -41,6 +56,7 @@ class LayerCounts:
         self.done += other.done
         self.running += other.running
         self.failed += other.failed
+        self.device_s += other.device_s
 
 
 @dataclass(slots=True)
@@ -117,6 +133,8 @@ class ClusterFold:
                 self._apply_layers(message)
             case Progress():
                 self._apply_progress(message)
+            case DeviceTimes():
+                self._apply_device_times(message)
             case Errors():
                 self._apply_errors(message)
             case Log():
@@ -206,6 +224,12 @@ class ClusterFold:
                 layer.counts.done = sum(columns[state][position] for state in _DONE)
                 layer.counts.running = columns[_RUNNING][position]
                 layer.counts.failed = columns[_FAILED][position]
+
+    def _apply_device_times(self, message: DeviceTimes) -> None:
+        for row, number, seconds in zip(message.rows, message.layers, message.seconds, strict=True):
+            layer = self._layers.get(number)
+            if layer is not None:
+                layer.counts.device_s = seconds + (0.0 if row == OF_ALL_ROWS else layer.counts.device_s)
 
     def _apply_errors(self, message: Errors) -> None:
         rows = zip(

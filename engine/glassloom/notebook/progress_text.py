@@ -62,6 +62,8 @@ def total_text(message: dict[str, Any]) -> str:
         parts.append(
             f"{sum(each['busy'] for each in workers)} of {sum(each['workers'] for each in workers)} workers busy"
         )
+    if "device_s" in message["tasks"]:
+        parts.append(f"{format_time(message['tasks']['device_s'])} on the GPU")
     if message["peak_bytes"]:
         parts.append(f"{format_bytes(message['peak_bytes'])} at most")
     if message["peak_spilled_bytes"]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -154,12 +155,35 @@ def _pickle(error: BaseException) -> bytes:
     try:
         # The first frame is the runtime's own call.
         pickled = _BoundedFile()
-        cloudpickle.Pickler(pickled, protocol=5).dump(_taken_apart(error, frames and frames.tb_next))
+        _Pickler(pickled, protocol=5).dump(_taken_apart(error, frames and frames.tb_next))
         links = pickle.loads(pickled.getvalue())
     except BaseException:  # the exception is the user's: pickling it may raise anything
         return b""
     # Tracebacks aren't put together here: that would leave cycles, with what the task's frames hold in them.
     return pickled.getvalue() if all(isinstance(link[0], BaseException) for link in links) else b""
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Pickles exceptions as they say themselves: what dask.distributed makes `copyreg` do instead leaves out attributes in slots."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Return how to pickle an object."""
+        return obj.__reduce_ex__(5) if isinstance(obj, BaseException) else super().reducer_override(obj)
+
+
+def repaired(error: BaseException) -> BaseException:
+    """Return an exception, made anew by its arguments if it came without what its text is made of."""
+    try:
+        str(error)
+    except Exception:  # it is the user's
+        with suppress(Exception):
+            made = type(error)(*error.args)
+            str(made)
+            made.__cause__, made.__context__ = error.__cause__, error.__context__
+            for note in _notes(error):
+                made.add_note(note)
+            return made
+    return error
 
 
 class _BoundedFile(io.BytesIO):

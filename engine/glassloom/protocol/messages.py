@@ -13,6 +13,7 @@ from glassloom.graph.keys import Key
 from glassloom.protocol.coordination import Op
 from glassloom.protocol.message import Message as _Message
 from glassloom.protocol.messages_to_clients import (
+    TASK_STATES,
     UNASKED,
     Ack,
     CancelledAll,
@@ -32,6 +33,7 @@ from glassloom.protocol.messages_to_clients import (
     Story,
     SubmitRefused,
     TaskEvent,
+    TaskStates,
     Welcome,
     WorkerInfo,
     WorkerLogs,
@@ -40,6 +42,7 @@ from glassloom.protocol.messages_to_clients import (
 from glassloom.protocol.worker_messages import (
     Calls,
     DeviceReport,
+    DeviceTimes,
     Drop,
     DropCalls,
     Failed,
@@ -85,6 +88,7 @@ __all__ = [
     "CoordinationReply",
     "DefineCall",
     "DeviceReport",
+    "DeviceTimes",
     "Drop",
     "DropCalls",
     "Ended",
@@ -98,6 +102,7 @@ __all__ = [
     "GetInfo",
     "GetProcessing",
     "GetStory",
+    "GetTaskStates",
     "GetWorkerLogs",
     "Holdings",
     "Info",
@@ -144,8 +149,10 @@ __all__ = [
     "Story",
     "Submit",
     "SubmitRefused",
+    "TASK_STATES",
     "TaskEvent",
     "TaskOutput",
+    "TaskStates",
     "ToWorker",
     "UNASKED",
     "Welcome",
@@ -405,6 +412,13 @@ class WhoHas(_Message, frozen=True, tag="who-has"):
     keys: list[Key] | None
 
 
+class GetTaskStates(_Message, frozen=True, tag="get-task-states"):
+    """Asks how tasks stand and where their results are; answered by `TaskStates`."""
+
+    request: int
+    keys: list[Key]
+
+
 class GetStory(_Message, frozen=True, tag="get-story"):
     """Asks what has happened to a task, and what it waits for; answered by `Story`."""
 
@@ -440,6 +454,7 @@ FromClient = (
     | Restart
     | FireAndForget
     | WhoHas
+    | GetTaskStates
     | GetStory
     | GetProcessing
     | Coordinate

@@ -152,6 +152,18 @@ class Holdings(Message, frozen=True, tag="holdings"):
     workers: list[str | None]
 
 
+TASK_STATES = ("unknown", "pending", "running", "failed", "held", "in memory", "shared", "spilled")
+"""What `TaskStates` tells: ``"held"`` is a result where the task has left it, ``"in memory"`` one that has come to host memory
+from a device or the disk, ``"shared"`` one that all processes reach, ``"spilled"`` one on disk."""
+
+
+class TaskStates(Message, frozen=True, tag="task-states"):
+    """How tasks stand: of each key that was asked for, in that order, a byte, its place in `TASK_STATES`."""
+
+    request: int
+    states: bytes
+
+
 class TaskEvent(msgspec.Struct, array_like=True, frozen=True):
     """Something that happened to a task: when (seconds since the epoch), a word for programs, a sentence for people."""
 
@@ -224,6 +236,7 @@ FromHead = (
     | RanOnHead
     | Ack
     | Holdings
+    | TaskStates
     | Story
     | Processing
     | CancelledAll

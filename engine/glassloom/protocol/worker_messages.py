@@ -17,7 +17,8 @@ class RunTask(msgspec.Struct, array_like=True, frozen=True):
     """One task to run: its number, its call, the pickled literals, and its dependencies.
 
     A dependency is a number and how to reach its value; None: the worker holds it, or will: a task that was sent to it
-    before makes it. What the task submits itself goes before others of its `priority`.
+    before makes it. What the task submits itself goes before others of its `priority`. The `key` is told to workers with a
+    device, which mark their tasks for profilers; else "".
     """
 
     number: int
@@ -25,6 +26,7 @@ class RunTask(msgspec.Struct, array_like=True, frozen=True):
     literals: bytes
     deps: list[tuple[int, Location | None]]
     priority: int = 0
+    key: str = ""
 
 
 class Calls(Message, frozen=True, tag="calls"):
@@ -58,6 +60,8 @@ class RunSlice(Message, frozen=True, tag="run-slice"):
         As that of `RunTask`.
     deps
         Of each task, as those of `RunTask`; all of them are there.
+    keys
+        Of each task, as those of `RunTask`; empty if the worker has no device.
     """
 
     first: int
@@ -65,6 +69,7 @@ class RunSlice(Message, frozen=True, tag="run-slice"):
     literals: list[bytes]
     priority: int = 0
     deps: list[tuple[int, Location | None]] = []
+    keys: list[str] = []
 
 
 class Publish(Message, frozen=True, tag="publish"):
@@ -278,6 +283,17 @@ class StoreEvents(Message, frozen=True, tag="store-events"):
     nbytes: list[int]
 
 
+class DeviceTimes(Message, frozen=True, tag="device-times"):
+    """How long tasks took on the worker's device, as columns: the task's number, its monotonic start, seconds.
+
+    The head has been told before that the tasks have ended.
+    """
+
+    numbers: list[int]
+    starts_s: list[float]
+    seconds: list[float]
+
+
 class ProfileSamples(Message, frozen=True, tag="profile-samples"):
     """What tasks were doing, since the last message of this kind."""
 
@@ -295,6 +311,7 @@ FromWorker = (
     | Invoked
     | Sample
     | StoreEvents
+    | DeviceTimes
     | ProfileSamples
     | MemoryPressure
     | ResultsLost

@@ -36,7 +36,7 @@ class _Rows:
 
     def __init__(self, recording: Recording) -> None:
         parts: dict[str, list[Any]] = {name: [] for name in ("layer", "worker", "lane", "action", "start_s", "stop_s")}
-        parts |= {name: [] for name in ("nbytes", "ok", *_MEASURED)}
+        parts |= {name: [] for name in ("row", "nbytes", "ok", *_MEASURED)}
         self.index: list[str] = []
         for message in recording:
             if isinstance(message, TaskEvents):
@@ -124,6 +124,8 @@ def _task(names: Names, rows: _Rows, place: int, times: tuple[int, int]) -> dict
     if nbytes >= 0:
         args["bytes"] = nbytes
     args |= {name: value for name in _MEASURED if not math.isnan(value := float(columns[name][place]))}
+    if (device_s := names.device_s.get(int(columns["row"][place]))) is not None:
+        args["device_s"] = device_s
     if origin := names.origins.get(layer):
         args["origin"] = origin
     if (run := names.runs_of_layers.get(layer, -1)) >= 0:

@@ -9,6 +9,8 @@ import logging
 import os
 import threading
 import warnings
+import weakref
+from collections.abc import Hashable
 from typing import Self
 
 from glassloom_metrics.follower import Follower
@@ -20,11 +22,13 @@ from glassloom._ownership import OwnerProcess
 from glassloom._supervision import Crash, start_thread
 from glassloom.errors import ClusterError
 from glassloom.reprs import render
+from glassloom.reprs.live_card import LiveCard
 from glassloom.units import format_bytes
 
 _BEGIN_TIMEOUT_S = 3.0
 _END_TIMEOUT_S = 10.0
 """More than a follower takes to give up."""
+_LOOK_S = 1.0
 
 log = logging.getLogger("glassloom")
 
@@ -72,6 +76,7 @@ class ClusterRecording:
         self._began = threading.Event()
         self._ended = threading.Event()  # not the thread's join: a KeyboardInterrupt breaks that in Python 3.11
         self._warns = warns
+        self._card: LiveCard | None = None
         start_thread("glassloom-recording", self._run, on_crash=self._crashed)
         atexit.register(self._stop_quietly)
         if not self._began.wait(_BEGIN_TIMEOUT_S):
@@ -159,6 +164,16 @@ class ClusterRecording:
             cluster="",
         )
 
+    def _ipython_display_(self) -> None:
+        if not self.is_running:
+            raise NotImplementedError  # IPython shows the usual repr then
+        if self._card is None:
+            this = weakref.ref(self)
+            self._card = LiveCard(
+                lambda: _facts(this()), lambda: _bundle(this()), next_look_s=lambda: _next_look_s(this())
+            )
+        self._card.show()
+
     def _stop_quietly(self) -> None:
         if self._owner.is_current:
             self.stop()
@@ -167,6 +182,8 @@ class ClusterRecording:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.run(self._follow())
         self._ended.set()
+        if self._card is not None:
+            self._card.refresh()
 
     async def _follow(self) -> None:
         began = asyncio.ensure_future(self._tell_when_begun())
@@ -203,3 +220,17 @@ def start_recording(
         recording.discard()
         raise ClusterError(recording.problem)
     return recording
+
+
+def _facts(recording: ClusterRecording | None) -> Hashable:
+    return None if recording is None else (recording.is_running, recording.problem, format_bytes(recording.nbytes))
+
+
+def _bundle(recording: ClusterRecording | None) -> dict[str, str] | None:
+    """Return the card of a recording; None if it is gone."""
+    return None if recording is None else {"text/plain": repr(recording), "text/html": recording._repr_html_()}
+
+
+def _next_look_s(recording: ClusterRecording | None) -> float | None:
+    """Return when to look how large the file is."""
+    return _LOOK_S if recording is not None and recording.is_running else None

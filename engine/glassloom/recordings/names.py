@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glassloom_metrics.protocol import GpuDevices, Hello, Layers, Runs, WorkerJoined
+from glassloom_metrics.protocol import DeviceTimes, GpuDevices, Hello, Layers, Runs, WorkerJoined
 from glassloom_metrics.recording import Recording
 
 
@@ -21,6 +21,8 @@ class Names:
         By run: kind, first line of the code, begin and end (None: it hasn't ended).
     gpus
         By device: its UUID.
+    device_s
+        By row of a task: seconds on its worker's device, which are told after the row.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -31,6 +33,7 @@ class Names:
         self.workers: dict[int, str] = {}
         self.runs: dict[int, tuple[str, str, float, float | None]] = {}
         self.gpus: dict[int, str] = {}
+        self.device_s: dict[int, float] = {}
         for message in recording:
             match message:
                 case Hello():
@@ -43,6 +46,8 @@ class Names:
                     self.workers[message.worker] = message.name
                 case GpuDevices():
                     self.gpus.update(zip(message.ids, message.uuids, strict=True))
+                case DeviceTimes():
+                    self.device_s.update(zip(message.rows, message.seconds, strict=True))
                 case Runs():
                     lines = [code.strip().partition("\n")[0] for code in message.codes]
                     rows = zip(message.kinds, lines, message.started_s, message.ended_s, strict=True)

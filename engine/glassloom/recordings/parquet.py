@@ -120,12 +120,17 @@ def _tasks(events: TaskEvents, names: Names) -> pa.Table:
         "action": [actions.get(action, str(action)) for action in columns["action"]],
         "ok": [bool(ok) for ok in columns["ok"]],
     }
+    seconds = [names.device_s.get(row) for row in columns["row"]] if names.device_s else [None] * len(events)
     arrays = {
         name: _with_nulls(name, values)
         for name, values in (dict(columns) | named).items()
         if name not in ("index", "ok")
     }
-    return pa.table({"index": pa.array(events.index, pa.string()), "ok": pa.array(named["ok"], pa.bool_())} | arrays)
+    return pa.table(
+        {"index": pa.array(events.index, pa.string()), "ok": pa.array(named["ok"], pa.bool_())}
+        | arrays
+        | {"device_s": pa.array(seconds, pa.float64())}
+    )
 
 
 def _with_nulls(name: str, values: Sequence[Any]) -> pa.Array:

@@ -55,7 +55,7 @@ def current_record() -> ClusterRecord:
     runtime = choose_runtime(None)
     if isinstance(runtime, ClientBase):
         runtime._connection.owner.require()
-        return runtime._record
+        return runtime._published_record()
     if not isinstance(runtime, ThreadsRuntime):
         raise OptionError(
             f"{type(runtime).__name__} publishes nothing that could be recorded: compute on threads or a Client"

@@ -28,22 +28,27 @@ class LiveCard:
     facts
         Returns what the card is about: it is shown anew only if that has changed, for an output that is replaced folds up.
     bundle
-        Returns the card, by MIME type.
+        Returns the card, by MIME type; None if what it is about is gone, and the card stays as it is.
     prepare
         Called in a thread of the card's own before it looks at the facts: it alone may wait.
+    next_look_s
+        Returns in how many seconds to look at the facts again though nobody has called `refresh`; None: not by itself.
     """
 
     def __init__(
         self,
         facts: Callable[[], Hashable],
-        bundle: Callable[[], dict[str, str]],
+        bundle: Callable[[], dict[str, str] | None],
         prepare: Callable[[], None] | None = None,
+        next_look_s: Callable[[], float | None] | None = None,
     ) -> None:
         self._facts = facts
         self._bundle = bundle
         self._prepare = prepare
+        self._next_look_s = next_look_s
         self._lock = threading.Lock()
         self._handles: deque[Any] = deque(maxlen=MAX_SHOWN)
+        self._called = threading.Event()
         self._is_due = False
         self._is_drawing = False
         self._shown: Hashable = None
@@ -56,8 +61,10 @@ class LiveCard:
             raise NotImplementedError
         from IPython.display import display  # optional dependency
 
-        facts = self._facts()
-        handle = display(self._bundle(), raw=True, display_id=True)
+        facts, bundle = self._facts(), self._bundle()
+        if bundle is None:
+            raise NotImplementedError
+        handle = display(bundle, raw=True, display_id=True)
         with self._lock:
             self._handles.append(handle)
             self._shown = facts
@@ -67,6 +74,7 @@ class LiveCard:
         """Something may have changed. Waits for nothing."""
         with self._lock:
             self._is_due = True
+            self._called.set()
             if self._is_drawing or not self._handles:
                 return
             self._is_drawing = True
@@ -80,16 +88,25 @@ class LiveCard:
             with self._lock:
                 is_other, self._shown = facts != self._shown, facts
                 handles = list(self._handles)
-            if is_other:
-                bundle = self._bundle()
-                for handle in handles:
-                    handle.update(bundle, raw=True)
+            bundle = self._bundle() if is_other else None
+            for handle in handles if bundle is not None else []:
+                handle.update(bundle, raw=True)
             threading.Event().wait(PAUSE_S)
+            self._wait_for_next_look()
+
+    def _wait_for_next_look(self) -> None:
+        """Be due again after some time, if so is wished, or at once if somebody calls `refresh`."""
+        again_s = None if self._next_look_s is None else self._next_look_s()
+        if again_s is not None:
+            self._called.wait(again_s)
+            with self._lock:
+                self._is_due = True
 
     def _take(self) -> bool:
         """Take up what is due; if nothing is, the thread ends."""
         with self._lock:
             is_due, self._is_due = self._is_due, False
+            self._called.clear()
             self._is_drawing = is_due
             return is_due
 

@@ -8,6 +8,7 @@ in), `ready_queues` (where a ready task waits), `block_index` and `block_table` 
 
 from glassloom.scheduler.actions import Actions
 from glassloom.scheduler.adaptive import Adaptive
+from glassloom.scheduler.block_index import Standing
 from glassloom.scheduler.core import Scheduler
 from glassloom.scheduler.layers import DATA_LAYER, NO_RUN, Layer, RunCounts
 from glassloom.scheduler.order import order
@@ -31,6 +32,7 @@ __all__ = [
     "Restrictions",
     "RunCounts",
     "Scheduler",
+    "Standing",
     "State",
     "TaskSlice",
     "TaskState",

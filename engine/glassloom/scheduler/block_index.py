@@ -5,16 +5,25 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from glassloom.graph.keys import Key
-from glassloom.scheduler.state import TaskState
-from glassloom.scheduler.states import FORGOTTEN, READY
+from glassloom.scheduler.state import NO_WORKER, TaskState
+from glassloom.scheduler.states import FORGOTTEN, READY, State
 from glassloom.scheduler.tables import Tables
 from glassloom.scheduler.task_block import TaskBlock, TaskSlice
 
 GONE = FORGOTTEN
 """State in a block of tasks that are forgotten, or have left the block."""
+
+
+class Standing(NamedTuple):
+    """How a task stands. ``owner`` is the worker that alone has its result, ``location`` how all processes reach it, if they do."""
+
+    number: int
+    state: State
+    owner: int
+    location: Any
 
 
 class BlockIndex:
@@ -81,6 +90,20 @@ class BlockIndex:
             return block.first + block.position(key)
         task = self._tables.tasks.get(key)
         return None if task is None else task.number
+
+    def standing(self, key: Key) -> Standing | None:
+        """Return how a task stands, None if there is no such task."""
+        task = self._tables.tasks.get(key)
+        if task is not None:
+            owner = NO_WORKER if task.owner is None else task.owner.number
+            return Standing(task.number, task.state, owner, task.shared_location)
+        block = self._by_key.get(key)
+        if block is None:
+            return None
+        position = block.position(key)
+        location = None if block.locations is None else block.locations[position]
+        owner = NO_WORKER if location is not None else block.workers[position]
+        return Standing(block.first + position, State(block.states[position]), owner, location)
 
     def slice_of(self, keys: Sequence[Key], at: int) -> TaskSlice:
         """Return the task of the key at a position, which is in a block, and those of the next keys that follow it there."""

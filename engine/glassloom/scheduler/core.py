@@ -15,7 +15,7 @@ from typing import Any
 
 from glassloom.graph.keys import Key
 from glassloom.scheduler.actions import Actions
-from glassloom.scheduler.block_index import BlockIndex
+from glassloom.scheduler.block_index import BlockIndex, Standing
 from glassloom.scheduler.block_readers import BlockReaders
 from glassloom.scheduler.block_table import BlockTable
 from glassloom.scheduler.fairness import FairShare
@@ -127,6 +127,10 @@ class Scheduler:
     def number_of(self, key: Key) -> int | None:
         """Return a known task's number, None if there is no such task; a task in a block stays there."""
         return self._index.number_of(key)
+
+    def standing(self, key: Key) -> Standing | None:
+        """Return how a task stands, None if there is no such task; a task in a block stays there."""
+        return self._index.standing(key)
 
     def items_of(self, numbers: Sequence[int]) -> Iterator[TaskState | TaskSlice | None]:
         """Yield the known tasks of these numbers, in order; those that follow each other in a block as one slice."""

@@ -178,7 +178,7 @@ class DeviceStore:
         KeyError, DataLost, SerialisationError
             As `Store.get`.
         BaseException
-            One of the device's `out_of_memory`, if there is no room even if all that may move is moved.
+            What the device's `is_out_of_memory` knows, if there is no room even if all that may move is moved.
         """
         entry = self._pinned(number)
         if entry is None:
@@ -260,8 +260,10 @@ class DeviceStore:
         self.spill_down_to(self.device.limit_bytes - form.device_bytes)
         try:
             return self._copied_here(form)
-        except self.device.out_of_memory:
-            self.make_room()
+        except BaseException as error:  # of the device's library
+            if not self.device.is_out_of_memory(error):
+                raise
+        self.make_room()
         return self._copied_here(form)
 
     def _copied_here(self, form: HostForm) -> tuple[Any, Action]:
@@ -347,16 +349,15 @@ class DeviceStore:
         Returns False if there is no memory to copy it now: on the host, or on the device, where what isn't contiguous is copied first.
         """
         is_put = False
-        no_memory: tuple[type[BaseException], ...] = (MemoryError, *self.device.out_of_memory)
         try:
             if not entry.is_on_host:
                 form = self._copied(number, entry)
                 if self._entries.get(number) is entry:
                     self.host.put(number, form, sizeof(form))
                     is_put = True
-        except no_memory:
-            return False
         except BaseException as error:  # pickling runs the user's code, copying the device's library
+            if isinstance(error, MemoryError) or self.device.is_out_of_memory(error):
+                return False
             entry.may_move = False
             self._on_refusal(f"{type(error).__name__}: {error}")
         finally:

@@ -17,6 +17,7 @@ from glassloom.protocol.clock import monotonic_s
 from glassloom.protocol.finished import finished_message
 from glassloom.protocol.messages import framed
 from glassloom.sampling.stack_sampler import StackSampler
+from glassloom.worker.device_times import DeviceTimes
 from glassloom.worker.inputs import RecentResults
 from glassloom.worker.lane_results import LaneResults, merged
 from glassloom.worker.process_end import end_with_children
@@ -83,6 +84,7 @@ class Outbox:
 
     def __init__(self, sender: Sender, output: TaskOutput, profiler: StackSampler | None = None) -> None:
         self.recent = RecentResults()
+        self.device_times = DeviceTimes()
         self._sender = sender
         self._output = output
         self._profiler = profiler
@@ -94,7 +96,9 @@ class Outbox:
 
     def __bool__(self) -> bool:
         """Tell whether there is anything to send."""
-        return bool(self._rows or self._reads) or any([lane.numbers for lane in list(self._lanes.values())])
+        return bool(self._rows or self._reads or self.device_times) or any(
+            [lane.numbers for lane in list(self._lanes.values())]
+        )
 
     def add(self, row: Row) -> None:
         """Take a result, to be sent with the next batch. A deque's own methods need no lock, with or without the GIL."""
@@ -119,6 +123,8 @@ class Outbox:
     def flush(self) -> None:
         """Send what there is. When it returns, all is sent that was added or printed before."""
         with self._flush_lock:  # a result goes before those of the tasks that have read it
+            # First, and sent last: the tasks that it is of were added before.
+            device_times = self.device_times.take() if self.device_times else None
             rows = [self._rows.popleft() for _ in range(len(self._rows))]
             batch: list[messages.FromWorker] = [self._message(rows)] if rows else []
             if any([lane.numbers for lane in self._lanes.values()]):
@@ -131,6 +137,8 @@ class Outbox:
             printed = self._output.take()  # goes before the results of the tasks that have printed it
             if printed is not None:
                 batch.insert(0, printed)
+            if device_times is not None:
+                batch.append(device_times)
             if batch:
                 self._sender.send_all(batch)
 

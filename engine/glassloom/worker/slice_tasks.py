@@ -22,6 +22,8 @@ class SliceTasks:
         The number of the call that all tasks make; None: each makes its own, see `call_of`.
     deps
         What each of the tasks reads.
+    keys
+        Of all tasks of the slice; none if they aren't told (see `RunTask`).
     numbers
         Of all tasks of the slice.
     priority
@@ -34,12 +36,13 @@ class SliceTasks:
         The tasks that haven't ended, those that run included.
     """
 
-    __slots__ = ("_calls", "call", "deps", "left", "numbers", "priority", "todo", "values")
+    __slots__ = ("_calls", "call", "deps", "keys", "left", "numbers", "priority", "todo", "values")
 
     def __init__(self, message: RunSlice) -> None:
         self._calls = message.calls
         self.call = message.calls if isinstance(message.calls, int) else None
         self.deps = message.deps
+        self.keys = message.keys
         self.values: Sequence[Any] | None = None if message.deps else ()
         self.priority = message.priority
         self.numbers = range(message.first, message.first + len(message.literals))
@@ -50,6 +53,10 @@ class SliceTasks:
         """Return the number of a task's call."""
         calls = self._calls
         return calls if isinstance(calls, int) else calls[number - self.numbers.start]
+
+    def key_of(self, number: int) -> str:
+        """Return a task's key; "" if it isn't told."""
+        return self.keys[number - self.numbers.start] if self.keys else ""
 
     def share(self, values: Sequence[Any]) -> None:
         """A task has read `deps`: let the others have the same values, if that makes no difference to them."""

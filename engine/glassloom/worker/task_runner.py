@@ -123,7 +123,7 @@ class TaskRunner:
             if self._queue.empty():
                 self._outbox.flush()
             return None
-        task = RunTask(number, tasks.call_of(number), literals, tasks.deps, tasks.priority)
+        task = RunTask(number, tasks.call_of(number), literals, tasks.deps, tasks.priority, tasks.key_of(number))
         return self._run_task(task, slot, thread, tasks)
 
     def _run_task(
@@ -185,6 +185,8 @@ class TaskRunner:
         times = outcome.start_s, outcome.stop_s
         reading = outcome.fetch_s, outcome.deserialise_s
         self._outbox.add((number, slot, *times, outcome.nbytes, outcome.cpu_s, *reading, outcome.inline))
+        if outcome.device_span is not None:
+            self._outbox.device_times.add(number, outcome.start_s, outcome.device_span)
         following = self._queue.ended(number, source)
         self._flush_if_due(outcome.stop_s, following)
         if outcome.inline is None:
@@ -202,6 +204,8 @@ class TaskRunner:
         reading = outcome.fetch_s, outcome.deserialise_s
         times = outcome.start_s, outcome.stop_s
         self._sender.send(messages.Failed(number, slot, *times, failure, outcome.cpu_s, *reading))
+        if outcome.device_span is not None:
+            self._outbox.device_times.add(number, outcome.start_s, outcome.device_span)
         self.give_back(waited_for_it)
 
     def _input_lost(self, number: int, source: RunTask | SliceTasks, lost: InputLost) -> None:

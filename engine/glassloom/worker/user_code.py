@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from glassloom._text import error_line
 from glassloom.backends.sizeof import sizeof
-from glassloom.devices.device import Device
+from glassloom.devices.device import Device, DeviceSpan
 from glassloom.errors import DataLost, GlassloomError
 from glassloom.protocol import calls as calls_module
 from glassloom.protocol import failure
@@ -61,6 +61,8 @@ class Outcome:
         Tells which input was gone, so that the function wasn't called.
     is_out_of_device_memory
         Whether the failure is that the worker's device has no more memory.
+    device_span
+        Its time on the worker's device.
     cpu_begun_s
         The thread's CPU time at `start_s`.
     cpu_s, fetch_s, deserialise_s
@@ -69,6 +71,7 @@ class Outcome:
 
     lost: InputLost | None = None
     is_out_of_device_memory = False
+    device_span: DeviceSpan | None = None
     cpu_begun_s = math.nan
     cpu_s = math.nan
     fetch_s = 0.0
@@ -115,14 +118,16 @@ def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs, device: Devic
         deps: Sequence[Any] = ()
         if task.deps:
             deps, outcome.fetch_s, outcome.deserialise_s = inputs.read(task.deps)
-        value = outcome.value = call(task.literals, deps) if device is None else _call_on(device, call, task, deps)
+        value = outcome.value = (
+            call(task.literals, deps) if device is None else _call_on(device, call, task, deps, outcome)
+        )
         del deps
     except InputLost as lost:
         outcome.lost = lost.with_traceback(None)  # it refers to the other inputs
     except BaseException as error:  # whatever the user's code raises is the task's result
         leave_if_child(error)
         outcome.stop()
-        outcome.is_out_of_device_memory = device is not None and isinstance(error, device.out_of_memory)
+        outcome.is_out_of_device_memory = device is not None and device.is_out_of_memory(error)
         outcome.failure = describe_error(error)
     else:
         leave_if_child()
@@ -134,10 +139,9 @@ def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs, device: Devic
     return outcome
 
 
-def _call_on(device: Device, call: calls_module.Call, task: RunTask, deps: Sequence[Any]) -> Any:
+def _call_on(device: Device, call: calls_module.Call, task: RunTask, deps: Sequence[Any], outcome: Outcome) -> Any:
     """Call a task's function within the device's range for it."""
-    name = getattr(call.function, "__name__", None) or type(call.function).__name__
-    with device.task_range(f"{name} {task.number}"):
+    with device.task_range(task.key) as outcome.device_span:
         return call(task.literals, deps)
 
 

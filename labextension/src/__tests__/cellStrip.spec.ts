@@ -315,6 +315,32 @@ describe('NotebookStrips', () => {
     strips.dispose();
   });
 
+  it('says how long tasks took on GPUs, where there are any', async () => {
+    const [notebook, strips] = open();
+    const strip = notebook.content.widgets[0];
+    notebook.fake.tell(makeState());
+    await drawn();
+    expect(strip.strip?.textContent).not.toContain('GPU');
+    const tasks = { ...counts(12, 20), device_s: 2.4 };
+    const layers = [
+      { name: 'load', ...counts(10, 10), device_s: 2.4 },
+      { name: 'sum', ...counts(2, 10) }
+    ];
+    notebook.fake.tell(makeState({ tasks, layers }));
+    await drawn();
+    expect(strip.strip?.textContent).toContain('2.4 s on the GPU');
+    const cells = [...strip.strip!.querySelectorAll('tbody tr')].map(row =>
+      Array.from(row.querySelectorAll('td'), cell => cell.textContent)
+    );
+    expect(cells.map(row => row[3])).toEqual(['2.4 s', '']);
+    notebook.fake.tell(
+      ended({ tasks: { ...counts(20, 20), device_s: 95 }, layers })
+    );
+    await drawn();
+    expect(strip.strip?.textContent).toContain('1 min 35 s on the GPU');
+    strips.dispose();
+  });
+
   it('shows errors and output as text', async () => {
     const [notebook, strips] = open();
     notebook.fake.tell(

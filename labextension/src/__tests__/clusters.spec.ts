@@ -7,7 +7,7 @@ describe('Clusters', () => {
   it('follow the stream of the server that serves the page', () => {
     const { stream, clusters, dispose } = makeModels();
     expect(FakeSocket.last.url).toBe(
-      'ws://localhost/user/someone/glassloom/api/metrics?token=a%20b'
+      'ws://localhost/user/someone/glassloom/api/metrics'
     );
     expect(stream.connection).toBe('connecting');
     FakeSocket.last.tell(makeCluster());

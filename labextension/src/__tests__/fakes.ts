@@ -2,7 +2,7 @@
  * A server and a socket that tests drive by hand.
  */
 import { ServerConnection } from '@jupyterlab/services';
-import { nullTranslator } from '@jupyterlab/translation';
+import { nullTranslator, TranslationBundle } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
 import { Clusters } from '../model/clusters';
 import { Exports } from '../model/exports';
@@ -21,7 +21,7 @@ import {
   ITaskCounts
 } from '../tokens';
 
-export const trans = nullTranslator.load('glassloom');
+export const trans: TranslationBundle = nullTranslator.load('glassloom');
 
 export class FakeSocket {
   onopen: (() => void) | null = null;
@@ -80,9 +80,13 @@ export interface ICall {
   body: string;
 }
 
-/** Return an API whose server answers with what `answers` holds for "METHOD path", else with an empty list of pages and recordings. */
+/**
+ * Return an API whose server answers with what `answers` holds for "METHOD path", else with an empty list of pages and recordings.
+ * `appendToken` is for a front end that has no cookie of the server's.
+ */
 export function fakeAPI(
-  answers: Record<string, () => Response> = {}
+  answers: Record<string, () => Response> = {},
+  { baseUrl = 'http://localhost/user/someone/', appendToken = false } = {}
 ): [GlassloomAPI, ICall[]] {
   const calls: ICall[] = [];
   FakeSocket.opened = [];
@@ -94,10 +98,10 @@ export function fakeAPI(
     return answer?.() ?? new Response(JSON.stringify(nothing));
   };
   const settings = ServerConnection.makeSettings({
-    baseUrl: 'http://localhost/user/someone/',
-    wsUrl: 'ws://localhost/user/someone/',
+    baseUrl,
+    wsUrl: baseUrl.replace('http', 'ws'),
     token: 'a b',
-    appendToken: true,
+    appendToken,
     fetch: fetch as unknown as typeof globalThis.fetch,
     WebSocket: FakeSocket as unknown as typeof WebSocket
   });

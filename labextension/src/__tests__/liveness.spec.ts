@@ -17,6 +17,44 @@ describe('Liveness', () => {
     expect(liveness.state).toBe('lost');
   });
 
+  it('loses a page that says so at once, and probes', () => {
+    const liveness = new Liveness(0);
+    liveness.hear(0);
+    liveness.hear(SILENCE_MS + 1);
+    liveness.lose(SILENCE_MS + 2);
+    expect(liveness.state).toBe('lost');
+    expect(liveness.tick(SILENCE_MS + 2, false)).toBe('probe');
+    expect(liveness.probed(true, SILENCE_MS + 3)).toBe('reload');
+  });
+
+  it('loads a page that loses its connection each time ever more rarely', () => {
+    const liveness = new Liveness(0);
+    const delays = [];
+    let now = 0;
+    for (let round = 0; round < 4; round++) {
+      liveness.hear(now);
+      liveness.lose(now + 1);
+      const lostAt = now + 1;
+      while (liveness.tick(now, false) === 'none') {
+        now += 1;
+      }
+      delays.push(now - lostAt);
+      liveness.probed(true, now);
+    }
+    expect(delays).toEqual([500, 1000, 2000, 4000]);
+    liveness.hear(now);
+    liveness.hear(now + SILENCE_MS + 1);
+    liveness.lose(now + SILENCE_MS + 2);
+    expect(liveness.tick(now + SILENCE_MS + 2, false)).toBe('probe');
+  });
+
+  it('does not lose a page that is being loaded again because the page before it was lost', () => {
+    const liveness = lost();
+    liveness.probed(true, 10_000);
+    liveness.lose(10_100);
+    expect(liveness.state).toBe('opening');
+  });
+
   it('gives a page that is being opened more time', () => {
     const liveness = new Liveness(0);
     expect(liveness.tick(OPENING_MS, false)).toBe('none');

@@ -3,6 +3,7 @@ import { Resolver } from '../model/resolver';
 import { DashboardPane } from '../panels/pane';
 import { PaneTarget } from '../tokens';
 import {
+  fakeAPI,
   FakeSocket,
   IModels,
   json,
@@ -34,7 +35,8 @@ function setUp(
 
 function makePane(
   { api, stream, pages, clusters, recordings }: IModels,
-  target: PaneTarget
+  target: PaneTarget,
+  opened?: string
 ): DashboardPane {
   return new DashboardPane({
     api,
@@ -47,6 +49,7 @@ function makePane(
     page: 'status',
     pageTitle: 'Status',
     theme: 'dark',
+    opened,
     onFollowActive: pane => pane.setTarget({ kind: 'active' })
   });
 }
@@ -73,6 +76,10 @@ function sayAlive(pane: DashboardPane): void {
   say({ type: 'glassloom:alive' }, frameOf(pane).contentWindow);
 }
 
+function sayLost(pane: DashboardPane): void {
+  say({ type: 'glassloom:lost' }, frameOf(pane).contentWindow);
+}
+
 describe('DashboardPane', () => {
   beforeEach(() => {
     jest.useFakeTimers();
@@ -92,6 +99,26 @@ describe('DashboardPane', () => {
     pane.dispose();
   });
 
+  it('shows the page of a server on another host, where there is no cookie', () => {
+    const baseUrl = 'http://elsewhere.example:8888/';
+    const [api] = fakeAPI({}, { baseUrl, appendToken: true });
+    const [, models] = setUp(() => true);
+    const pane = makePane({ ...models, api }, { kind: 'cluster', id: 'c1' });
+    Widget.attach(pane, document.body);
+    expect(frameOf(pane).src).toBe(
+      `${baseUrl}glassloom/dash/c1/status?theme=dark&token=a%20b`
+    );
+    sayAlive(pane);
+    expect(pane.node.dataset.state).toBe('opening');
+    say(
+      { type: 'glassloom:alive' },
+      frameOf(pane).contentWindow,
+      'http://elsewhere.example:8888'
+    );
+    expect(pane.node.dataset.state).toBe('live');
+    pane.dispose();
+  });
+
   it('loads the page anew with what is to be opened in it', () => {
     const [pane] = setUp(() => true);
     pane.openInPage('7');
@@ -99,6 +126,17 @@ describe('DashboardPane', () => {
       'http://localhost/user/someone/glassloom/dash/c1/status?theme=dark&open=7'
     );
     pane.dispose();
+  });
+
+  it('loads a new page once, with what is to be opened in it', () => {
+    const [first, models] = setUp(() => true);
+    const pane = makePane(models, first.target, '7');
+    Widget.attach(pane, document.body);
+    expect(frameOf(pane).src).toBe(
+      'http://localhost/user/someone/glassloom/dash/c1/status?theme=dark&open=7'
+    );
+    pane.dispose();
+    first.dispose();
   });
 
   it('shows the page once it says that it is alive', () => {
@@ -140,6 +178,62 @@ describe('DashboardPane', () => {
     expect(pane.node.dataset.state).toBe('opening');
     sayAlive(pane);
     expect(pane.node.dataset.state).toBe('live');
+    pane.dispose();
+  });
+
+  it('covers a page as soon as it says that its connection was lost, and loads it again when the dashboards answer', async () => {
+    let isReady = true;
+    const [pane] = setUp(() => isReady);
+    sayAlive(pane);
+    await jest.advanceTimersByTimeAsync(5_000);
+    sayAlive(pane);
+    await jest.advanceTimersByTimeAsync(2_000);
+    sayAlive(pane); // for longer than a page that has settled
+    isReady = false;
+    sayLost(pane);
+    expect(pane.node.dataset.state).toBe('lost');
+    await jest.advanceTimersByTimeAsync(0);
+    expect(wordsOf(pane)).toBe('Reconnecting…\nno bokeh today');
+    isReady = true;
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(pane.node.dataset.state).toBe('opening');
+    pane.dispose();
+  });
+
+  it('loads its page when somebody can see it, and not before', async () => {
+    const models = makeModels({
+      [`GET ${ROOT}/dash/health`]: () => new Response('')
+    });
+    FakeSocket.last.tell(makeCluster());
+    const pane = makePane(models, { kind: 'cluster', id: 'c1' });
+    pane.hide();
+    Widget.attach(pane, document.body);
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(frameOf(pane).getAttribute('src')).toBeNull();
+    expect(pane.node.dataset.state).toBe('opening');
+    expect(models.calls.map(({ path }) => path)).not.toContain(
+      `${ROOT}/dash/health`
+    );
+    pane.show();
+    expect(frameOf(pane).src).toContain('/glassloom/dash/c1/status');
+    sayAlive(pane);
+    pane.hide(); // what was loaded stays
+    sayLost(pane);
+    frameOf(pane).removeAttribute('src');
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(frameOf(pane).getAttribute('src')).toBeNull();
+    pane.show();
+    expect(frameOf(pane).src).toContain('/glassloom/dash/c1/status');
+    pane.dispose();
+    models.dispose();
+  });
+
+  it('does not mind what a page says last that makes room for another', () => {
+    const [pane] = setUp(() => true);
+    sayAlive(pane);
+    pane.openInPage('7');
+    sayLost(pane);
+    expect(pane.node.dataset.state).toBe('opening');
     pane.dispose();
   });
 
@@ -193,6 +287,7 @@ describe('DashboardPane', () => {
   it('loads its page without the list, where that does not come', async () => {
     const models = makeModels();
     const pane = makePane(models, { kind: 'cluster', id: 'c1' });
+    Widget.attach(pane, document.body);
     await jest.advanceTimersByTimeAsync(4_000);
     expect(frameOf(pane).src).toContain('/glassloom/dash/c1/status');
     pane.dispose();

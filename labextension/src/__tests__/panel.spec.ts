@@ -152,6 +152,66 @@ describe('The section of clusters', () => {
     section.dispose();
   });
 
+  it('shows what takes the memory of the workers devices', async () => {
+    const { told, ...models } = setUp();
+    const section = makeClusters(models, told);
+    const node = await show(section);
+    FakeSocket.last.tell(makeCluster());
+    await redrawn(section);
+    expect(node.querySelector('[data-meter="device-memory"]')).toBeNull();
+    const device_memory = {
+      held_bytes: 256,
+      pool_bytes: 512,
+      other_bytes: 128,
+      moved_bytes: 2048,
+      total_bytes: 1024
+    };
+    FakeSocket.last.tell(makeCluster({ device_memory }));
+    await redrawn(section);
+    const meter = node.querySelector<HTMLElement>(
+      '[data-meter="device-memory"]'
+    );
+    expect(meter?.textContent).toBe('GPU memory0.63 / 1.00 KiB');
+    const parts = [...meter!.querySelectorAll<HTMLElement>('[data-part]')];
+    expect(parts.map(part => part.style.width)).toEqual([
+      '25%',
+      '25%',
+      '12.5%'
+    ]);
+    expect(meter?.title).toContain('Results moved to the host: 2.00 KiB');
+    section.dispose();
+  });
+
+  it('says what a cluster takes beside its workers, where it has told', async () => {
+    const { told, ...models } = setUp();
+    const section = makeClusters(models, told);
+    const node = await show(section);
+    const overhead = (): HTMLElement | null =>
+      node.querySelector('.gl-Card-overhead');
+    FakeSocket.last.tell(makeCluster());
+    await redrawn(section);
+    expect(overhead()).toBeNull();
+    const engine = {
+      cpu_percent: 0.42,
+      memory_bytes: 64 * 1024 ** 2,
+      log_memory_bytes: 1536,
+      log_disk_bytes: 0,
+      loop_lag_s: 0.004,
+      readers: 1
+    };
+    FakeSocket.last.tell(makeCluster({ engine }));
+    await redrawn(section);
+    expect(overhead()?.textContent).toBe('Overhead: 0.4 % CPU, 64.0 MiB');
+    expect(overhead()?.title.split('\n')).toEqual([
+      'What the cluster takes beside its workers',
+      'Head, the process that schedules: 0.4 % of a core, 64.0 MiB',
+      'Its event loop was late by 4 ms at most, in the last minute',
+      'Log of its metrics: 1.50 KiB in memory, 0 B on disk',
+      '1 reader of the log, such as this panel and the dashboards'
+    ]);
+    section.dispose();
+  });
+
   it('does not make a 0 of a GPU that says nothing', async () => {
     const { told, ...models } = setUp();
     const section = makeClusters(models, told);
@@ -304,8 +364,8 @@ describe('The section of dashboards', () => {
     const section = new DashboardsSection({
       ...models,
       trans,
-      clock: models.stream.clock,
       preferences,
+      onApproach: () => told.push(['approach']),
       onOpen: page => told.push(['open', page]),
       onDrag: () => undefined,
       onToggleFavourite: page => void preferences.toggleFavourite(page),
@@ -320,14 +380,48 @@ describe('The section of dashboards', () => {
     return [section, preferences];
   }
 
+  it('says what drawing dashboards takes, while their process runs', async () => {
+    const { told, ...models } = setUp();
+    const [section] = await showDashboards(models, told);
+    const overhead = (): string | null | undefined =>
+      section.node.querySelector('.gl-Dashboards-overhead')?.textContent;
+    const dashboards = { cpu_percent: 12.3, memory_bytes: 128 * 1024 ** 2 };
+    FakeSocket.last.tellState({ dashboards });
+    await redrawn(section);
+    expect(overhead()).toBe('Dashboards take 12 % CPU, 128 MiB');
+    FakeSocket.last.tellChanges({ starts: [] });
+    await redrawn(section);
+    expect(overhead()).toBe('Dashboards take 12 % CPU, 128 MiB');
+    FakeSocket.last.tellChanges({ dashboards: null });
+    await redrawn(section);
+    expect(overhead()).toBeUndefined();
+    section.dispose();
+  });
+
+  it.each(['pointerover', 'focusin'])(
+    'tells of a page that is about to be opened: %s',
+    async kind => {
+      const { told, ...models } = setUp();
+      const [section] = await showDashboards(models, told);
+      FakeSocket.last.tell(makeCluster({ id: 'a' }));
+      await redrawn(section);
+      const page = section.node.querySelector('[data-page="task-stream"]');
+      page?.dispatchEvent(new Event(kind, { bubbles: true }));
+      expect(told).toEqual([['approach']]);
+      section.dispose();
+    }
+  );
+
   it('opens a page of the active cluster, and nothing without one', async () => {
     const { told, ...models } = setUp();
     const [section] = await showDashboards(models, told);
     const button = (): HTMLButtonElement | null =>
       section.node.querySelector('[data-page="task-stream"]');
     expect(button()?.disabled).toBe(true);
+    button()?.dispatchEvent(new Event('pointerover', { bubbles: true }));
     FakeSocket.last.tell(makeCluster({ id: 'a' }));
     await redrawn(section);
+    expect(told).toEqual([]);
     button()?.click();
     expect(told).toEqual([['open', 'task-stream']]);
     section.dispose();
@@ -541,8 +635,7 @@ describe('The panel', () => {
     return new GlassloomPanel({
       stream,
       trans,
-      translator: nullTranslator,
-      warmUp: () => undefined
+      translator: nullTranslator
     });
   }
 

@@ -129,6 +129,50 @@ describe('StateStream', () => {
     dispose();
   });
 
+  it('says that the server has no extension of ours, and asks rarely from then on', async () => {
+    let isThere = false;
+    const page = (): Response =>
+      isThere
+        ? new Response('{"pages": []}')
+        : new Response('<!DOCTYPE HTML><title>404</title>', { status: 404 });
+    const models = makeModels({
+      'GET /user/someone/glassloom/api/pages': page
+    });
+    FakeSocket.last.onclose?.();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(models.stream.isMissing).toBe(true);
+    expect(models.stream.problem).toContain(
+      'jupyter server extension enable glassloom_server'
+    );
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(FakeSocket.opened.length).toBe(2); // had been on its way
+    FakeSocket.last.onclose?.();
+    await jest.advanceTimersByTimeAsync(100_000);
+    expect(FakeSocket.opened.length).toBe(2);
+    isThere = true;
+    await jest.advanceTimersByTimeAsync(30_000);
+    FakeSocket.last.tell(makeCluster());
+    expect(models.stream.isMissing).toBe(false);
+    expect([models.stream.problem, models.clusters.all.length]).toEqual([
+      '',
+      1
+    ]);
+    models.dispose();
+  });
+
+  it('does not take a server that is gone for one without our extension', async () => {
+    const models = makeModels({
+      'GET /user/someone/glassloom/api/pages': () => {
+        throw new TypeError('network');
+      }
+    });
+    FakeSocket.last.onclose?.();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(models.stream.isMissing).toBe(false);
+    expect(models.stream.problem).toContain('No connection');
+    models.dispose();
+  });
+
   it('connects anew when it has missed something', () => {
     const { clusters, dispose } = makeModels();
     FakeSocket.last.tell(makeCluster());

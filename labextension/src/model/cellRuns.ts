@@ -24,6 +24,8 @@ export interface ICounts {
   /** Tasks per second; null: not known. */
   rate: number | null;
   eta_s: number | null;
+  /** How long these tasks took on their workers' devices, as far as is known; left out where there are none. */
+  device_s?: number;
 }
 
 export interface ILayer extends ICounts {

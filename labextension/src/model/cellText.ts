@@ -80,6 +80,14 @@ export function describeMemory(clusters: readonly ICellCluster[]): string {
     : formatBytes(used);
 }
 
+/** How long tasks took on GPUs; empty if they had none. */
+export function describeDevices(
+  trans: TranslationBundle,
+  { device_s }: ICounts
+): string {
+  return device_s ? trans.__('%1 on the GPU', formatDuration(device_s)) : '';
+}
+
 export function spilledBytes(clusters: readonly ICellCluster[]): number {
   return sum(clusters, each => each.spilled_bytes);
 }
@@ -113,7 +121,8 @@ export function summaryParts(
 ): string[] {
   const parts = [
     describeTasks(trans, state.tasks),
-    formatSeconds(secondsOf(state, state.started_at))
+    formatSeconds(secondsOf(state, state.started_at)),
+    ...[describeDevices(trans, state.tasks)].filter(part => part !== '')
   ];
   if (state.peak_bytes > 0) {
     parts.push(trans.__('%1 memory at most', formatBytes(state.peak_bytes)));

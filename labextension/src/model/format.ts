@@ -51,6 +51,11 @@ function scaleOf(bytes: number): { unit: number; digits: number } {
   return { unit, digits };
 }
 
+/** Format a share of a core: `formatCores(0.42)` is `"0.4 %"`, `formatCores(12.3)` is `"12 %"`. */
+export function formatCores(percent: number): string {
+  return `${formatNumber(percent, percent < 9.95 ? 1 : 0)} %`;
+}
+
 /** Format a count with the thousands apart: `formatCount(12345)` is `"12,345"`. */
 export function formatCount(count: number): string {
   return formatNumber(count);

@@ -1,8 +1,8 @@
 /**
  * Decides from what a dashboard pane sees whether its page lives, and when to load it again. Pure: no clock, no DOM.
  *
- * The page says that it is alive every two seconds while its session is connected. A page that falls silent is covered
- * and the dashboards are probed, ever more rarely; once they answer, the page is loaded again.
+ * The page says that it is alive every two seconds while its session is connected, and that it has lost its connection at once. A page
+ * that says so, or falls silent, is covered, and the dashboards are probed, ever more rarely; once they answer, the page is loaded again.
  */
 import { Backoff } from './backoff';
 
@@ -17,7 +17,7 @@ export type PaneState =
 /** What the pane is to do next. */
 export type Action = 'none' | 'probe' | 'reload';
 
-/** A page that has spoken and is silent for longer is lost. */
+/** A page that has spoken and is silent for longer is lost; one that has lived for longer has settled. */
 export const SILENCE_MS = 6_000;
 /** A page that hasn't spoken yet gets longer: the dashboards process may have to start. */
 export const OPENING_MS = 30_000;
@@ -33,11 +33,31 @@ export class Liveness {
     return this._state;
   }
 
+  /** The page is being loaded, from now on. */
+  load(nowMs: number): void {
+    this._state = 'opening';
+    this._heardAtMs = nowMs;
+  }
+
   /** The page said that it is alive. */
   hear(nowMs: number): void {
-    this._state = 'live';
+    if (this._state !== 'live') {
+      this._state = 'live';
+      this._liveAtMs = nowMs;
+    }
     this._heardAtMs = nowMs;
-    this._backoff.reset();
+    if (nowMs - this._liveAtMs > SILENCE_MS) {
+      this._backoff.reset();
+    }
+  }
+
+  /** The page said that its connection was lost. One that loses it again and again is loaded ever more rarely. */
+  lose(nowMs: number): void {
+    if (this._state === 'live') {
+      this._state = 'lost';
+      const hasSettled = nowMs - this._liveAtMs > SILENCE_MS;
+      this._probeAtMs = hasSettled ? nowMs : nowMs + this._backoff.next();
+    }
   }
 
   /** Time has passed: return what to do. A hidden tab is not judged, browsers stop its timers. */
@@ -69,8 +89,7 @@ export class Liveness {
     if (this._state !== 'lost') {
       return 'none';
     }
-    this._state = 'opening';
-    this._heardAtMs = nowMs;
+    this.load(nowMs);
     return 'reload';
   }
 
@@ -84,6 +103,7 @@ export class Liveness {
 
   private _state: PaneState = 'opening';
   private _heardAtMs: number;
+  private _liveAtMs = 0;
   private _probeAtMs = 0;
   private _isProbing = false;
   private readonly _backoff = new Backoff(FIRST_PROBE_MS, LAST_PROBE_MS);

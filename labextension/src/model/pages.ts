@@ -1,7 +1,7 @@
 /**
  * The dashboard pages that every cluster has: which there are, how they are grouped, and which a search finds.
  */
-import { GlassloomAPI } from '../request';
+import { ExtensionMissing, GlassloomAPI } from '../request';
 import { IPage, IPages, IStateStream } from '../tokens';
 import { Model } from './model';
 
@@ -82,7 +82,9 @@ export class Pages extends Model implements IPages {
       this.emit();
     } catch (error) {
       // Asked for again with the next connection.
-      console.warn('Glassloom could not load its list of pages:', error);
+      if (!(error instanceof ExtensionMissing)) {
+        console.warn('Glassloom could not load its list of pages:', error);
+      }
     } finally {
       this._isLoading = false;
     }

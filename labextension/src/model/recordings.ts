@@ -109,7 +109,8 @@ export class Recordings extends Model implements IRecordings {
 
   /** Whether somebody can see the files. */
   private _isShown(): boolean {
-    return !document.hidden && this._watchers.some(isShown => isShown());
+    const canAsk = !document.hidden && !this._stream.isMissing;
+    return canAsk && this._watchers.some(isShown => isShown());
   }
 
   private async _load(): Promise<void> {

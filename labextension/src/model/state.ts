@@ -11,7 +11,8 @@ export const EMPTY: IState = {
   recordings: [],
   elsewhere: [],
   starts: [],
-  exports: []
+  exports: [],
+  dashboards: null
 };
 
 interface ITimed {
@@ -38,6 +39,7 @@ interface IChanges extends ITimed {
   elsewhere?: IState['elsewhere'];
   starts?: IState['starts'];
   exports?: IState['exports'];
+  dashboards?: IState['dashboards'];
 }
 
 interface IAlive extends ITimed {
@@ -106,7 +108,9 @@ function changed(before: IState, message: IChanges): IState {
     recordings: recordings ?? before.recordings,
     elsewhere: elsewhere ?? before.elsewhere,
     starts: starts ?? before.starts,
-    exports: message.exports ?? before.exports
+    exports: message.exports ?? before.exports,
+    dashboards:
+      message.dashboards === undefined ? before.dashboards : message.dashboards
   };
 }
 

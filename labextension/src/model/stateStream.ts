@@ -15,6 +15,7 @@ export class StateStream extends Model implements IStateStream {
     private readonly _trans: TranslationBundle
   ) {
     super();
+    this._api = api;
     this._stream = new Stream(() => api.openMetrics());
     this._stream.message.connect(this._onMessage, this);
     this._stream.connected.connect(this._onConnected, this);
@@ -26,8 +27,17 @@ export class StateStream extends Model implements IStateStream {
     return this._connection;
   }
 
+  get isMissing(): boolean {
+    return this._isMissing;
+  }
+
   get problem(): string {
     const trans = this._trans;
+    if (this._isMissing) {
+      return trans.__(
+        'Glassloom’s extension of the Jupyter server is not enabled: there are no dashboards, and no list of clusters. Progress below cells and live outputs work without it. To enable it, run “jupyter server extension enable glassloom_server” and restart Jupyter.'
+      );
+    }
     if (this._connection === 'lost') {
       return trans.__('No connection to the Jupyter server. Trying again…');
     }
@@ -95,16 +105,33 @@ export class StateStream extends Model implements IStateStream {
       this._connection = 'connecting';
       this.emit();
     }
+    if (connected) {
+      this._isMissing = false;
+    } else if (this._position === null) {
+      void this._askWhy();
+    }
     if (!connected && this._connection !== 'other-version') {
       this._connection = 'lost';
       this.emit();
     }
   }
 
+  /** Nothing was ever heard: look whether there is nobody who could say it. */
+  private async _askWhy(): Promise<void> {
+    const isMissing = await this._api.isMissing();
+    if (isMissing && this._connection === 'lost' && !this.isDisposed) {
+      this._stream.slowDown();
+      this._isMissing = true;
+      this.emit();
+    }
+  }
+
+  private readonly _api: GlassloomAPI;
   private readonly _stream: Stream;
   private _position: IPosition | null = null;
   /** Whether the position is of the current connection. */
   private _isFresh = false;
   private _connection: Connection = 'connecting';
   private _otherVersion = VERSION;
+  private _isMissing = false;
 }

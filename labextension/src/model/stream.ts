@@ -7,6 +7,7 @@ import { Backoff } from './backoff';
 
 const FIRST_DELAY_MS = 500;
 const LAST_DELAY_MS = 15_000;
+const SLOW_DELAY_MS = 120_000;
 /** How long the tab may be hidden before the connection is given up. */
 const HIDDEN_MS = 30_000;
 /** The server says something every 5 s: after so long without a word the connection is dead, whatever the browser believes. */
@@ -53,6 +54,11 @@ export class Stream implements IDisposable {
     Signal.clearData(this);
   }
 
+  /** Try again rarely: there is a server, but nobody who answers, until it is started anew. */
+  slowDown(): void {
+    this._isSlow = true;
+  }
+
   /** Give up the connection, if there is one, and make a new one now. */
   reconnect(): void {
     this._close();
@@ -66,6 +72,7 @@ export class Stream implements IDisposable {
     this._expectWord();
     socket.onopen = () => {
       this._backoff.reset();
+      this._isSlow = false;
       this._expectWord();
       this._connected.emit(true);
     };
@@ -82,7 +89,8 @@ export class Stream implements IDisposable {
     this._close();
     this._connected.emit(false);
     if (!document.hidden) {
-      this._later(() => this._connect(), this._backoff.next());
+      const delayMs = this._isSlow ? SLOW_DELAY_MS : this._backoff.next();
+      this._later(() => this._connect(), delayMs);
     }
   }
 
@@ -132,6 +140,7 @@ export class Stream implements IDisposable {
   private _silence = 0;
   private _heardAtMs: number | null = null;
   private _isDisposed = false;
+  private _isSlow = false;
   private readonly _backoff = new Backoff(FIRST_DELAY_MS, LAST_DELAY_MS);
   private readonly _message = new Signal<this, string>(this);
   private readonly _connected = new Signal<this, boolean>(this);

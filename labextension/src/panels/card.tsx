@@ -9,7 +9,7 @@ import { glassloomIcon } from '../icons';
 import { describeIdle, describeSize, describeState } from '../model/kinds';
 import { ICluster } from '../tokens';
 import { dragCode } from './drag';
-import { Meters, Tasks } from './meters';
+import { Meters, Overhead, Tasks } from './meters';
 import { Age, IconButton, useNow, useTrans } from './section';
 
 export interface ICardProps {
@@ -65,6 +65,7 @@ export function ClusterCard(props: ICardProps): JSX.Element {
         <>
           <Meters cluster={cluster} />
           <Tasks tasks={cluster.tasks} />
+          {cluster.engine && <Overhead cost={cluster.engine} />}
         </>
       )}
       <Origin {...props} />

@@ -13,6 +13,7 @@ import * as React from 'react';
 import { glassloomIcon } from '../icons';
 import { CellRuns, ICellEntry, ICellState, ILayer } from '../model/cellRuns';
 import {
+  describeDevices,
   describeMemory,
   describeOutcome,
   describeRate,
@@ -23,7 +24,7 @@ import {
   spilledBytes,
   summaryParts
 } from '../model/cellText';
-import { formatBytes, formatCount } from '../model/format';
+import { formatBytes, formatCount, formatDuration } from '../model/format';
 
 /** How often the time that a cell has run is counted on. */
 const TICK_MS = 500;
@@ -259,6 +260,7 @@ function runningParts(props: IStripProps): string[] {
     describeRate(trans, state.tasks),
     describeWorkers(trans, state.clusters),
     describeMemory(state.clusters),
+    describeDevices(trans, state.tasks),
     spilled > 0 ? trans.__('%1 spilled', formatBytes(spilled)) : '',
     state.tasks.failed > 0
       ? trans.__('%1 failed', formatCount(state.tasks.failed))
@@ -275,6 +277,7 @@ function Details(props: {
   const { state, trans } = props;
   const more = state.n_layers - state.layers.length;
   const hidden = state.output.count - state.output.lines.length;
+  const hasDevices = (state.tasks.device_s ?? 0) > 0;
   return (
     <div className="gl-Strip-details">
       <table className="gl-Strip-layers">
@@ -285,12 +288,27 @@ function Details(props: {
               {trans.__('Tasks')}
             </th>
             <th scope="col">{trans.__('Running')}</th>
+            {hasDevices && (
+              <th
+                scope="col"
+                title={trans.__(
+                  'From when the device came to a task until it was done with it, added up. Tasks of several threads overlap on a device, and include each other.'
+                )}
+              >
+                {trans.__('GPU time')}
+              </th>
+            )}
             <th scope="col">{trans.__('Rate')}</th>
           </tr>
         </thead>
         <tbody>
           {state.layers.map(layer => (
-            <LayerRow key={layer.name} layer={layer} trans={trans} />
+            <LayerRow
+              key={layer.name}
+              layer={layer}
+              hasDevices={hasDevices}
+              trans={trans}
+            />
           ))}
         </tbody>
       </table>
@@ -355,6 +373,7 @@ function Details(props: {
 
 function LayerRow(props: {
   layer: ILayer;
+  hasDevices: boolean;
   trans: TranslationBundle;
 }): JSX.Element {
   const { layer, trans } = props;
@@ -386,6 +405,11 @@ function LayerRow(props: {
       <td className="gl-Strip-number">
         {layer.running > 0 ? formatCount(layer.running) : ''}
       </td>
+      {props.hasDevices && (
+        <td className="gl-Strip-number">
+          {layer.device_s ? formatDuration(layer.device_s) : ''}
+        </td>
+      )}
       <td>{layer.done < layer.total ? describeRate(trans, layer) : ''}</td>
     </tr>
   );

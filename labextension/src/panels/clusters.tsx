@@ -38,6 +38,9 @@ export class ClustersSection extends SectionWidget {
     const { clusters, recordings, notebooks, stream } = this._options;
     const { all, starts, elsewhere, active } = clusters;
     const lists = [all, starts, recordings.open, elsewhere];
+    if (stream.isMissing) {
+      return <></>; // the panel says so
+    }
     if (lists.every(list => list.length === 0)) {
       return <NoClusters isKnown={stream.connection === 'connected'} />;
     }

@@ -7,7 +7,8 @@ import * as React from 'react';
 import { starIcon, starOutlineIcon } from '../icons';
 import { ILayout } from '../model/layouts';
 import { GroupId, grouped } from '../model/pages';
-import { IClock, ICluster, IClusters, IPage, IPages } from '../tokens';
+import { ICluster, IClusters, IPage, IPages, IStateStream } from '../tokens';
+import { DashboardsOverhead } from './meters';
 import {
   Hint,
   IconButton,
@@ -25,10 +26,12 @@ export interface IPreferences extends IChanging {
 
 export interface IDashboardsOptions {
   trans: TranslationBundle;
-  clock: IClock;
+  stream: IStateStream;
   clusters: IClusters;
   pages: IPages;
   preferences: IPreferences;
+  /** The pointer or the keyboard has come to what opens a page. */
+  onApproach: () => void;
   onOpen: (page: string) => void;
   onDrag: (event: PointerEvent, page: IPage) => void;
   onToggleFavourite: (page: string) => void;
@@ -38,7 +41,8 @@ export interface IDashboardsOptions {
 
 export class DashboardsSection extends SectionWidget {
   constructor(private readonly _options: IDashboardsOptions) {
-    super(_options.trans, _options.clock, [
+    super(_options.trans, _options.stream.clock, [
+      _options.stream,
       _options.clusters,
       _options.pages,
       _options.preferences
@@ -47,12 +51,17 @@ export class DashboardsSection extends SectionWidget {
   }
 
   protected draw(): JSX.Element {
-    const { clusters, pages, preferences } = this._options;
+    const { stream, clusters, pages, preferences } = this._options;
     const { active } = clusters;
+    const cost = stream.state.dashboards;
+    if (stream.isMissing) {
+      return <></>; // the panel says so
+    }
     const groups = grouped(pages.all, preferences.favourites, this._search);
     return (
       <>
         <Of active={active} follows={preferences.followsActive} />
+        {cost && <DashboardsOverhead cost={cost} />}
         <div className="gl-Search">
           <input
             type="search"
@@ -166,6 +175,8 @@ function PageRow(props: {
         data-page={page.id}
         title={page.description}
         disabled={!hasCluster}
+        onPointerEnter={hasCluster ? options.onApproach : undefined}
+        onFocus={options.onApproach}
         onPointerDown={event => options.onDrag(event.nativeEvent, page)}
         onClick={() => options.onOpen(page.id)}
       >
@@ -206,6 +217,8 @@ function Layouts(props: {
               data-layout={name}
               title={trans.__('Open the dashboards of the layout %1', name)}
               disabled={!hasCluster}
+              onPointerEnter={hasCluster ? options.onApproach : undefined}
+              onFocus={options.onApproach}
               onClick={() => options.onOpenLayout(name)}
             >
               <span className="gl-Page-title">{name}</span>

@@ -31,6 +31,8 @@ export interface IPaneOptions {
   name: string;
   pageTitle: string;
   theme: Theme;
+  /** What to open in the page: the id of a run. */
+  opened?: string | null;
   /** What a person can do when the target has ended, or does not answer. */
   onFollowActive?: (pane: DashboardPane) => void;
   onDiagnose?: (cluster: string | null) => void;
@@ -42,6 +44,7 @@ export class DashboardPane extends Widget {
     this._target = _options.target;
     this.page = _options.page;
     this._theme = _options.theme;
+    this._opened = _options.opened ?? null;
     this._name = _options.name;
     this._liveness = new Liveness(Date.now());
     this._isMadeNow = _options.stream.connection === 'connected';
@@ -122,6 +125,7 @@ export class DashboardPane extends Widget {
   openInPage(id: string): void {
     this._opened = id;
     this._load();
+    this._showState();
   }
 
   /** Follow JupyterLab's theme, without losing what the page shows. */
@@ -129,8 +133,18 @@ export class DashboardPane extends Widget {
     this._theme = theme;
     this._frame.contentWindow?.postMessage(
       { type: 'glassloom:theme', theme },
-      window.location.origin
+      this._options.api.dashboardOrigin
     );
+  }
+
+  protected onAfterAttach(message: Message): void {
+    super.onAfterAttach(message);
+    this._loadIfDue();
+  }
+
+  protected onAfterShow(message: Message): void {
+    super.onAfterShow(message);
+    this._loadIfDue();
   }
 
   protected onActivateRequest(message: Message): void {
@@ -193,7 +207,6 @@ export class DashboardPane extends Widget {
       this._loadedId = id;
       this._liveness = new Liveness(Date.now());
       this._load();
-      void this._probe();
     }
     this._showState();
   }
@@ -219,25 +232,44 @@ export class DashboardPane extends Widget {
     }
   }
 
-  private _load(): void {
+  /** Load the page, once somebody can see it: all pages share one thread of the browser, and those in front come first. */
+  private _load(areReady = false): void {
     if (this._loadedId !== null) {
       this.node.dataset.cluster = this._loadedId;
-      this._frame.src = this._options.api.dashboardUrl(
-        this._loadedId,
-        this.page,
-        this._theme,
-        this._opened
-      );
+      this._isDue = true;
+      this._loadIfDue(areReady);
+    }
+  }
+
+  /** @param areReady - Whether the dashboards have just answered. */
+  private _loadIfDue(areReady = false): void {
+    if (!this._isDue || !this.isVisible || this._loadedId === null) {
+      return;
+    }
+    this._isDue = false;
+    this._liveness.load(Date.now());
+    this._frame.src = this._options.api.dashboardUrl(
+      this._loadedId,
+      this.page,
+      this._theme,
+      this._opened
+    );
+    if (!areReady) {
+      void this._probe();
     }
   }
 
   private readonly _onMessage = (event: MessageEvent<unknown>): void => {
     const isOurPage =
       event.source === this._frame.contentWindow &&
-      event.origin === window.location.origin;
-    if (isOurPage && typeOf(event.data) === 'glassloom:alive') {
+      event.origin === this._options.api.dashboardOrigin;
+    const type = isOurPage ? typeOf(event.data) : undefined;
+    if (type === 'glassloom:alive') {
       this._liveness.hear(Date.now());
       this._showState();
+    } else if (type === 'glassloom:lost') {
+      this._liveness.lose(Date.now());
+      this._tick();
     }
   };
 
@@ -245,7 +277,7 @@ export class DashboardPane extends Widget {
     if (this._loadedId === null) {
       this._follow();
     }
-    const isWaiting = this._hasEnded || this._loadedId === null;
+    const isWaiting = this._hasEnded || this._loadedId === null || this._isDue;
     if (
       !isWaiting &&
       this._liveness.tick(Date.now(), document.hidden) === 'probe'
@@ -263,7 +295,7 @@ export class DashboardPane extends Widget {
     }
     this._problem = problem;
     if (liveness.probed(problem === null, Date.now()) === 'reload') {
-      this._load();
+      this._load(true);
     }
     this._showState();
   }
@@ -298,7 +330,10 @@ export class DashboardPane extends Widget {
         return '';
       case 'opening':
         return (
-          resolver.problemOf(this._target) ?? trans.__('Opening the dashboard…')
+          resolver.problemOf(this._target) ??
+          (stream.isMissing
+            ? stream.problem
+            : trans.__('Opening the dashboard…'))
         );
       case 'lost':
         return [trans.__('Reconnecting…'), this._problem ?? stream.problem]
@@ -402,11 +437,13 @@ export class DashboardPane extends Widget {
   private _shown: IShown | null = null;
   /** Whose page the frame holds. */
   private _loadedId: string | null = null;
+  /** Whether the frame is to be loaded when somebody can see it. */
+  private _isDue = false;
   private _wasListed = false;
   /** Whether the server has told what there is. */
   private _hasSeenList = false;
   /** What the page opens, such as the id of a run. */
-  private _opened: string | null = null;
+  private _opened: string | null;
   /** Why the dashboards don't answer, if they don't. */
   private _problem: string | null = null;
 }

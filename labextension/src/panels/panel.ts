@@ -4,7 +4,6 @@
 import { IMovableSectionSource, ISectionEntry } from '@jupyterlab/apputils';
 import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { PanelWithToolbar, SidePanel } from '@jupyterlab/ui-components';
-import { Message } from '@lumino/messaging';
 import { ISignal, Signal } from '@lumino/signaling';
 import { AccordionPanel, Widget } from '@lumino/widgets';
 import { glassloomIcon } from '../icons';
@@ -14,8 +13,6 @@ export interface IPanelOptions {
   stream: IStateStream;
   translator?: ITranslator;
   trans: TranslationBundle;
-  /** Called once, when the panel is first seen: dashboards then open without a wait. */
-  warmUp: () => void;
 }
 
 export class GlassloomPanel
@@ -101,14 +98,6 @@ export class GlassloomPanel
     });
   }
 
-  protected onAfterShow(message: Message): void {
-    super.onAfterShow(message);
-    if (!this._isWarm) {
-      this._isWarm = true;
-      this._options.warmUp();
-    }
-  }
-
   private _entryOf(id: string, panel: PanelWithToolbar): ISectionEntry {
     const index = this.content.widgets.indexOf(panel);
     return {
@@ -130,5 +119,4 @@ export class GlassloomPanel
   private readonly _problem: Widget;
   private readonly _sections: (ISection & { panel: PanelWithToolbar })[] = [];
   private readonly _sectionAdded = new Signal<this, ISectionEntry>(this);
-  private _isWarm = false;
 }

@@ -233,8 +233,10 @@ function RunRow(props: {
         <span className="gl-Run-facts">
           <Took run={run} />
           {' · '}
-          {trans.__(
-            '%1 of %2 tasks',
+          {trans._n(
+            '%2 of %3 task',
+            '%2 of %3 tasks',
+            run.tasks_total,
             formatCount(run.tasks_done),
             formatCount(run.tasks_total)
           )}

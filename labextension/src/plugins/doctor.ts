@@ -104,7 +104,7 @@ async function look(
 }
 
 function websocketHop(trans: TranslationBundle, stream: IStateStream): IHop {
-  const { connection, heardAtMs, problem } = stream;
+  const { connection, heardAtMs, isMissing, problem } = stream;
   const isGood = connection === 'connected';
   const heard =
     heardAtMs === null
@@ -116,10 +116,16 @@ function websocketHop(trans: TranslationBundle, stream: IStateStream): IHop {
   return {
     id: 'websocket',
     title: trans.__('WebSocket of this page'),
-    state: isGood ? 'good' : connection === 'connecting' ? 'unknown' : 'bad',
-    detail: [problem, heard].filter(Boolean).join(' '),
+    state: isGood
+      ? 'good'
+      : isMissing
+        ? 'skipped'
+        : connection === 'connecting'
+          ? 'unknown'
+          : 'bad',
+    detail: (isMissing ? [heard] : [problem, heard]).filter(Boolean).join(' '),
     mend:
-      connection === 'lost'
+      connection === 'lost' && !isMissing
         ? trans.__(
             'If other requests are answered, a proxy between here and Jupyter does not let WebSockets through.'
           )

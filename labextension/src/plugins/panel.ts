@@ -12,7 +12,6 @@ import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
 import { GlassloomPanel } from '../panels/panel';
-import { GlassloomAPI } from '../request';
 import { IGlassloomPanel, IStateStream } from '../tokens';
 import { languageOf } from './language';
 import { loadSettings } from './settings';
@@ -45,12 +44,10 @@ export const panelPlugin: JupyterFrontEndPlugin<IGlassloomPanel> = {
     movable: IMovableSectionRegistry | null
   ): IGlassloomPanel => {
     const trans = languageOf(translator);
-    const api = new GlassloomAPI(app.serviceManager.serverSettings, trans);
     const panel = new GlassloomPanel({
       stream,
       translator: translator ?? undefined,
-      trans,
-      warmUp: () => void api.probeDashboards()
+      trans
     });
     app.shell.add(panel, 'left', { rank: 300, type: 'Glassloom' });
     restorer?.add(panel, panel.id);

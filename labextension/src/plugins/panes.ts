@@ -92,12 +92,13 @@ export class Panes {
       this.openTabs([which]);
       return;
     }
-    const pane = this.take(which);
+    const former = this.find(which.target, which.page);
+    const pane = former ?? this._make(which);
     if (!pane.isAttached || place?.moves === true) {
       labShell.add(pane, 'main', this._placeOf(place));
     }
-    if (opened !== null) {
-      pane.openInPage(opened);
+    if (former !== undefined && opened !== null) {
+      former.openInPage(opened);
     }
     labShell.activateById(pane.id);
   }

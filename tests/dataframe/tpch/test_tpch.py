@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import os
-
 import glassloom.dataframe as gd
 import pandas as pd
 import pytest
+from long_tests import LONG_TESTS
 from tpch.queries import QUERIES
 from tpch.statements import STATEMENTS
 from tpch.tables import NAMES, Tables, make_tables
+
+pytestmark = pytest.mark.more
 
 duckdb = pytest.importorskip("duckdb")
 
 SCALE = 0.01
 QUICK = (1, 3, 6, 13, 17, 22)
 """Those of the ordinary run: between them they have every kind of operation."""
-IS_LONG = bool(os.environ.get("GLASSLOOM_LONG_TESTS"))
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def answers(folder):
         yield lambda number: connection.execute(STATEMENTS[number].format(scale=SCALE)).df()
 
 
-@pytest.mark.parametrize("number", QUERIES if IS_LONG else QUICK)
+@pytest.mark.parametrize("number", QUERIES if LONG_TESTS else QUICK)
 def test_the_answer_of_a_query_is_that_of_duckdb(folder, answers, number):
     made = QUERIES[number](Tables(folder, gd.read_parquet, SCALE))
     got = made if isinstance(made, pd.DataFrame) else made.compute()

@@ -5,9 +5,9 @@
 the largest singular values of such.
 """
 
-from glassloom.array.array import matmul
-from glassloom.array.linalg.compressed import svd_compressed
-from glassloom.array.linalg.factors import QRResult, SVDResult, norm, qr, sfqr, svd, tsqr
+from glassloom.array.api.array import matmul
+from glassloom.array.api.products import cross, matrix_transpose, outer, tensordot, vecdot
+from glassloom.array.linalg.factors import QRResult, SVDResult, norm, qr, sfqr, svd, svd_compressed, tsqr
 from glassloom.array.linalg.matrices import (
     EighResult,
     EigResult,
@@ -39,7 +39,6 @@ from glassloom.array.linalg.solving import (
     solve,
     solve_triangular,
 )
-from glassloom.array.products import cross, matrix_transpose, outer, tensordot, vecdot
 
 __all__ = [
     "EigResult",

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from glassloom.array import selecting
-from glassloom.array.array import Array, asarray, matmul
-from glassloom.array.grids import eye
-from glassloom.array.gufuncs import apply_gufunc
+from glassloom.array.api import diagonals
+from glassloom.array.api.array import Array, asarray, matmul
+from glassloom.array.api.diagonals import eye
+from glassloom.array.api.dispatch import implements
+from glassloom.array.api.gufuncs import apply_gufunc
 from glassloom.array.linalg.factors import norm
 from glassloom.array.linalg.solving import inv
-from glassloom.array.protocol import implements
 from glassloom.backends.arrays import namespace_of
 
 
@@ -157,7 +157,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     >>> ga.linalg.diagonal(ga.ones((4, 2, 3))).shape
     (4, 2)
     """
-    return selecting.diagonal(x, offset, -2, -1)
+    return diagonals.diagonal(x, offset, -2, -1)
 
 
 @implements(np.linalg.trace)
@@ -170,7 +170,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     >>> ga.linalg.trace(ga.ones((4, 2, 3))).compute()
     array([2., 2., 2., 2.])
     """
-    return selecting.trace(x, offset, -2, -1, dtype)
+    return diagonals.trace(x, offset, -2, -1, dtype)
 
 
 @implements(np.linalg.pinv)

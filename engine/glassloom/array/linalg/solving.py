@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from glassloom.array.array import Array, asarray, matmul
-from glassloom.array.creation import arange
-from glassloom.array.grids import eye
-from glassloom.array.gufuncs import apply_gufunc
+from glassloom.array.api.array import Array, asarray, matmul
+from glassloom.array.api.creation import arange
+from glassloom.array.api.diagonals import eye, vander
+from glassloom.array.api.dispatch import implements
+from glassloom.array.api.gufuncs import apply_gufunc
 from glassloom.array.linalg.factors import qr
-from glassloom.array.nodes.base import make_meta
-from glassloom.array.nodes.indexed import indexed
-from glassloom.array.nodes.mapping import Part
-from glassloom.array.nodes.panels import CholeskyPanels, LuPanels, LuPart, Substitute
-from glassloom.array.protocol import implements
+from glassloom.array.ops.base import make_meta
+from glassloom.array.ops.labelled_axes import indexed
+from glassloom.array.ops.mapping import Part
+from glassloom.array.ops.panels import CholeskyPanels, LuPanels, LuPart, Substitute
 from glassloom.backends.arrays import namespace_of
 
 
@@ -237,6 +237,47 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> LstsqResult:
     squares = (rest * np.conjugate(rest)).real.sum(axis=0)
     residuals = (squares if right.ndim == 2 else squares[None]) if rows > columns else asarray(np.empty(0, real))
     return LstsqResult(x, residuals, rank, s)
+
+
+@implements(np.polyfit)
+def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None) -> Any:
+    """Return the coefficients of the polynomial that makes the squares of distances least, highest power first.
+
+    Points are factorised by QR in blocks; only the small triangle is solved in one task.
+
+    Parameters
+    ----------
+    x, y
+        The points; `y` may have several columns.
+    deg
+        The highest power.
+    rcond
+        Singular values below this part of the largest count as zero. Default: the number of points times the type's precision.
+    full
+        Whether to return residuals, rank, singular values and `rcond` too, as NumPy does.
+    w
+        What each distance is multiplied by.
+
+    Examples
+    --------
+    >>> import glassloom.array as ga
+    >>> x = ga.arange(6, chunks=3)
+    >>> ga.polyfit(x, 2 * x + 1, 1).compute().round(6)
+    array([2., 1.])
+    """
+    points, values = asarray(x) + 0.0, asarray(y) + 0.0
+    if points.ndim != 1 or values.ndim not in (1, 2) or deg < 0:
+        raise ValueError(f"polyfit of degree {deg} to points of shapes {points.shape} and {values.shape}")
+    _check_rows(points, values, "polyfit")
+    powers = vander(points, deg + 1)
+    if w is not None:
+        weights = asarray(w) + 0.0
+        powers, values = powers * weights[:, None], values * (weights[:, None] if values.ndim == 2 else weights)
+    scale = np.sqrt((powers * powers).sum(axis=0))
+    cut = points.shape[0] * np.finfo(points.dtype).eps if rcond is None else rcond
+    solved = lstsq(powers / scale, values, cut)
+    made = (solved.x.T / scale).T
+    return (made, solved.residuals, solved.rank, solved.s, cut) if full else made
 
 
 def lstsq_block(left: Any, right: Any, rcond: float) -> tuple[Any, Any, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.chunks import Chunks, starts
-from glassloom.array.sources.replacing import Replacement
+from glassloom.array.sources.sink import Replacement
 from glassloom.array.sources.source import Region, Source, lengths, slice_of
 from glassloom.array.sources.versions import folder_version, stamp_of
 from glassloom.errors import OptionError, ReadError

@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat
+from glassloom.dataframe.arrow.blocks import TextKey
 from glassloom.dataframe.arrow.text import encode_text
-from glassloom.dataframe.grouping.nearly_sorted import are_mostly_distinct, is_nearly_sorted, sorted_runs
+from glassloom.dataframe.grouping.nearly_sorted import are_mostly_distinct, is_in_order, is_nearly_sorted, sorted_runs
 
 Codes = np.ndarray[Any, np.dtype[np.intp]]
 _DENSE = 1024
@@ -77,6 +78,20 @@ class Groups:
         """Return how many of some rows are in each group."""
         return np.bincount(self.codes[rows] + 1, minlength=self.count + 1)[1:]
 
+    def extreme(self, better: Any, values: Any) -> Any:
+        """Return the smallest or largest value of each group, by `numpy.minimum` or `numpy.maximum`."""
+        found = values[self.first]
+        if self.has_outsiders:
+            inside = self.codes >= 0
+            better.at(found, self.codes[inside], values[inside])
+        else:
+            better.at(found, self.codes, values)
+        return found
+
+    def distinct(self, place: int) -> Any:
+        """Return the distinct values of a key column, to which its codes refer."""
+        return self.columns[place].values
+
     @cached_property
     def key_codes(self) -> list[Codes]:
         """The code of each group in each key column."""
@@ -99,6 +114,58 @@ class Groups:
         return [take(column.values, code) for column, code in zip(self.columns, self.key_codes, strict=True)]
 
 
+class GroupsInOrder(Groups):
+    """Groups of rows that follow each other, by one key without missing values. Sums need no codes."""
+
+    def __init__(self, values: Any, first: Codes) -> None:
+        self.__dict__.update(n_rows=len(values), count=len(first), values=values[first], first=first)
+        self.__dict__.update(has_outsiders=False)
+
+    n_rows: int
+    values: Any
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The number of each row's group."""
+        return np.repeat(np.arange(self.count), self.sizes)
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The encoded key."""
+        return (Column(self.codes, self.values, False),)
+
+    @cached_property
+    def cells(self) -> Codes:
+        """The key's code of each group."""
+        return np.arange(self.count)
+
+    @cached_property
+    def sizes(self) -> Codes:
+        """The number of rows of each group."""
+        return np.diff(self.first, append=self.n_rows)
+
+    def weighed(self, weights: Any) -> Any:
+        """See `Groups.weighed`."""
+        return self.sizes if weights is None else np.add.reduceat(weights, self.first, dtype=np.float64)
+
+    def extreme(self, better: Any, values: Any) -> Any:
+        """See `Groups.extreme`."""
+        return better.reduceat(values, self.first)
+
+    @property
+    def key_codes(self) -> list[Codes]:
+        """The code of each group."""
+        return [self.cells]
+
+    def distinct(self, place: int) -> Any:
+        """See `Groups.distinct`."""
+        return self.values
+
+    def keys(self, columns: Sequence[Any]) -> list[Any]:
+        """See `Groups.keys`."""
+        return [self.values]
+
+
 def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool = True) -> Groups:
     """Return the groups of rows.
 
@@ -113,6 +180,9 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
     arrow
         Whether Arrow may encode text.
     """
+    in_order = _encode_in_order(keys[0]) if len(keys) == 1 else None
+    if in_order is not None:
+        return in_order
     columns = tuple(_encode_column(key, dropna, sort=order == "sorted", arrow=arrow) for key in keys)
     cells, size, is_whole = _cells(columns)
     outside = _outside(columns) if dropna else None
@@ -123,6 +193,16 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
     else:
         codes, occurring = _hash(cells, outside, is_sorted=order == "sorted", in_order=order != "any")
     return Groups(codes, len(occurring), columns, occurring if is_whole else None, outside is not None)
+
+
+def _encode_in_order(key: Any) -> Groups | None:
+    """Return the groups of whole numbers that never decrease, as keys of sorted files do not: without a table or hashing."""
+    if not isinstance(key.dtype, np.dtype) or key.dtype.kind not in "iu" or not is_in_order(key.to_numpy()):
+        return None
+    values = key.to_numpy()
+    begins = np.ones(len(values), bool)
+    np.not_equal(values[1:], values[:-1], out=begins[1:])
+    return GroupsInOrder(values, np.flatnonzero(begins))
 
 
 def _encode_column(key: Any, dropna: bool, *, sort: bool, arrow: bool) -> Column:
@@ -144,6 +224,10 @@ def _missing_of(key: Any, place: int) -> Any:
 
 
 def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
+    if isinstance(key, TextKey):
+        if not sort:
+            return key.coded[0].astype(np.intp), key.coded[1]
+        key = pd.Series(key.array, copy=False)
     dtype = key.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return key.array.codes.astype(np.intp), pd.Categorical.from_codes(np.arange(len(dtype.categories)), dtype=dtype)

@@ -16,6 +16,7 @@ from glassloom import config
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
 from glassloom.dataframe.grouping.keys import resolve_keys
 from glassloom.dataframe.grouping.largest import largest
 from glassloom.dataframe.grouping.masks import ends_mask, filter_mask, nth_mask
@@ -431,7 +432,11 @@ class GroupBy(Methods):
         """Return what a method of pandas gives for each row, with all rows at their places."""
         grouping = self._needing(None, {"numeric_only": numeric_only})
         call = Call(method, (), dict(options))
-        return wrap(of_rows(grouping, call, grouping.sampled(call), f"groupby-{method}", keeps_rows=True))
+        meta = grouping.sampled(call)
+        if grouping.node.npartitions > 1 and options.get("ascending", True) and has_carried_form(method, meta):
+            return wrap(cumulated(grouping, method, options, meta))
+        node = of_rows(grouping, call, meta, f"groupby-{method}", keeps_rows=True)
+        return wrap(of_one_dtype(grouping, node) if method in ("cummin", "cummax") else node)
 
     def _in_order(self, call: Call, title: str, split_out: Any = True) -> Any:
         """Return what pandas makes of whole groups, in the order of the groups."""

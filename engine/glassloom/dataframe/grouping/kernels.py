@@ -185,13 +185,7 @@ def _extreme(groups: Groups, column: Any, better: Any) -> Any:
     values = column.to_numpy()
     if column.dtype.kind == "f" and np.isnan(values).any():
         return None
-    found = values[groups.first]
-    if groups.has_outsiders:
-        inside = groups.codes >= 0
-        better.at(found, groups.codes[inside], values[inside])
-    else:
-        better.at(found, groups.codes, values)
-    return found
+    return groups.extreme(better, values)
 
 
 def _extreme_text(groups: Groups, column: Any, how: str) -> Any:

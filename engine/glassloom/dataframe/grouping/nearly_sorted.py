@@ -21,6 +21,14 @@ def is_nearly_sorted(numbers: Any) -> bool:
     return int(np.count_nonzero(some[1:] < some[:-1])) <= _FEW * len(some)
 
 
+def is_in_order(numbers: Any) -> bool:
+    """Whether many numbers never decrease. Of those that do, mostly a few are looked at."""
+    if len(numbers) < _FROM:
+        return False
+    some = numbers[::_STRIDE]
+    return not bool((some[1:] < some[:-1]).any() or (numbers[1:] < numbers[:-1]).any())
+
+
 def are_mostly_distinct(numbers: Any) -> bool:
     """Whether of some numbers from all places few are equal: then a table of them doesn't fit the processor's cache."""
     if len(numbers) < _SAMPLED_FROM:

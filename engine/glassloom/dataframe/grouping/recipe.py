@@ -105,4 +105,4 @@ def _key_values(key: Key, block: Any, blocks: Sequence[Any]) -> Any:
     if key.kind == BLOCK:
         return blocks[key.at].rename(key.name)
     level = block.index.get_level_values(key.at)
-    return pd.Series(level.array, index=block.index, name=key.name)
+    return pd.Series(level.array, index=block.index, name=key.name, dtype=level.dtype)

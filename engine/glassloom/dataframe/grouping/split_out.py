@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.grouping.recipe import Recipe
+from glassloom.dataframe.grouping.recipe import LEVEL, Recipe
 from glassloom.dataframe.grouping.spec import Call
 from glassloom.dataframe.grouping.tree import Aggregation, Partial, chunk, combine, finish
 from glassloom.dataframe.grouping.wanted import Wanted
@@ -19,6 +19,7 @@ from glassloom.dataframe.moving.exchange import Exchange, Split, split
 from glassloom.dataframe.moving.hashing import hash_keys, places_of
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.reduction_nodes import RowsChunk, ValuesChunk
 from glassloom.errors import OptionError
 
 
@@ -88,9 +89,11 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
     last = partial(finish, plan, meta, run)
     if split_out == 1:
         steps = Operation(partial(chunk, plan), partial(combine, plan), last)
+        has_labels = any(key.kind == LEVEL for key in recipe.keys)
         node: FrameExpr = tree(
-            grouping.node, steps, meta, reduction.title, others=grouping.blocks, split_every=split_every
-        )
+            grouping.node, steps, meta, reduction.title, others=grouping.blocks, split_every=split_every,
+            chunk_type=RowsChunk if has_labels else ValuesChunk,
+        )  # fmt: skip
     else:
         node = _hashed(reduction, plan, meta, last, split_out)
     if recipe.as_index:
@@ -139,6 +142,10 @@ def _with_keys_as_columns(meta: Any, result: Any) -> Any:
     levels = [
         level for level in range(index.nlevels) if count == index.nlevels or index.names[level] not in frame.columns
     ]
-    keys = [pd.Series(index.get_level_values(level).array) for level in levels[:count]]
-    plain = frame.set_axis(range(frame.shape[1]), axis=1).reset_index(drop=True)
-    return pd.concat([*keys, plain], axis=1).set_axis(meta.columns, axis=1)
+    keys = [_as_column(index.get_level_values(level)) for level in levels[:count]]
+    columns = [frame.iloc[:, place].reset_index(drop=True) for place in range(frame.shape[1])]
+    return pd.concat([*keys, *columns], axis=1).set_axis(meta.columns, axis=1)
+
+
+def _as_column(level: Any) -> Any:
+    return pd.Series(level.array, dtype=level.dtype)

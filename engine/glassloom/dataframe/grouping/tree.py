@@ -13,10 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.frames import converted, takes_any_library
 from glassloom.backends.pandas_ import concat
+from glassloom.dataframe import on_device
+from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
+from glassloom.dataframe.arrow.forms import takes_blocks
 from glassloom.dataframe.grouping.encode import Groups, encode, find_groups, take
 from glassloom.dataframe.grouping.kernels import aggregate
-from glassloom.dataframe.grouping.recipe import Recipe
+from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, Recipe
 from glassloom.dataframe.grouping.wanted import AGAIN, Wanted
 
 _VALUE = "v"
@@ -56,21 +60,63 @@ class Aggregation:
         return list(dict.fromkeys(one.place for one in self.wanted if one.how == "nunique"))
 
 
+@takes_blocks
+@takes_any_library
 def chunk(plan: Aggregation, block: Any, *blocks: Any) -> Partial | None:
     """Return the partial results of a partition, or None if it has no rows."""
     if not len(block):
         return None
     recipe = plan.recipe
-    keys = recipe.key_values(block, blocks)
+    if on_device.is_on_device(block):
+        found = _on_device(plan, block)
+        if found is not None:
+            return found
+        block, blocks = converted(block, "pandas"), tuple(converted(one, "pandas") for one in blocks)
+    columns = _keys_and_values(plan, block, blocks)
+    if columns is None:
+        return NotImplemented
+    keys, values = columns
     order = "any" if recipe.sort else "appearance"
     groups = encode(keys, dropna=recipe.drops_early, order=order, arrow=recipe.arrow)
-    values = [block] if isinstance(block, pd.Series) else [_column(block, label) for label in plan.values]
     made: dict[str, Any] = _key_table(plan, keys, groups)
+    known: dict[tuple[int, str], Any] = {}
     for (place, part), name in plan.parts.items():
         column = values[place] if place >= 0 else keys[0]
-        made[name] = aggregate(groups, column, part, arrow=recipe.arrow)
+        same = (place, "sum" if part == "floats" and column.dtype == np.float64 else part)
+        if same not in known:
+            known[same] = aggregate(groups, column, same[1], arrow=recipe.arrow)
+        made[name] = known[same]
     distinct = tuple(_distinct(plan, keys, values[place], groups) for place in plan.distinct)
     return Partial(pd.DataFrame(made, copy=False), distinct)
+
+
+def _keys_and_values(plan: Aggregation, block: Any, blocks: Sequence[Any]) -> tuple[list[Any], list[Any]] | None:
+    """Return the keys and the value columns of a partition; None if pandas' objects have to be made of its blocks."""
+    if not is_block(block):
+        if any(map(is_block, blocks)):
+            return None
+        values = [block] if isinstance(block, pd.Series) else [_column(block, label) for label in plan.values]
+        return plan.recipe.key_values(block, blocks), values
+    keys = []
+    for key in plan.recipe.keys:
+        own = block.column(key.at) if key.kind == COLUMN else blocks[key.at] if key.kind == BLOCK else None
+        if type(own) is not ColumnBlock or own.rows is not block.rows:
+            return None
+        keys.append(own.key())
+    return keys, [block.series()] if type(block) is ColumnBlock else [block.series(label) for label in plan.values]
+
+
+def _on_device(plan: Aggregation, block: Any) -> Partial | None:
+    """Return the partial results that a device's library has grouped; None if it can't group so."""
+    recipe = plan.recipe
+    if not recipe.sort or any(key.kind != COLUMN for key in recipe.keys):
+        return None
+    labels = [key.at for key in recipe.keys]
+    found = on_device.group_parts(block, labels, plan.values, plan.parts, plan.distinct, dropna=recipe.drops_early)
+    if found is None:
+        return None
+    table, distinct = found
+    return Partial(table, tuple(_distinct_again(plan, one) for one in distinct))
 
 
 def combine(plan: Aggregation, partials: Sequence[Partial | None]) -> Partial | None:
@@ -210,7 +256,7 @@ def _only(column: Any, part: str) -> Any:
 def _index(names: Sequence[Any], groups: Groups, kept: Any) -> pd.Index:
     """Return the index of groups that are in order."""
     if len(names) == 1:
-        return _labels(take(groups.columns[0].values, groups.key_codes[0][kept])).rename(names[0])
+        return _labels(take(groups.distinct(0), groups.key_codes[0][kept])).rename(names[0])
     levels, codes = [], []
     for column, own in zip(groups.columns, groups.key_codes, strict=True):
         occurs = np.zeros(len(column.values), bool)
@@ -243,8 +289,18 @@ def _columns(plan: Aggregation, meta: Any, index: Any, table: Any, partial: Part
             made = one.result({part: table[plan.parts[one.place, part]] for part in one.parts})
         if made.dtype != dtype and (one.how in _DTYPE_KNOWN or (made.dtype.kind == dtype.kind == "f")):
             made = made.astype(dtype)
-        columns.append(made)
+        elif pd.api.types.is_object_dtype(dtype) and pd.api.types.is_string_dtype(made.dtype):
+            made = made.astype(object)  # pandas 3 makes text of objects that all are
+        columns.append(_narrowed(made, dtype) if one.how == "sum" else made)
     return columns
+
+
+def _narrowed(sums: Any, dtype: Any) -> Any:
+    """Return sums of integers in the values' own dtype, if they fit, as pandas does."""
+    if sums.dtype == dtype or not isinstance(dtype, np.dtype) or not sums.dtype.kind == dtype.kind in "iu":
+        return sums
+    narrow = sums.astype(dtype)
+    return narrow if (narrow == sums).all() else sums
 
 
 def _count_distinct(plan: Aggregation, one: Wanted, index: Any, table: Any) -> Any:

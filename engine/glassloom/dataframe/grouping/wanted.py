@@ -64,7 +64,12 @@ class Wanted:
         made = self._unmasked(parts)
         if not self.skipna:
             made = made.where(np.asarray(parts["count"] == parts["size"]))
-        return made.where(np.asarray(parts["count"] >= self.min_count)) if self.min_count > 0 else made
+        if self.min_count <= 0:
+            return made
+        enough = np.asarray(parts["count"] >= self.min_count)
+        if made.dtype == bool and not enough.all():
+            made = made.astype("float64")  # as pandas: where() would make objects of them
+        return made.where(enough)
 
     def _unmasked(self, parts: Mapping[str, Any]) -> Any:
         if self.how == "mean":

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat, guarded, sample
+from glassloom.backends.pandas_ import concat, guarded, of_samples
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.encode import find_groups
 from glassloom.dataframe.grouping.recipe import Recipe
@@ -41,8 +41,13 @@ class Grouping:
 
     def sampled(self, call: Callable[[Any], Any], **changes: Any) -> Any:
         """Return what a function makes of pandas' groups of made-up rows, without rows."""
-        blocks = [sample(block.meta) for block in self.blocks]
-        return empty(call(self.recipe.grouped(sample(self.node.meta), *blocks, **changes)))
+        metas = [self.node.meta, *[block.meta for block in self.blocks]]
+        try:
+            return empty(of_samples(lambda *some: call(self.recipe.grouped(*some, **changes)), *metas))
+        except ValueError:  # two made-up rows don't have all categories, of which idxmin needs values
+            if self.recipe.observed or changes:
+                raise
+            return self.sampled(call, observed=True)
 
 
 class OfBlock(BlockOp):

@@ -163,6 +163,8 @@ def _term_mask(term: Term, table: pa.Table, constants: dict[Any, Any], nullable:
         is_unknown = constants[term.column] is None and term.column in nullable and term.operator in _COMPARISONS
         return pa.scalar(None if is_unknown else _holds(term, constants[term.column]), type=pa.bool_())
     column = table[term.column]
+    if pa.types.is_dictionary(column.type) and term.operator not in ("isna", "notna"):
+        return _mask_of_codes(term, column, nullable)
     if term.operator in ("isna", "notna"):
         mask = pc.is_null(column, nan_is_null=True)
         return mask if term.operator == "isna" else pc.invert(mask)
@@ -170,6 +172,20 @@ def _term_mask(term: Term, table: pa.Table, constants: dict[Any, Any], nullable:
         return pc.is_in(column, value_set=pa.array(list(term.value), type=column.type))
     mask = _COMPARISONS[term.operator](column, pa.scalar(term.value, type=column.type))
     if term.column in nullable or not mask.null_count:
+        return mask
+    return pc.fill_null(mask, term.operator == "!=")
+
+
+def _mask_of_codes(term: Comparison, column: pa.ChunkedArray, nullable: Collection[Any]) -> Any:
+    """Return the mask of a comparison of text in codes of dictionaries: only their distinct values are compared."""
+    masks = []
+    for chunk in column.chunks:
+        values = pa.table({term.column: chunk.dictionary})
+        holds = _term_mask(term, values, {}, nullable)
+        holds = holds.combine_chunks() if isinstance(holds, pa.ChunkedArray) else holds
+        masks.append(holds.take(chunk.indices))
+    mask = pa.chunked_array(masks, type=pa.bool_())
+    if not mask.null_count or (term.column in nullable and term.operator != "in"):
         return mask
     return pc.fill_null(mask, term.operator == "!=")
 

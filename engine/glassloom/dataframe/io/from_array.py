@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.array.array import Array, asarray
+from glassloom.array.api.array import Array, asarray
+from glassloom.array.api.dispatch import implements
 from glassloom.array.chunks import is_known, starts
-from glassloom.array.protocol import implements
 from glassloom.dataframe.io.from_map import from_delayed
 from glassloom.delayed_call import call
 

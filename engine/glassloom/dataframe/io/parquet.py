@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -32,13 +33,16 @@ from glassloom.dataframe.io.parquet_rows import (
     Layout,
     filter_expression,
     fragment_of,
+    makes_plain_columns,
     may_match,
     nullable_columns,
+    read_block,
     read_partition,
     whole_schema,
 )
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
+from glassloom.dataframe.nodes import chosen_meta
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import OptionError, ReadError
 from glassloom.graph import tokenize
@@ -67,7 +71,9 @@ class ParquetSource(Source):
     can_project = True
     can_read_index = True
 
-    def __init__(self, partitions: list[Partition], layout: Layout, divisions: tuple[Any, ...], token: str) -> None:
+    def __init__(
+        self, partitions: list[Partition], layout: Layout, divisions: tuple[Any, ...], token: str, meta: Any = None
+    ) -> None:
         self.partitions = partitions
         self.layout = layout
         self.divisions = divisions
@@ -75,7 +81,12 @@ class ParquetSource(Source):
         self.lengths = None if layout.filters is not None or layout.where else counts
         self.can_filter = True
         self.token = token
-        self.meta = _meta(layout)
+        self.meta = _meta(layout) if meta is None else meta
+
+    @cached_property
+    def identity(self) -> str:
+        """See `Source.identity`. All that is said of files follows from what `token` has, dtypes from pandas' options too."""
+        return tokenize(type(self), self.token, [str(dtype) for dtype in self.meta.dtypes])
 
     def piece(self, number: int) -> Any:
         return self.partitions[number]
@@ -83,6 +94,14 @@ class ParquetSource(Source):
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
         layout = self.layout if columns is None else self.layout._replace(columns=tuple(columns))
         return BlockCall(read_partition, (Block(0), layout, condition), label=self.label)
+
+    def block_reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any] | None:
+        """See `Source.block_reader`. There is none where pandas' frame follows from more than the columns' types."""
+        layout = self.layout if columns is None else self.layout._replace(columns=tuple(columns))
+        meta = self.meta if columns is None else chosen_meta(self.meta, list(columns))
+        if not meta.columns.is_unique or not makes_plain_columns(layout):
+            return None
+        return BlockCall(read_block, (Block(0), layout, condition, meta.columns, tuple(meta.dtypes)), label=self.label)
 
     def accept(self, comparison: Comparison) -> Term | None:
         """See `Source.accept`."""
@@ -103,6 +122,12 @@ class ParquetSource(Source):
         if not condition:
             return len(pieces), len(pieces)
         return sum(may_match(piece, self.layout, condition) for piece in pieces), len(pieces)
+
+    def joined(self, groups: Sequence[Sequence[int]]) -> ParquetSource:
+        """See `Source.joined`."""
+        partitions = [_merged([piece for number in group for piece in self.partitions[number]]) for group in groups]
+        divisions = (*(self.divisions[group[0]] for group in groups), self.divisions[groups[-1][-1] + 1])
+        return ParquetSource(partitions, self.layout, divisions, tokenize(self.token, groups), self.meta)
 
     def nbytes(self, numbers: Sequence[int], columns: Sequence[Any] | None) -> int | None:
         """Return about how many bytes columns of some partitions take once they are read."""

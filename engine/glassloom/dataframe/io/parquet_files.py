@@ -31,6 +31,9 @@ class FilePiece(NamedTuple):
     hive: tuple[Any, ...] = ()
 
 
+_DICTIONARY = frozenset(["RLE_DICTIONARY", "PLAIN_DICTIONARY"])
+_CODE_BYTES, _DICTIONARY_BYTES = 1.5, 4096
+"""Codes of up to 12 bits, and their dictionary, take at most this."""
 Partition = tuple[FilePiece, ...]
 """The pieces that are read into one partition, in their order."""
 
@@ -195,6 +198,18 @@ def statistics(one: Any, group: int, name: str, place: int | None = None) -> Any
         if column.path_in_schema == name:
             return column.statistics if column.is_stats_set else None
     return None if place is None else statistics(one, group, name)
+
+
+def is_dictionary_encoded(one: Any, groups: Sequence[int], name: str, place: int) -> bool:
+    """Whether a footer says that a column of some row groups is, as it seems, codes of few distinct values."""
+    for group in groups:
+        row_group = one.row_group(group)
+        chunk = row_group.column(place) if place < row_group.num_columns else None
+        if chunk is None or chunk.path_in_schema != name or not _DICTIONARY.intersection(chunk.encodings):
+            return False
+        if chunk.total_uncompressed_size > _CODE_BYTES * chunk.num_values + _DICTIONARY_BYTES:
+            return False
+    return bool(groups)
 
 
 def group_bounds(one: Any, group: int, name: str, kind: pa.DataType, place: int | None = None) -> Bounds | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from glassloom.dataframe.arrow.blocks import CodedText, Column, Rows, TableBlock, Values, array_of
+from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.io.conditions import Bounds, Condition, columns_of, mask_of, may_hold
 from glassloom.dataframe.io.filesystems import Files
 from glassloom.dataframe.io.parquet_files import (
@@ -24,6 +26,7 @@ from glassloom.dataframe.io.parquet_files import (
     group_bounds,
     hive_array,
     hive_type,
+    is_dictionary_encoded,
 )
 from glassloom.errors import ReadError
 
@@ -63,6 +66,10 @@ class Layout(NamedTuple):
         return nullable_columns(self.schema, self.backend)
 
 
+Numbers = range | np.ndarray
+"""The numbers of rows in all files."""
+
+
 def nullable_columns(schema: pa.Schema, backend: str | None) -> frozenset[str]:
     """Return the columns whose dtypes have a missing value of their own, by `backend` or as the files note them."""
     return _nullable_columns(_Schema(schema), backend)
@@ -90,19 +97,47 @@ def _nullable_columns(schema: _Schema, backend: str | None) -> frozenset[str]:
 
 def read_partition(partition: Partition, layout: Layout, condition: Condition | None) -> Any:
     """Return the frame of a partition: all rows, or those that fulfil `condition` and the user's filters."""
+    table, numbers = _read_table(partition, layout, condition, keeps_codes=False)
+    return to_frame(table, _joined(numbers), layout)
+
+
+def _read_table(
+    partition: Partition, layout: Layout, condition: Condition | None, *, keeps_codes: bool
+) -> tuple[pa.Table, list[Numbers]]:
+    """Return the table of a partition and the numbers of its rows in all files, for each piece.
+
+    With `keeps_codes`, text may be codes of a dictionary.
+    """
     tables: list[pa.Table] = []
-    numbers: list[np.ndarray] = []
+    numbers: list[Numbers] = []
     for piece in partition:
-        table, rows = _read_piece(piece, layout, condition)
+        table, rows = _read_piece(piece, layout, condition, keeps_codes=keeps_codes)
         tables.append(table)
         numbers.append(rows)
     filled = [table for table in tables if table.num_rows] or tables[:1]
     table = filled[0]
     if len(filled) > 1:
+        if keeps_codes and any(not one.schema.equals(table.schema) for one in filled):
+            filled = [_decoded(one, _text_as_codes(one, layout)) for one in filled]
         table = pa.concat_tables(filled, promote_options="permissive").unify_dictionaries()
     if layout.hive:
-        table = _with_hive_columns(table, partition, [rows.size for rows in numbers], layout)
-    return to_frame(table, numbers[0] if len(numbers) == 1 else np.concatenate(numbers), layout)
+        table = _with_hive_columns(table, partition, list(map(len, numbers)), layout)
+    return table, numbers
+
+
+def _text_as_codes(table: pa.Table, layout: Layout) -> list[str]:
+    """Return the columns of text that are codes of a dictionary in a table only."""
+    return [
+        field.name
+        for field in table.schema
+        if pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(layout.schema.field(field.name).type)
+    ]
+
+
+def _joined(numbers: Sequence[Numbers]) -> Any:
+    """Return the numbers of the rows of all pieces."""
+    arrays = [np.arange(one.start, one.stop) if isinstance(one, range) else one for one in numbers]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _with_hive_columns(table: pa.Table, partition: Partition, counts: list[int], layout: Layout) -> pa.Table:
@@ -114,13 +149,15 @@ def _with_hive_columns(table: pa.Table, partition: Partition, counts: list[int],
     return table
 
 
-def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None) -> tuple[pa.Table, np.ndarray]:
+def _read_piece(
+    piece: FilePiece, layout: Layout, condition: Condition | None, *, keeps_codes: bool
+) -> tuple[pa.Table, Numbers]:
     """Return the wanted columns and rows of a piece, and the rows' numbers in all files.
 
     The columns that conditions need are read first, the others only if any row is left.
     """
     wanted = layout.wanted
-    nothing = np.empty(0, dtype="int64")
+    nothing = range(0)
     if not piece.groups:
         return layout.schema.empty_table().select(wanted), nothing
     one = footer(piece.state, layout.files)
@@ -130,17 +167,45 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None) -
         return layout.schema.empty_table().select(wanted), nothing
     try:
         is_local = layout.files.arrow is None
-        with pq.ParquetFile(layout.files.source(piece.path), metadata=one, pre_buffer=not is_local) as file:
+        read = {*wanted, *columns_of((*(condition or ()), *layout.where))}
+        encoded = _encoded_text(one, piece, layout.schema, read)
+        decoded = [] if keeps_codes else encoded
+        with pq.ParquetFile(
+            layout.files.source(piece.path), metadata=one, pre_buffer=not is_local, read_dictionary=encoded
+        ) as file:
             mask, first = _mask(file, piece, layout, condition)
             if mask is None:
-                numbers = np.arange(piece.first_row, piece.first_row + piece.n_rows)
-                return read_groups(file, piece, wanted), numbers
+                numbers = range(piece.first_row, piece.first_row + piece.n_rows)
+                return _decoded(read_groups(file, piece, wanted), decoded), numbers
             kept = np.flatnonzero(mask)
             if not kept.size and not needs_data:
                 return layout.schema.empty_table().select(wanted), nothing
-            return _chosen(file, piece, wanted, first, mask), kept + piece.first_row
+            return _decoded(_chosen(file, piece, wanted, first, mask), decoded), kept + piece.first_row
     except (pa.ArrowException, OSError) as error:
         raise ReadError(f"{piece.path!r} can't be read: {error}") from error
+
+
+def _encoded_text(one: Any, piece: FilePiece, schema: pa.Schema, names: Collection[Any]) -> list[str]:
+    """Return the columns of text that are codes of a dictionary in a piece."""
+    found = []
+    for name in names:
+        place = schema.get_field_index(name)
+        kind = schema.field(place).type if place >= 0 else None
+        is_text = kind is not None and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        if is_text and is_dictionary_encoded(one, piece.groups, name, place):
+            found.append(name)
+    return found
+
+
+def _decoded(table: pa.Table, encoded: Sequence[str]) -> pa.Table:
+    """Return a table with text that was read as codes of a dictionary, which is quicker also with this step, as text."""
+    for name in encoded:
+        place = table.schema.get_field_index(name)
+        if place >= 0:
+            field = table.schema.field(place)
+            kind = field.type.value_type
+            table = table.set_column(place, field.with_type(kind), table[place].cast(kind))
+    return table
 
 
 def _mask(file: Any, piece: FilePiece, layout: Layout, condition: Condition | None) -> tuple[Any, pa.Table | None]:
@@ -258,6 +323,57 @@ def _bounds_finder(piece: FilePiece, layout: Layout, group: int) -> Callable[[An
 
 
 # From Arrow to pandas.
+
+
+def makes_plain_columns(layout: Layout) -> bool:
+    """Whether the array of each column follows from its type, and from no other column or note."""
+    if layout.backend is not None or layout.hive or any(name in layout.casts for name in layout.columns):
+        return False
+    fields = [layout.schema.field(name) for name in layout.wanted]
+    schema = pa.schema(fields, metadata=layout.schema.metadata)
+    return bool(layout.columns) and _notes_needed(_Schema(schema), None) is None
+
+
+def read_block(
+    partition: Partition, layout: Layout, condition: Condition | None, labels: pd.Index, dtypes: tuple[Any, ...]
+) -> TableBlock:
+    """Return a partition as a block: its rows are those of `read_partition`, its columns have these labels and dtypes."""
+    table, numbers = _read_table(partition, layout, condition, keeps_codes=True)
+    table = _typed(table, layout.schema)
+
+    def whole(columns: Sequence[Any]) -> Any:
+        kept = [name for name in layout._replace(columns=tuple(columns)).wanted]
+        chosen = table.select(kept)
+        return to_frame(
+            _decoded(chosen, _text_as_codes(chosen, layout)), _joined(numbers), layout._replace(columns=tuple(columns))
+        )
+
+    def index() -> pd.Index:
+        return _row_labels(_joined(numbers), layout) if layout.index_column is None else whole(()).index
+
+    columns = {name: Column(_values(table[name], dtype)) for name, dtype in zip(layout.columns, dtypes, strict=True)}
+    return TableBlock(columns, labels, Rows(table.num_rows, index), whole)
+
+
+def _values(column: pa.ChunkedArray, dtype: Any) -> Values:
+    """Return a column's values, which become an array of `dtype` where they have one of that already."""
+    if is_text(dtype) and pa.types.is_dictionary(column.type):
+        return CodedText(column, dtype)
+    return Values(lambda: _array(column, dtype))
+
+
+def _array(column: pa.ChunkedArray, dtype: Any) -> Any:
+    """Return the array of a column: of numbers and instants without a copy if Arrow holds them in one piece."""
+    kind = column.type
+    if is_text(dtype) and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return dtype.__from_arrow__(column)
+    is_number = pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not column.null_count)
+    is_instant = pa.types.is_timestamp(kind) and kind.tz is None
+    if isinstance(dtype, np.dtype) and (is_number or is_instant):
+        made = column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy()
+        if made.dtype == dtype:
+            return made
+    return array_of(_plain_to_pandas(pa.table({"": column}), None)[""])
 
 
 def to_frame(table: pa.Table, numbers: np.ndarray, layout: Layout) -> Any:

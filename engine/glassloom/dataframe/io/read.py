@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from glassloom.dataframe.io.conditions import Comparison, Condition, Term
-from glassloom.dataframe.nodes import FrameBlockwise, select_divisions, selected_token
+from glassloom.dataframe.nodes import FrameBlockwise, chosen_meta, select_divisions, selected_token
 from glassloom.graph import tokenize
 
 
@@ -51,12 +51,20 @@ class Source:
         """Return a function that reads a piece: all columns or some, all rows or those that fulfil `condition`."""
         raise NotImplementedError
 
+    def block_reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any] | None:
+        """Return a function that reads a piece as a block of `glassloom.dataframe.arrow`; None if the source has no such."""
+        return None
+
     def accept(self, comparison: Comparison) -> Term | None:
         """Return the comparison as the source can make it while it reads; None if not exactly as pandas does it."""
         return None
 
     def groups_read(self, numbers: Sequence[int], condition: Condition | None) -> tuple[int, int] | None:
         """Return of how many parts of some partitions rows may fulfil a condition, and how many parts there are."""
+        return None
+
+    def joined(self, groups: Sequence[Sequence[int]]) -> Source | None:
+        """Return the source whose partitions are groups of this one's, each read at once; None if it has no such thing."""
         return None
 
     def nbytes(self, numbers: Sequence[int], columns: Sequence[Any] | None) -> int | None:
@@ -80,7 +88,7 @@ class Read(FrameBlockwise):
 
     @cached_property
     def meta(self) -> Any:
-        return self.source.meta if self.columns is None else self.source.meta[list(self.columns)]
+        return self.source.meta if self.columns is None else chosen_meta(self.source.meta, list(self.columns))
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
@@ -113,6 +121,14 @@ class Read(FrameBlockwise):
     @property
     def function(self) -> Callable[..., Any]:
         return self.source.reader(self.columns, self.condition)
+
+    @property
+    def arrow_form(self) -> Callable[..., Any] | None:
+        return self.source.block_reader(self.columns, self.condition)
+
+    @property
+    def makes_blocks(self) -> bool:
+        return True
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
         number = index[0] if self.numbers is None else self.numbers[index[0]]

@@ -22,9 +22,29 @@ class SeriesWriters:
         """Write into a table of a database. See `glassloom.dataframe.to_sql`."""
         return sql.to_sql(self, name, con, **options)
 
-    def to_bag(self, *_: Any, **__: Any) -> Any:
-        """Not there: there are no bags."""
-        raise NotImplementedError("to_bag: there are no bags; to_delayed() gives the partitions one by one")
+    def to_bag(self, index: bool = False, format: str = "tuple") -> Any:
+        """Return a bag of the rows of a frame, or of the values of a series.
+
+        Parameters
+        ----------
+        index
+            Whether the rows have their labels too: at the first place of a tuple, or under the index's name.
+        format
+            What a row becomes: ``"tuple"`` or ``"dict"``; ``"frame"``: each partition is one item, as it is.
+
+        Returns
+        -------
+        glassloom.bag.Bag
+
+        Examples
+        --------
+        >>> import glassloom.dataframe as gd
+        >>> gd.from_dict({"n": [1, 2]}, npartitions=1).to_bag(format="dict").compute()
+        [{'n': 1}, {'n': 2}]
+        """
+        from glassloom.bag.frames import from_dataframe  # bags stand on frames: they read files as frames do
+
+        return from_dataframe(self, index, format)
 
 
 class FrameWriters(SeriesWriters):

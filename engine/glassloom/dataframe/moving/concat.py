@@ -116,7 +116,7 @@ def align(frame: Any, other: Any, join: str = "outer", axis: Any = None, fill_va
         raise OptionError(f"join={join!r} should be 'outer', 'inner', 'left' or 'right'")
     if not is_node(other):
         other = from_pandas(other)
-    own, others = _cut_alike([frame.expr, other.expr], "align", ignore_unknown=False)
+    own, others = cut_alike([frame.expr, other.expr], "align", ignore_unknown=False)
     options = {"join": join, "axis": axis, "fill_value": fill_value}
     found = []
     for place in (0, 1):
@@ -130,14 +130,14 @@ def _aligned(block: Any, other: Any, place: int, **options: Any) -> Any:
 
 
 def _side_by_side(many: Sequence[Any], join: str, ignore_unknown: bool) -> Any:
-    nodes = _cut_alike([frame.expr for frame in many], "concat(axis=1)", ignore_unknown=ignore_unknown)
+    nodes = cut_alike([frame.expr for frame in many], "concat(axis=1)", ignore_unknown=ignore_unknown)
     are_unlike = len({node.rows for node in nodes}) > 1
     options = {"join": join, "sort": are_unlike and all(node.divisions[0] is not None for node in nodes)}
     call = BlockCall(_beside, tuple(map(Block, range(len(nodes)))), options, label="concat")
     return wrap(SideBySide(nodes[0], tuple(nodes[1:]), call))
 
 
-def _cut_alike(nodes: Sequence[FrameExpr], what: str, *, ignore_unknown: bool) -> list[FrameExpr]:
+def cut_alike(nodes: Sequence[FrameExpr], what: str, *, ignore_unknown: bool) -> list[FrameExpr]:
     """Return frames that can be combined partition by partition.
 
     Raises

@@ -7,12 +7,15 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.dataframe.arrow.blocks import Column, TableBlock, plain
+from glassloom.dataframe.arrow.forms import takes_blocks
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.moving.numbering import renumber
-from glassloom.dataframe.moving.repeated import joined_without_repeated, without_repeated
+from glassloom.dataframe.moving.repeated import is_repeated, joined_without_repeated, without_repeated
 from glassloom.dataframe.moving.shuffle import hash_shuffle
 from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, empty
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.reduction_nodes import RowsChunk
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,16 @@ class Distinct:
         """Return the distinct rows of a block."""
         return without_repeated(block, self.subset, self.keep)
 
+    @takes_blocks
     def chunk(self, block: Any) -> list[Any]:
-        return [self(block)]
+        if type(block) is TableBlock:
+            names = block.columns if self.subset is None else self.subset
+            compared = pd.DataFrame(
+                {place: block.series(name) for place, name in enumerate(names)}, index=block.rows.numbers, copy=False
+            )
+            mask = ~is_repeated(compared, None, self.keep)
+            return [block.of_rows(block.rows.where(Column.of(mask))).to_pandas()]
+        return [self(plain(block))]
 
     def combine(self, several: list[list[Any]]) -> list[Any]:
         return joined_without_repeated(several, self.subset, self.keep, is_last=False)
@@ -55,7 +66,9 @@ def distinct_rows(
     distinct = Distinct(subset, keep)
     if split_out == 1 and keep is not False:
         steps = Operation(distinct.chunk, distinct.combine, distinct.finish)
-        found: FrameExpr = tree(node, steps, empty(node.meta), "drop-duplicates", split_every=split_every)
+        found: FrameExpr = tree(
+            node, steps, empty(node.meta), "drop-duplicates", split_every=split_every, chunk_type=RowsChunk
+        )
     else:
         all_columns = tuple(node.meta.columns) if isinstance(node.meta, pd.DataFrame) else (node.meta.name,)
         few = node if keep is False else _in_each_partition(node, distinct)

@@ -17,7 +17,8 @@ import numpy as np
 
 from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import register_sizeof, sizeof
-from glassloom.dataframe.nodes import Chunk, FrameExpr
+from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.graph import Key, Task, TaskRef
 
 MAX_PIECES = 1024

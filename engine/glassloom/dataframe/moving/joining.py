@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.dataframe import on_device
 from glassloom.dataframe.nodes import BlockOp, FrameExpr
 
 
@@ -28,8 +29,21 @@ class Joining:
     def __glassloom_tokenize__(self) -> Any:
         return tuple(vars(self).values())
 
+    @property
+    def runs_on_device(self) -> bool:
+        """Whether the library of a device joins two blocks as pandas does."""
+        has_keys = (
+            not self.left_index and not self.right_index and self.left_on is not None and self.right_on is not None
+        )
+        return has_keys and self.how in ("inner", "left") and not self.indicator and self.validate is None
+
     def __call__(self, left: Any, right: Any) -> Any:
-        """Return the join of two blocks."""
+        """Return the join of two blocks; on a device, if one of them is there."""
+        if on_device.is_on_device(left) or on_device.is_on_device(right):
+            return on_device.merged(
+                left, right, self.how, self.left_on or (), self.right_on or (), same=self.same_keys, suffixes=self.suffixes,
+                columns=result_columns(left.columns, right.columns, self),
+            )  # fmt: skip
         options: dict[str, Any] = {
             "how": self.how, "left_index": self.left_index, "right_index": self.right_index,
             "suffixes": self.suffixes, "indicator": self.indicator, "validate": self.validate,
@@ -48,8 +62,22 @@ class Joining:
         return "merge"
 
 
+def result_columns(left: Any, right: Any, joining: Joining) -> pd.Index:
+    """Return the columns of a join, as `pandas.merge` names them."""
+    shared = set(joining.left_on or ()) if joining.same_keys else set()
+    both = (set(left) & set(right)) - shared
+    suffixes = [suffix or "" for suffix in joining.suffixes]
+    names = [f"{name}{suffixes[0]}" if name in both and suffixes[0] else name for name in left]
+    names += [f"{name}{suffixes[1]}" if name in both and suffixes[1] else name for name in right if name not in shared]
+    return pd.Index(names)
+
+
 class AnyJoin(BlockOp):
     """Partitions of a frame, each joined with a partition of another one, or with all of it."""
+
+    @property
+    def keeps_backend(self) -> bool:
+        return False
 
     @property
     def joining(self) -> Joining:

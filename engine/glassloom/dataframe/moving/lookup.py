@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,13 @@ import pyarrow.compute as pc
 
 from glassloom.backends.pandas_ import concat
 from glassloom.backends.sizeof import register_sizeof, sizeof
+from glassloom.dataframe import on_device
+from glassloom.dataframe.arrow.blocks import Column, Rows, TableBlock, Values, block_of
+from glassloom.dataframe.arrow.forms import Form
 from glassloom.dataframe.arrow.text import is_text
-from glassloom.dataframe.moving.joining import AnyJoin, Joining
+from glassloom.dataframe.moving.joining import AnyJoin, Joining, result_columns
 from glassloom.dataframe.moving.number_table import NumberTable
-from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.nodes import FrameExpr, chosen_meta
 from glassloom.expr import Expr
 from glassloom.graph import Key, Task, TaskRef
 
@@ -202,6 +205,10 @@ class LookupJoin(AnyJoin):
         return table
 
     @property
+    def keeps_backend(self) -> bool:
+        return self._joined.finds_right and self.joining.runs_on_device
+
+    @property
     def joining(self) -> Joining:
         return self._joined.joining
 
@@ -221,18 +228,34 @@ class LookupJoin(AnyJoin):
         left, right = (side.meta for side in self.sides)
         if self.joining.how in ("leftsemi", "leftanti"):
             return left
-        shared = list(self.joining.left_on or ()) if self.joining.same_keys else []
-        joined = pd.concat([left.reset_index(drop=True), right.drop(columns=shared).reset_index(drop=True)], axis=1)
-        return joined.set_axis(result_columns(left.columns, right.columns, self.joining), axis=1)
+        columns = result_columns(left.columns, right.columns, self.joining)
+        if self.joining.same_keys:
+            shared = self.joining.left_on or ()
+            right = chosen_meta(right, [name for name in right.columns if name not in shared])
+        joined = pd.concat([_numbered(left), _numbered(right)], axis=1)
+        joined.columns = columns
+        return joined
 
     def is_broadcast(self, dependency: Expr) -> bool:
         return isinstance(dependency, LookupTable)
+
+    @property
+    def arrow_form(self) -> Form | None:
+        return JoinForm(self._joined, self.meta.columns) if self.meta.columns.is_unique else None
+
+    @property
+    def makes_blocks(self) -> bool:
+        return True
 
     def of_sides(self, left: FrameExpr, right: FrameExpr) -> LookupJoin:
         """Return the same join of other frames."""
         frame, found = (left, right) if self._joined.finds_right else (right, left)
         table = LookupTable(found, self.table.keys, origin=self.table.origin)
         return LookupJoin(frame, (table,), self.call, origin=self.origin)
+
+
+def _numbered(meta: Any) -> Any:
+    return meta if isinstance(meta.index, pd.RangeIndex) and meta.index.name is None else meta.reset_index(drop=True)
 
 
 @dataclass(frozen=True)
@@ -253,20 +276,36 @@ class JoinByLookup:
         return "merge"
 
     def __call__(self, block: Any, lookup: Lookup) -> Any:
-        keys = (self.joining.left_on if self.finds_right else self.joining.right_on) or ()
-        found = lookup.find([block[key] for key in keys])
+        if on_device.is_on_device(block):
+            return self.joining(block, lookup.frame)
+        found = lookup.find([block[key] for key in self.keys])
         if found is None:
             return self._by_pandas(block, lookup.frame)
         rows, others = found
         if self.joining.how in ("leftsemi", "leftanti"):
-            return _rows_with_or_without(block, rows, others, self.joining.how)
+            kept = _rows_with_or_without(rows, others, self.joining.how)
+            return block if len(kept) == len(block) else block.take(kept)
+        return self._assembled(block, *self.pairs(rows, others), lookup.frame)
+
+    @property
+    def shared(self) -> tuple[Any, ...]:
+        """The keys that are one column of the result."""
+        return (self.joining.left_on or ()) if self.joining.same_keys else ()
+
+    @property
+    def keys(self) -> tuple[Any, ...]:
+        """The key columns of the block."""
+        return (self.joining.left_on if self.finds_right else self.joining.right_on) or ()
+
+    def pairs(self, rows: Any, others: Any) -> tuple[Any, Any, bool]:
+        """Return the pairs of rows that the join keeps of those found, and whether -1 is among the others'."""
         is_missing = others < 0
-        has_missing = bool(is_missing.any())
-        if self.joining.how == "inner" and has_missing:
-            kept = np.flatnonzero(~is_missing)
-            rows, others = kept if rows is None else rows[kept], others[kept]
-            has_missing = False
-        return self._assembled(block, rows, lookup.frame, others, has_missing)
+        if not is_missing.any():
+            return rows, others, False
+        if self.joining.how != "inner":
+            return rows, others, True
+        kept = np.flatnonzero(~is_missing)
+        return kept if rows is None else rows[kept], others[kept], False
 
     def _by_pandas(self, block: Any, found: Any) -> Any:
         if self.finds_right:
@@ -278,27 +317,20 @@ class JoinByLookup:
         rows = joined.pop(number).to_numpy()
         return joined.take(np.argsort(rows, kind="stable")).reset_index(drop=True)
 
-    def _assembled(self, block: Any, rows: Any, found: Any, others: Any, has_missing: bool) -> Any:
+    def _assembled(self, block: Any, rows: Any, others: Any, has_missing: bool, found: Any) -> Any:
         """Return the frame of pairs of rows, with its columns as pandas names and orders them."""
         own = _Taken(block, rows, False)
         theirs = _Taken(found, others, has_missing)
         left, right = (own, theirs) if self.finds_right else (theirs, own)
-        shared = (self.joining.left_on or ()) if self.joining.same_keys else ()
+        shared = self.shared
         columns = [(own if name in shared else left)(name) for name in left.frame.columns]
         columns += [right(name) for name in right.frame.columns if name not in shared]
+        columns = [
+            pd.Series(one, dtype=object) if one.dtype == object else one for one in columns
+        ]  # no text, as pandas 3
         made = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(len(others)), copy=False)
         made.columns = result_columns(left.frame.columns, right.frame.columns, self.joining)
         return made
-
-
-def result_columns(left: Any, right: Any, joining: Joining) -> pd.Index:
-    """Return the columns of a join, as `pandas.merge` names them."""
-    shared = set(joining.left_on or ()) if joining.same_keys else set()
-    both = (set(left) & set(right)) - shared
-    suffixes = [suffix or "" for suffix in joining.suffixes]
-    names = [f"{name}{suffixes[0]}" if name in both and suffixes[0] else name for name in left]
-    names += [f"{name}{suffixes[1]}" if name in both and suffixes[1] else name for name in right if name not in shared]
-    return pd.Index(names)
 
 
 @dataclass(frozen=True)
@@ -319,12 +351,56 @@ class _Taken:
         return array.take(self.rows)
 
 
-def _rows_with_or_without(block: Any, rows: Any, others: Any, how: str) -> Any:
+@dataclass(frozen=True)
+class JoinForm:
+    """The Arrow form of a `JoinByLookup`: the rows of both sides are chosen, and columns taken when they are needed."""
+
+    join: JoinByLookup
+    labels: pd.Index
+
+    def __call__(self, block: Any, lookup: Lookup) -> Any:
+        if isinstance(block, pd.DataFrame):
+            block = block_of(block)
+        if type(block) is not TableBlock:
+            return NotImplemented
+        found = lookup.find([block.series(key) for key in self.join.keys])
+        if found is None:
+            return NotImplemented
+        rows, others = found
+        how = self.join.joining.how
+        if how in ("leftsemi", "leftanti"):
+            kept = _rows_with_or_without(rows, others, how)
+            return block if len(kept) == len(block) else block.of_rows(block.rows.at(kept))
+        rows, others, has_missing = self.join.pairs(rows, others)
+        others = others.astype(np.intp, copy=False)
+        own = block.columns
+        if rows is not None:
+            chosen = Rows.numbered(rows)
+            own = {name: column.of_rows(chosen) for name, column in own.items()}
+        theirs = _columns_of(lookup.frame, others, has_missing)
+        left, right = (own, theirs) if self.join.finds_right else (theirs, own)
+        shared = self.join.shared
+        columns = [own[name] if name in shared else column for name, column in left.items()]
+        columns += [column for name, column in right.items() if name not in shared]
+        made = dict(zip(self.labels, columns, strict=True))
+        return TableBlock(made, self.labels, Rows(len(others), lambda: pd.RangeIndex(len(others))))
+
+
+def _columns_of(frame: Any, rows: Any, has_missing: bool) -> dict[Any, Column]:
+    """Return the columns of the rows at some places, missing ones at -1."""
+    chosen = Rows.numbered(rows)
+    if has_missing:
+        taken = _Taken(frame, rows, True)
+        return {name: Column(Values(partial(taken, name))) for name in frame.columns}
+    return {name: column.of_rows(chosen) for name, column in block_of(frame).columns.items()}
+
+
+def _rows_with_or_without(rows: Any, others: Any, how: str) -> Any:
     kept = np.flatnonzero((others >= 0) if how == "leftsemi" else (others < 0))
     if rows is not None:
         kept = rows[kept]
         kept = kept[np.append(True, kept[1:] != kept[:-1])[: len(kept)]]  # each once
-    return block if len(kept) == len(block) else block.take(kept)
+    return kept
 
 
 def can_join_by_lookup(left: Any, right: Any, joining: Joining, joined: Any) -> bool:

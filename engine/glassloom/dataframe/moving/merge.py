@@ -58,6 +58,13 @@ class Join(AnyJoin):
         return left, right
 
     @property
+    def keeps_backend(self) -> bool:
+        left, right = self.sides
+        is_broadcast = right.npartitions == 1 and left is self.frame and self.meta.columns.is_unique
+        metas = [left.meta, right.meta]
+        return is_broadcast and self.joining.runs_on_device and all(meta.columns.is_unique for meta in metas)
+
+    @property
     def hashed_by(self) -> tuple[Any, ...] | None:
         return self.keys
 

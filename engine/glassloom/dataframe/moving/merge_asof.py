@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.io.from_pandas import from_pandas
+from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split
 from glassloom.dataframe.moving.shape import Repartition
-from glassloom.dataframe.nodes import BlockOp, LabelKeeping
+from glassloom.dataframe.moving.size import size_of
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping
+from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import OptionError
 
@@ -33,8 +39,10 @@ def merge_asof(
 ) -> Any:
     """Join each row of a frame with the nearest row of another one, as `pandas.merge_asof` does.
 
-    The partitions of the left frame are joined one by one, each with the whole right frame, which must fit into memory.
-    The right frame must be in order of its key over all partitions, the left one within each partition: `sort_values`.
+    The partitions of the left frame are joined one by one, with the whole right frame if it is small, else with the rows of
+    it that may be nearest: those between the partition's first and last key, and of each group of `by` in each partition
+    of the right frame the one before and the one after. The right frame must be in order of its key over all
+    partitions, the left one within each partition: `sort_values`.
 
     Parameters
     ----------
@@ -81,8 +89,11 @@ def merge_asof(
         "by": by, "left_by": left_by, "right_by": right_by, "suffixes": suffixes, "tolerance": tolerance,
         "allow_exact_matches": allow_exact_matches, "direction": direction,
     }  # fmt: skip
-    whole = nodes[1] if nodes[1].npartitions == 1 else Repartition(nodes[1], 1)
     kind = LabelKeeping if left_index else BlockOp
+    if not _is_small(nodes[1]):
+        near = _nearest_rows(nodes[0], nodes[1], _Keys.of(options, "left"), _Keys.of(options, "right"))
+        return wrap(kind(nodes[0], (near,), BlockCall(_joined, (Block(0), Block(1)), options, label="merge-asof")))
+    whole = nodes[1] if nodes[1].npartitions == 1 else Repartition(nodes[1], 1)
     if whole.name == nodes[0].name:
         return wrap(kind(nodes[0], (), BlockCall(_joined, (Block(0), Block(0)), options, label="merge-asof")))
     return wrap(kind(nodes[0], (whole,), BlockCall(_joined, (Block(0), Block(1)), options, label="merge-asof")))
@@ -90,3 +101,159 @@ def merge_asof(
 
 def _joined(left: Any, right: Any, **options: Any) -> Any:
     return pd.merge_asof(left, right, **options)
+
+
+# A right side that is too large for one task.
+
+_SMALL_BYTES = 64 * 2**20
+
+
+def _is_small(right: FrameExpr) -> bool:
+    if right.npartitions == 1:
+        return True
+    size = size_of(right)
+    return size is not None and size.most_bytes <= _SMALL_BYTES
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """Where one side has its key and its groups, and on which sides of a key the nearest row may be."""
+
+    on: Any
+    by: tuple[Any, ...]
+    looks_before: bool
+    looks_after: bool
+
+    @classmethod
+    def of(cls, options: dict[str, Any], side: str) -> _Keys:
+        on = None if options[f"{side}_index"] else options["on"] if options["on"] is not None else options[f"{side}_on"]
+        by = options["by"] if options["by"] is not None else options[f"{side}_by"]
+        groups = () if by is None else tuple(by) if isinstance(by, (list, tuple)) else (by,)
+        direction = options["direction"]
+        return cls(_only(on), groups, direction != "forward", direction != "backward")
+
+    def key(self, block: Any) -> Any:
+        """Return the keys of a partition."""
+        if self.on is None:
+            return block.index
+        return block[self.on] if self.on in block.columns else block.index.get_level_values(self.on)
+
+    def group(self, block: Any) -> Any:
+        """Return the groups of a partition as a frame."""
+        found = {
+            place: block[name] if name in block.columns else block.index.get_level_values(name)
+            for place, name in enumerate(self.by)
+        }
+        return pd.DataFrame({place: np.asarray(one, dtype=object) for place, one in found.items()})
+
+
+def _only(on: Any) -> Any:
+    return on[0] if isinstance(on, (list, tuple)) and len(on) == 1 else on
+
+
+class NearRows(Exchange):
+    """The rows of the right frame that may be the nearest to one of a left partition's; some are in several partitions."""
+
+    operation = "near-rows"
+
+    @property
+    def lengths(self) -> None:
+        return None
+
+    @cached_property
+    def rows(self) -> str:
+        return self.name
+
+
+def _nearest_rows(left: FrameExpr, right: FrameExpr, own: _Keys, theirs: _Keys) -> FrameExpr:
+    _joined_metas(left, right, own, theirs)
+    left_ends = tree(left, Operation(_Ends(own, "left"), _flat, _flat), None, "ends")
+    right_ends = tree(right, Operation(_Ends(theirs, "right"), _flat, _in_order), None, "ends")
+    call = BlockCall(_split_near, (Block(0), Block(1), Block(2), theirs), label="split-near")
+    return NearRows(Split(right, (left_ends, right_ends), call), left.npartitions)
+
+
+def _joined_metas(left: FrameExpr, right: FrameExpr, own: _Keys, theirs: _Keys) -> None:
+    """Check that the keys can be compared.
+
+    Raises
+    ------
+    pandas.errors.MergeError
+        If they are of unlike dtypes.
+    """
+    dtypes = [keys.key(node.meta).dtype for keys, node in ((own, left), (theirs, right))]
+    if dtypes[0] != dtypes[1]:
+        raise pd.errors.MergeError(f"incompatible merge keys {dtypes[0]!r} and {dtypes[1]!r}, must be the same type")
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """Finds the first and last key of a partition, in a list; None without rows."""
+
+    keys: _Keys
+    side: str
+
+    def __call__(self, block: Any) -> list[Any]:
+        key = self.keys.key(block)
+        if not len(key):
+            return [None]
+        if key.isna().any():
+            raise ValueError(f"Merge keys contain null values on {self.side} side")
+        if not key.is_monotonic_increasing:
+            raise ValueError(f"{self.side} keys must be sorted")
+        return [(key.min(), key.max())]
+
+
+def _flat(lists: list[list[Any]]) -> list[Any]:
+    return [item for one in lists for item in one]
+
+
+def _in_order(lists: list[list[Any]]) -> list[Any]:
+    """Return the ends of the right partitions, which are in order.
+
+    Raises
+    ------
+    ValueError
+        If they aren't.
+    """
+    ends = _flat(lists)
+    filled = [end for end in ends if end is not None]
+    if any(before[1] > after[0] for before, after in zip(filled, filled[1:], strict=False)):
+        raise ValueError("right keys must be sorted")
+    return ends
+
+
+def _split_near(block: Any, left_ends: list[Any], right_ends: list[Any], keys: _Keys) -> Pieces:
+    """Return the rows that each left partition may need: in their order, and as often as it takes."""
+    key = keys.key(block)
+    count = len(block)
+    chosen: list[Any] = []
+    known: dict[tuple[str, int], Any] = {}
+    group = keys.group(block) if keys.by and count else None
+    nothing = np.empty(0, np.int64)
+    for ends in left_ends:
+        if ends is None or not count:
+            chosen.append(nothing)
+            continue
+        start, stop = int(key.searchsorted(ends[0], side="left")), int(key.searchsorted(ends[1], side="right"))
+        before, after = ("before", start), ("after", stop)
+        if keys.looks_before and before not in known:
+            known[before] = _last_of_groups(group, start)
+        if keys.looks_after and after not in known:
+            known[after] = _first_of_groups(group, stop, count)
+        chosen.append(np.concatenate([known.get(before, nothing), np.arange(start, stop), known.get(after, nothing)]))
+    bounds = np.zeros(len(chosen) + 1, np.int64)
+    np.cumsum([len(one) for one in chosen], out=bounds[1:])
+    return Pieces(block.take(np.concatenate(chosen) if chosen else nothing), bounds)
+
+
+def _last_of_groups(group: Any, stop: int) -> Any:
+    if group is None:
+        return np.arange(max(stop - 1, 0), stop)
+    return np.flatnonzero(~group.iloc[:stop].duplicated(keep="last").to_numpy())
+
+
+def _first_of_groups(group: Any, start: int, count: int) -> Any:
+    if group is None:
+        return np.arange(start, min(start + 1, count))
+    return np.flatnonzero(~group.iloc[start:].duplicated().to_numpy()) + start

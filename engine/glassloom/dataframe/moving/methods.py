@@ -50,6 +50,7 @@ class MovingRows(Collection):
         ignore_index: bool = False,
         key: Callable[[Any], Any] | None = None,
         npartitions: int | None = None,
+        shuffle_method: str | None = None,
     ) -> Any:
         """Return the rows in order of their labels; rows of equal labels keep their order.
 
@@ -71,6 +72,7 @@ class MovingRows(Collection):
             Number of partitions of the result. Default: as many as before.
         """
         require_stable(kind)
+        require_shuffle_method(shuffle_method)
         for name, value, usual in (
             ("axis", axis, (0, "index")),
             ("level", level, (None,)),
@@ -243,8 +245,10 @@ class MovingSeries(MovingRows):
         ignore_index: bool = False,
         key: Callable[[Any], Any] | None = None,
         npartitions: int | None = None,
+        shuffle_method: str | None = None,
     ) -> Any:
         """Return the values in order; equal ones keep their order. See `DataFrame.sort_values`."""
+        require_shuffle_method(shuffle_method)
         _require_usual("sort_values", "axis", axis, (0, "index"))
         _require_usual("sort_values", "inplace", inplace, (False,))
         return self._sort_values((), ascending, na_position, kind, ignore_index, key, npartitions)
@@ -342,6 +346,7 @@ class MovingFrame(MovingRows):
         ignore_index: bool = False,
         key: Callable[[Any], Any] | None = None,
         npartitions: int | None = None,
+        shuffle_method: str | None = None,
     ) -> Any:
         """Return the rows in order of some columns; rows of equal keys keep their order.
 
@@ -372,6 +377,7 @@ class MovingFrame(MovingRows):
         >>> frame.sort_values("x", ascending=False).y.compute().tolist()
         ['a', 'c', 'b']
         """
+        require_shuffle_method(shuffle_method)
         _require_usual("sort_values", "axis", axis, (0, "index"))
         _require_usual("sort_values", "inplace", inplace, (False,))
         names = tuple(_listed(by))
@@ -440,8 +446,13 @@ class MovingFrame(MovingRows):
         names = _listed(keys)
         require_columns([name for name in names if not is_node(name)], self._expr.meta)
         series = [name for name in names if is_node(name)]
+        is_narrow = (
+            len(names) == 1 and not series and not append and _is_narrow_integer(self._expr.meta[names[0]].dtype)
+        )
         nodes, call = (
             bind(Method("set_index"), (self, names), {"drop": drop, "append": append}, label="set-index")
+            if not series and not is_narrow
+            else bind(_set_narrow_index, (self, names[0]), {"drop": drop}, label="set-index")
             if not series
             else bind(_set_index, (self, *names), {"drop": drop, "append": append}, label="set-index")
         )
@@ -539,6 +550,16 @@ class MovingFrame(MovingRows):
         )  # fmt: skip
 
 
+def _is_narrow_integer(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "iu" and dtype != np.int64
+
+
+def _set_narrow_index(frame: Any, name: Any, *, drop: bool) -> Any:
+    """Set an index of the column's dtype: pandas makes a range of 64-bit integers of some partitions, and of no rows."""
+    kept = frame.drop(columns=[name]) if drop else frame
+    return kept.set_axis(pd.Index(frame[name].array, dtype=frame[name].dtype, name=name), axis=0)
+
+
 def _set_index(frame: Any, *keys: Any, drop: bool, append: bool) -> Any:
     return frame.set_index(list(keys), drop=drop, append=append)
 
@@ -573,4 +594,4 @@ def _unused_name(meta: Any) -> str:
 
 
 def _index_as_series(block: Any) -> Any:
-    return pd.Series(block.index.array, index=block.index, name=block.index.name)
+    return pd.Series(block.index.array, index=block.index, name=block.index.name, dtype=block.index.dtype)

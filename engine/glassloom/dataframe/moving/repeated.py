@@ -17,6 +17,9 @@ _MOST_CELLS = 2**62
 _OVERLAP = 0.8
 """Two of several blocks that have this part of their rows left when joined are taken for disjoint, and the others too."""
 
+_MOST_SHARED = 1 / 4
+"""If more of the rows than this may be repeated in another block, all are compared."""
+
 
 def is_repeated(block: Any, subset: Sequence[Any] | None, keep: str | bool) -> Any:
     """Return a mask of the rows that repeat another one, as ``block.duplicated(subset, keep=keep)`` has it.
@@ -33,6 +36,8 @@ def is_repeated(block: Any, subset: Sequence[Any] | None, keep: str | bool) -> A
     if not isinstance(block, pd.DataFrame) or not block.columns.is_unique or not len(block):
         return np.asarray(_by_pandas(block, subset, keep))
     columns = [block[name] for name in (block.columns if subset is None else subset)]
+    if len(columns) == 1 and pd.api.types.is_object_dtype(columns[0].dtype):  # None, NaN and NaT differ there
+        return np.asarray(_by_pandas(columns[0], None, keep))
     cells = _cells(columns)
     if cells is None:
         return np.asarray(_by_pandas(block, subset, keep))
@@ -61,7 +66,54 @@ def joined_without_repeated(
         if len(tried) > _OVERLAP * (len(filled[0]) + len(filled[1])):
             return filled
         filled = [tried, *filled[2:]]
-    return [without_repeated(concat(filled), subset, keep)]
+    apart = _without_repeated_in_ranges(filled, subset, keep) if len(filled) > 1 else None
+    return [without_repeated(concat(filled), subset, keep)] if apart is None else [apart]
+
+
+def _without_repeated_in_ranges(blocks: Sequence[Any], subset: Sequence[Any] | None, keep: str | bool) -> Any:
+    """Return blocks, each without repeated rows, as one without any; None unless the ranges of a key mostly lie apart.
+
+    Only rows whose key lies in the range of another block can be repeated there: in sorted files those are few.
+    """
+    first = blocks[0]
+    if not isinstance(first, pd.DataFrame) or not first.columns.is_unique or not first.shape[1]:
+        return None
+    name = first.columns[0] if subset is None else subset[0]
+    dtype = first[name].dtype
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "iu" or any(one[name].dtype != dtype for one in blocks):
+        return None
+    keys = [block[name].to_numpy() for block in blocks]
+    ranges = [(int(key.min()), int(key.max())) for key in keys]
+    pairs = _overlaps(ranges)
+    if len(pairs) > 2 * len(blocks):
+        return None
+    shared = [np.zeros(len(key), bool) for key in keys]
+    for one, other in pairs:
+        low, high = max(ranges[one][0], ranges[other][0]), min(ranges[one][1], ranges[other][1])
+        for place in (one, other):
+            shared[place] |= (keys[place] >= low) & (keys[place] <= high)
+    mask = np.concatenate(shared)
+    rows = np.flatnonzero(mask)
+    if len(rows) > _MOST_SHARED * len(mask):
+        return None
+    joined = concat(blocks)
+    kept = np.ones(len(mask), bool)
+    kept[rows[is_repeated(joined.take(rows), subset, keep)]] = False
+    return joined if kept.all() else joined[kept]
+
+
+def _overlaps(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return pairs of numbers of ranges that have values in common; not more than three for each range."""
+    order = sorted(range(len(ranges)), key=lambda place: ranges[place])
+    pairs: list[tuple[int, int]] = []
+    for place, one in enumerate(order):
+        for other in order[place + 1 :]:
+            if ranges[other][0] > ranges[one][1]:
+                break
+            pairs.append((one, other))
+            if len(pairs) > 3 * len(ranges):
+                return pairs
+    return pairs
 
 
 def _by_sorting(cells: Any, keep: str | bool) -> Any:

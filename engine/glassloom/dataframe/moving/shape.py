@@ -118,7 +118,7 @@ class Concat(FrameExpr):
         below = [key for frame in self.frames for key in frame.output_keys()]
         for number, source in enumerate(below):
             key = (self.name, number)
-            tasks[key] = Task(key, _conform, (TaskRef(source), self.meta))
+            tasks[key] = Task(key, conform, (TaskRef(source), self.meta))
         return tasks
 
 
@@ -200,7 +200,7 @@ def _piece(block: Any, piece: int, pieces: int) -> Any:
     return rows_between(block, length * piece // pieces, length * (piece + 1) // pieces)
 
 
-def _conform(block: Any, meta: Any) -> Any:
+def conform(block: Any, meta: Any) -> Any:
     """Return a block with the columns of `meta`, and its dtypes where concatenating blocks has changed them."""
     if block.index.names != meta.index.names:
         block = block.rename_axis(index=meta.index.names)
@@ -210,12 +210,23 @@ def _conform(block: Any, meta: Any) -> Any:
         )
     missing = [name for name in meta.columns if name not in block.columns]
     block = block.reindex(columns=meta.columns) if missing or list(block.columns) != list(meta.columns) else block
+    if not meta.columns.is_unique:
+        return _conform_each(block, meta)
     changes = {
         name: dtype
         for name, dtype in meta.dtypes.items()
-        if _changes(block[name].dtype, dtype) or (name in missing and isinstance(dtype, BaseMaskedDtype))
+        if _changes(block[name].dtype, dtype)
+        or (name in missing and isinstance(dtype, (BaseMaskedDtype, pd.CategoricalDtype)))
     }
     return block.astype(changes) if changes else block
+
+
+def _conform_each(block: Any, meta: Any) -> Any:
+    """Return a block of the same columns, some of them of one name, with the dtypes of `meta`."""
+    names, dtypes = block.columns, list(meta.dtypes)
+    numbered = block.set_axis(range(len(names)), axis=1)
+    changes = {place: dtype for place, dtype in enumerate(dtypes) if _changes(numbered[place].dtype, dtype)}
+    return numbered.astype(changes).set_axis(names, axis=1) if changes else block
 
 
 def _changes(own: Any, joined: Any) -> bool:

@@ -64,7 +64,7 @@ class Sorting:
         if self.by_index:
             index = block.index
             levels = [index.get_level_values(level) for level in range(index.nlevels)]
-            return levels if self.key is not None else [pd.Series(level.array) for level in levels]
+            return levels if self.key is not None else [pd.Series(level.array, dtype=level.dtype) for level in levels]
         columns = [block[name] for name in self.by] if isinstance(block, pd.DataFrame) else [block]
         return [column.reset_index(drop=True) for column in columns]
 

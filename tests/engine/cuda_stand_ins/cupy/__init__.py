@@ -32,6 +32,16 @@ class Event:
         CALLS.append(("record",))
 
 
+class OutOfMemoryError(MemoryError):
+    pass
+
+
+class CUDARuntimeError(RuntimeError):
+    def __init__(self, status=719):
+        super().__init__(f"cuda error {status}")
+        self.status = status
+
+
 class _Pool:
     def used_bytes(self):
         return 0
@@ -50,8 +60,9 @@ get_default_pinned_memory_pool = get_default_memory_pool
 cuda = SimpleNamespace(
     Device=Device,
     Event=Event,
+    memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
     runtime=SimpleNamespace(
-        memGetInfo=lambda: (100 * 2**30, 141 * 2**30), deviceSynchronize=lambda: None, CUDARuntimeError=RuntimeError
+        memGetInfo=lambda: (100 * 2**30, 141 * 2**30), deviceSynchronize=lambda: None, CUDARuntimeError=CUDARuntimeError
     ),
     nvtx=SimpleNamespace(RangePush=lambda key: CALLS.append(("push", key)), RangePop=lambda: CALLS.append(("pop",))),
     get_elapsed_time=lambda began, ended: 1.5,

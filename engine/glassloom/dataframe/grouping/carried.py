@@ -1,0 +1,172 @@
+"""Cumulative sums, products, extremes and counts of groups: partitions hand on a row for each group, and no rows move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.grouping.recipe import Recipe
+from glassloom.dataframe.grouping.wholes import Grouping, OfRows
+from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.prefix import Scan
+from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.reduction_nodes import Chunk
+
+_TOTALS = {"cumsum": "sum", "cumprod": "prod", "cummin": "min", "cummax": "max"}
+"""What each group's rows come to, of the methods that have a carried form."""
+
+
+class Totals(NamedTuple):
+    """A row for each group of some partitions: its keys (series, numbered) and what its rows come to (a frame)."""
+
+    keys: list[Any]
+    values: Any
+
+
+@dataclass(frozen=True)
+class _Cumulation:
+    """A method of groups, its options, how rows are grouped, and what the result looks like."""
+
+    method: str
+    skipna: bool
+    recipe: Recipe
+    meta: Any
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.method, self.skipna, self.recipe, self.meta)
+
+    @property
+    def labels(self) -> list[Any]:
+        """The columns that are cumulated; a series has none."""
+        return list(self.meta.columns) if isinstance(self.meta, pd.DataFrame) else []
+
+    def values(self, block: Any) -> Any:
+        """Return the values of a block as a frame with numbered columns and rows."""
+        if self.method == "cumcount":
+            return pd.DataFrame({0: np.ones(len(block), np.int64)})
+        if isinstance(self.meta, pd.DataFrame):
+            chosen = block[self.labels]
+        else:
+            chosen = (block if isinstance(block, pd.Series) else block[self.meta.name]).to_frame()
+        return chosen.set_axis(range(chosen.shape[1]), axis=1).reset_index(drop=True)
+
+    def groups(self, values: Any, keys: list[Any]) -> Any:
+        return values.groupby(keys, dropna=self.recipe.dropna, sort=False, observed=True)
+
+    def totals(self, values: Any, keys: list[Any]) -> Totals:
+        """Return what the rows of each group come to."""
+        grouped = self.groups(values, keys)
+        rows = grouped.head(1).index  # the groups come in this order
+        if self.method == "cumcount":
+            made = grouped.sum()
+        elif self.skipna:
+            made = getattr(grouped, _TOTALS[self.method])()
+        else:
+            last = self.groups(getattr(grouped, self.method)(skipna=False), keys).tail(1)
+            numbers = grouped.ngroup()
+            made = last.iloc[np.argsort(numbers.loc[last.index].to_numpy(), kind="stable")]
+        return Totals([key.loc[rows].reset_index(drop=True) for key in keys], made.reset_index(drop=True))
+
+
+def has_carried_form(method: str, meta: Any) -> bool:
+    """Whether a method can be computed by carrying totals of groups."""
+    if method == "cumcount":
+        return True
+    if method not in _TOTALS:
+        return False
+    dtypes = list(meta.dtypes) if isinstance(meta, pd.DataFrame) else [meta.dtype]
+    have_names = not isinstance(meta, pd.DataFrame) or meta.columns.is_unique
+    return have_names and all(pd.api.types.is_numeric_dtype(dtype) and dtype.kind in "iuf" for dtype in dtypes)
+
+
+def cumulated(grouping: Grouping, method: str, options: Mapping[str, Any], meta: Any) -> FrameExpr:
+    """Return the node of a cumulative method of groups, each row at its place.
+
+    Parameters
+    ----------
+    method
+        ``cumsum``, ``cumprod``, ``cummin``, ``cummax``, or ``cumcount`` from the first row on.
+    options
+        Its arguments.
+    meta
+        An empty object like the result.
+    """
+    cumulation = _Cumulation(method, bool(options.get("skipna", True)), grouping.recipe, meta)
+    others = grouping.blocks
+    blocks = tuple(Block(number) for number in range(1 + len(others)))
+    chunk = Chunk(grouping.node, others, BlockCall(partial(_totals_of, cumulation), blocks, label="group-totals"))
+    carried = Scan(chunk, partial(_joined, cumulation), False, None, f"groupby-{method}")
+    function = partial(_continued, cumulation)
+    call = BlockCall(function, (*blocks, Block(len(blocks))), label=f"groupby-{method}")
+    return OfRows(grouping.node, (*others, carried), call, meta)
+
+
+def of_one_dtype(grouping: Grouping, node: FrameExpr) -> FrameExpr:
+    """Return rows of groups with booleans as floats in all partitions if a key is missing in any, as pandas has them."""
+    meta = node.meta
+    dtypes = dict(meta.dtypes) if isinstance(meta, pd.DataFrame) else {None: meta.dtype}
+    names = [name for name, dtype in dtypes.items() if dtype == np.dtype(bool)]
+    if node.npartitions == 1 or not grouping.recipe.dropna or not names:
+        return node
+    steps = Operation(partial(_has_missing_key, grouping.recipe), any, any)
+    is_missing = tree(grouping.node, steps, False, "missing-keys", others=grouping.blocks)
+    return OfRows(node, (is_missing,), BlockCall(_without_booleans, (Block(0), Block(1), names), label="floats"), meta)
+
+
+def _has_missing_key(recipe: Recipe, block: Any, *blocks: Any) -> bool:
+    return any(bool(key.isna().any()) for key in recipe.key_values(block, blocks))
+
+
+def _without_booleans(block: Any, is_missing: bool, names: list[Any]) -> Any:
+    if not is_missing:
+        return block
+    return block.astype("float64" if isinstance(block, pd.Series) else dict.fromkeys(names, "float64"))
+
+
+def _keys(cumulation: _Cumulation, block: Any, blocks: tuple[Any, ...]) -> list[Any]:
+    return [key.reset_index(drop=True) for key in cumulation.recipe.key_values(block, blocks)]
+
+
+def _totals_of(cumulation: _Cumulation, block: Any, *blocks: Any) -> Totals | None:
+    if not len(block):
+        return None
+    return cumulation.totals(cumulation.values(block), _keys(cumulation, block, blocks))
+
+
+def _joined(cumulation: _Cumulation, parts: list[Totals]) -> Totals:
+    if len(parts) == 1:
+        return parts[0]
+    keys = [concat(list(many)).reset_index(drop=True) for many in zip(*[part.keys for part in parts], strict=True)]
+    return cumulation.totals(concat([part.values for part in parts]).reset_index(drop=True), keys)
+
+
+def _continued(cumulation: _Cumulation, block: Any, *others: Any) -> Any:
+    *blocks, before = others
+    if not len(block):
+        return cumulation.meta
+    keys, values = _keys(cumulation, block, tuple(blocks)), cumulation.values(block)
+    start = 0
+    if before is not None and len(before.values):
+        start = len(before.values)
+        values = concat([before.values, values.astype(before.values.dtypes)]).reset_index(drop=True)
+        keys = [concat([old, own]).reset_index(drop=True) for old, own in zip(before.keys, keys, strict=True)]
+    grouped = cumulation.groups(values, keys)
+    if cumulation.method == "cumcount":
+        made = grouped.cumsum() - 1
+    else:
+        made = getattr(grouped, cumulation.method)(skipna=cumulation.skipna)
+    return _like(cumulation.meta, made.iloc[start:], block)
+
+
+def _like(meta: Any, made: Any, block: Any) -> Any:
+    """Return computed rows under the labels of a block."""
+    if isinstance(meta, pd.Series):
+        return made[0].set_axis(block.index).rename(meta.name)
+    return made.set_axis(block.index).set_axis(meta.columns, axis=1)

@@ -1,0 +1,116 @@
+"""Methods about levels of the index and labels of columns: partition by partition, since divisions are of one level."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.base import Frame, MapKeeping
+from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.nodes import BlockOp
+from glassloom.dataframe.options import is_columns, refused
+from glassloom.dataframe.reduce import Length
+from glassloom.dataframe.wrap import operate, wrap
+
+
+class Levels(Frame):
+    """Methods of frames and series."""
+
+    def droplevel(self, level: Any, axis: Any = 0) -> Any:
+        """Return the same rows without a level of the index, or several; with ``axis=1`` of the columns' index."""
+        return self._with_levels("droplevel", {"level": level}, axis)
+
+    def swaplevel(self, i: Any = -2, j: Any = -1, axis: Any = 0) -> Any:
+        """Return the same rows with two levels of the index exchanged; with ``axis=1`` of the columns' index."""
+        return self._with_levels("swaplevel", {"i": i, "j": j}, axis)
+
+    def reorder_levels(self, order: Any, axis: Any = 0) -> Any:
+        """Return the same rows with the levels of the index in another order; with ``axis=1`` of the columns' index."""
+        return self._with_levels("reorder_levels", {"order": order}, axis)
+
+    def _with_levels(self, method: str, kwargs: dict[str, Any], axis: Any) -> Any:
+        is_of_columns = is_columns(axis, method)
+        if is_of_columns and not isinstance(self._meta, pd.DataFrame):
+            raise ValueError(f"{method}: No axis named {axis!r} for a series; axis=0 are its labels")
+        if is_of_columns:
+            return operate(Method(method), self, kwargs={**kwargs, "axis": 1}, label=method)
+        return operate(Method(method), self, kind=NewLabels, kwargs=kwargs, label=method)
+
+    def xs(self, key: Any, axis: Any = 0, level: Any = None, drop_level: bool = True) -> Any:
+        """Return the rows of a label, or with ``axis=1`` a column.
+
+        Unlike pandas, rows stay rows: a label that occurs once gives a frame of one row, not a series.
+
+        Parameters
+        ----------
+        key
+            The label; of an index of several levels, the label of `level`.
+        axis
+            0 or ``"index"``; 1 or ``"columns"``.
+        level
+            The level of the index that `key` belongs to.
+        drop_level
+            Whether to leave that level out of the result.
+
+        Raises
+        ------
+        KeyError
+            When computing, if no row has the label.
+        """
+        if is_columns(axis, "xs"):
+            if level is not None:
+                return operate(Method("xs"), self, key, kwargs={"axis": 1, "level": level, "drop_level": drop_level})
+            return self[key]
+        if level is None and self._meta.index.nlevels == 1:
+            return self.loc[key]
+        chosen = 0 if level is None else level
+        if isinstance(chosen, (list, tuple)):
+            raise refused("xs", "level", level, "choose by one level after the other")
+        self._meta.index._get_level_number(chosen)  # what pandas objects to is raised here
+        rows = operate(_rows_of_level, self, key, chosen, drop_level, kind=BlockOp, label="xs")
+        check = BlockCall(_rows_if_any, (Block(0), Block(1), key), label="xs")
+        return wrap(MapKeeping(rows.expr, (Length(rows.expr),), check, rows.expr.meta))
+
+
+class FrameLevels(Levels):
+    """Methods of frames."""
+
+    def stack(self, level: Any = -1, dropna: Any = None, sort: Any = None, future_stack: bool = True) -> Any:
+        """Return the columns under each other: a row for each value, with the column's name as last level of its label.
+
+        Parameters
+        ----------
+        level
+            The level of the columns' index, or several.
+        dropna, sort
+            Only None: missing values are kept, and rows stay in order, as pandas 3 has it.
+        future_stack
+            Only True: what pandas 3 does.
+        """
+        for name, value in (("dropna", dropna), ("sort", sort)):
+            if value is not None:
+                raise refused("stack", name, value, "leave it out; dropna() and sort_index() come afterwards")
+        if not future_stack:
+            raise refused("stack", "future_stack", future_stack, "leave it True; dropna() drops missing values")
+        return operate(Method("stack"), self, kind=BlockOp, kwargs={"level": level, "future_stack": True})
+
+    def set_axis(self, labels: Any, *, axis: Any = 0, copy: Any = None) -> Any:
+        """Return the frame with other names of the columns: ``axis=1``. Labels of rows are set by ``frame.index = ...``."""
+        if not is_columns(axis, "set_axis"):
+            raise refused(
+                "set_axis", "axis", axis, "give axis=1; or for rows frame.index = a lazy index, or set_index()"
+            )
+        return operate(Method("set_axis"), self, list(labels), kwargs={"axis": 1}, label="set-axis")
+
+
+def _rows_of_level(block: Any, key: Any, level: Any, drop_level: bool) -> Any:
+    found = block[block.index.get_level_values(level) == key]
+    return found.droplevel(level) if drop_level else found
+
+
+def _rows_if_any(rows: Any, count: int, key: Any) -> Any:
+    if not count:
+        raise KeyError(key)
+    return rows

@@ -1,0 +1,177 @@
+"""Methods of a frame or series and another one that are aligned by label: `combine_first`, `combine`, `compare`, `update`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.base import Frame
+from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.io.from_pandas import from_pandas
+from glassloom.dataframe.meta import infer_meta
+from glassloom.dataframe.moving.concat import SideBySide, cut_alike
+from glassloom.dataframe.moving.shape import conform
+from glassloom.dataframe.options import is_columns, refused
+from glassloom.dataframe.wrap import is_node, wrap
+from glassloom.errors import OptionError
+
+
+class WithOther(Frame):
+    """Methods of frames and series."""
+
+    def combine_first(self, other: Any) -> Any:
+        """Return the values with missing ones taken from another frame or series, by label.
+
+        Parameters
+        ----------
+        other
+            A lazy object whose partitions correspond to this one's, or both have known divisions; or a pandas object.
+        """
+        return _together(self, other, Method("combine_first"), "combine_first")
+
+    def combine(
+        self, other: Any, func: Callable[[Any, Any], Any], fill_value: Any = None, overwrite: bool = True
+    ) -> Any:
+        """Return what a function makes of each pair of columns (of frames) or values (of series), aligned by label.
+
+        Parameters
+        ----------
+        other
+            A lazy or pandas object, as in `combine_first`.
+        func
+            Called with two values of series, or with two columns of a partition of each frame: it should treat each row by
+            itself.
+        fill_value
+            What stands where only one side has a row.
+        overwrite
+            Of frames: whether columns that only this frame has become missing.
+        """
+        options: dict[str, Any] = {"func": func, "fill_value": fill_value}
+        if isinstance(self._meta, pd.DataFrame):
+            options["overwrite"] = overwrite
+        elif overwrite is not True:
+            raise refused("combine", "overwrite", overwrite, "it is for frames")
+        return _together(self, other, partial(_combined, options), "combine")
+
+    def compare(
+        self,
+        other: Any,
+        align_axis: Any = 1,
+        keep_shape: bool = False,
+        keep_equal: bool = False,
+        result_names: tuple[str | None, str | None] = ("self", "other"),
+    ) -> Any:
+        """Return this object's values beside another one's, where they differ.
+
+        Parameters
+        ----------
+        other
+            A lazy or pandas object with the same labels and columns.
+        align_axis
+            1 or ``"columns"``: side by side. (0 would put rows between others.)
+        keep_shape
+            Whether to keep all rows and columns. A frame needs it: which columns differ depends on all rows.
+        keep_equal
+            Whether to keep equal values instead of leaving them missing.
+        result_names
+            The names of the two sides.
+        """
+        if not is_columns(align_axis, "compare"):
+            raise refused("compare", "align_axis", align_axis, "give align_axis=1, and stack() the result")
+        if isinstance(self._meta, pd.DataFrame) and not keep_shape:
+            raise refused(
+                "compare", "keep_shape", keep_shape, "which columns differ depends on all rows; give keep_shape=True"
+            )
+        options = {"keep_shape": keep_shape, "keep_equal": keep_equal, "result_names": result_names}
+        return _together(self, other, partial(_compared, options), "compare")
+
+    def update(
+        self, other: Any, join: str = "left", overwrite: bool = True, filter_func: Any = None, errors: str = "ignore"
+    ) -> None:
+        """Replace values of this frame or series by another one's that aren't missing, by label.
+
+        Parameters
+        ----------
+        other
+            A lazy or pandas object, as in `combine_first`. Rows and columns that this object lacks are left out.
+        join
+            Only ``"left"``.
+        overwrite
+            Of frames: whether to replace also values that aren't missing.
+        filter_func
+            Of frames: which values of a column may be replaced: a function of them that returns booleans.
+        errors
+            Of frames: ``"raise"`` if both have a value.
+        """
+        if join != "left":
+            raise OptionError(f"update: join={join!r} should be 'left'")
+        options: dict[str, Any] = {}
+        if isinstance(self._meta, pd.DataFrame):
+            if errors not in ("ignore", "raise"):
+                raise OptionError(f"update: errors={errors!r} should be 'ignore' or 'raise'")
+            options = {"overwrite": overwrite, "filter_func": filter_func, "errors": errors}
+        self._expr = _together(self, other, partial(_updated, options), "update").expr
+
+    def equals(self, other: Any) -> bool:
+        """Compute whether another object has the same labels, values and dtypes; missing values are equal."""
+        if not is_node(other) and not isinstance(other, (pd.DataFrame, pd.Series)):
+            return False
+        if is_node(other) and other.expr.name == self._expr.name:
+            return True
+        theirs = other.expr.meta if is_node(other) else other
+        own = self._meta
+        if type(own) is not type(theirs) or not own.iloc[:0].equals(theirs.iloc[:0]):
+            return False
+        return bool(self.compute().equals(other.compute() if is_node(other) else other))
+
+
+def _together(frame: Any, other: Any, function: Callable[[Any, Any], Any], method: str) -> Any:
+    """Return what a function makes of the partitions of two objects, cut at the same labels."""
+    if not is_node(other):
+        if not isinstance(other, (pd.DataFrame, pd.Series)):
+            raise TypeError(f"{method} needs a lazy or pandas frame or series, got {type(other).__name__}")
+        other = from_pandas(other, sort=frame.known_divisions)
+    nodes = cut_alike([frame.expr, other.expr], method, ignore_unknown=False)
+    call = BlockCall(function, (Block(0), Block(1)), label=method.replace("_", "-"))
+    if nodes[0].name == nodes[1].name:
+        nodes, call = nodes[:1], BlockCall(function, (Block(0), Block(0)), label=call.label)
+    meta = infer_meta(call, nodes, method)
+    if method == "combine_first":
+        call = BlockCall(partial(_combined_first, meta), call.args, label=call.label)
+    return wrap(Together(nodes[0], tuple(nodes[1:]), call, meta))
+
+
+class Together(SideBySide):
+    """Two frames aligned by label, whose result was tried out."""
+
+    parameters = ("frame", "others", "call", "given_meta")
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
+def _combined_first(meta: Any, block: Any, other: Any) -> Any:
+    return conform(block.combine_first(other), meta)  # without rows, pandas forgets dtypes and the columns' order
+
+
+def _combined(options: dict[str, Any], block: Any, other: Any) -> Any:
+    return block.combine(other, **options)
+
+
+def _compared(options: dict[str, Any], block: Any, other: Any) -> Any:
+    return block.compare(other, **options)
+
+
+def _updated(options: dict[str, Any], block: Any, other: Any) -> Any:
+    made = block.copy()
+    made.update(other, **options)
+    if isinstance(made, pd.Series):
+        return made
+    texts = [name for name in block.columns if pd.api.types.is_string_dtype(block[name].dtype)]
+    return made.astype({name: block[name].dtype for name in texts if made[name].dtype != block[name].dtype})

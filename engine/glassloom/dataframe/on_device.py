@@ -1,0 +1,228 @@
+"""First steps of reductions, groups and joins by the methods of a device's library, where these give what pandas gives.
+
+Each function takes a partition that isn't pandas' and returns None if its library's methods don't do the same: then the caller
+moves the partition to the host. What moves otherwise are the partial results. Missing values are pandas': NaN is missing too, which is a
+number to cuDF, the sum of none is 0, and not missing as there, and missing keys match each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.frames import DEVICE_BACKENDS, converted, kind_on_device, library_of
+
+Parts = Mapping[tuple[int, str], str]
+"""The column of each partial result by place of the value column (-1: the rows) and part, as in `grouping.tree.Aggregation`."""
+
+_NUMBERS = "iuf"
+_ACCUMULATED = {"i": np.dtype("int64"), "u": np.dtype("uint64")}
+_OF_GROUPS = {
+    "sum": "sum",
+    "floats": "sum",
+    "count": "count",
+    "min": "min",
+    "max": "max",
+    "middle": "mean",
+    "squares": "var",
+}
+"""Parts of groups, and the aggregation of a device's library that gives each, but for what `_part` mends."""
+_AS_FLOATS = ("floats", "middle", "squares")
+
+
+def is_on_device(value: Any) -> bool:
+    """Tell whether it is of a device's library."""
+    return library_of(value) != "pandas"
+
+
+def with_nulls_only(value: Any) -> Any:
+    """Return a frame or series in which all that pandas takes for missing is a null of its library."""
+    return DEVICE_BACKENDS[library_of(value)].with_nulls_only(value)
+
+
+def columns_of(block: Any) -> list[Any] | None:
+    """Return the columns of a frame or series; None if it is neither."""
+    kind = kind_on_device(block)
+    if kind == "frame":
+        return [block.iloc[:, place] for place in range(len(block.columns))]
+    return [block] if kind == "series" else None
+
+
+def reduced(column: Any, how: str, *, skipna: bool) -> Any:
+    """Return ``column.how()`` as a pandas series of one value; None if it has to be computed on the host."""
+    if how == "count":
+        return pd.Series([int(with_nulls_only(column).count())])
+    if how not in ("sum", "prod", "min", "max") or not skipna or not _is_number(column.dtype):
+        return None
+    value = getattr(with_nulls_only(column), how)()
+    dtype = _ACCUMULATED.get(column.dtype.kind, column.dtype) if how in ("sum", "prod") else column.dtype
+    if _is_missing(value):
+        if how not in ("sum", "prod"):
+            return pd.Series([np.nan], dtype=dtype if dtype.kind == "f" else None)
+        value = 0 if how == "sum" else 1
+    return pd.Series([value], dtype=dtype)
+
+
+def count_and_sum(column: Any) -> tuple[int, float] | None:
+    """Return how many values there are, and their sum, without those that are missing."""
+    if not _is_number(column.dtype):
+        return None
+    values = with_nulls_only(column).astype("float64")
+    count = int(values.count())
+    return (count, float(values.sum())) if count else (0, 0.0)
+
+
+def moments(column: Any) -> tuple[int, float, float] | None:
+    """Return how many values there are, their mean, and the sum of their squared distances from it, without those missing."""
+    if not _is_number(column.dtype):
+        return None
+    values = with_nulls_only(column).astype("float64")
+    count = int(values.count())
+    if not count:
+        return 0, 0.0, 0.0
+    mean = float(values.mean())
+    distances = values - mean
+    return count, mean, float((distances * distances).sum())
+
+
+def group_parts(
+    block: Any, keys: Sequence[Any], values: Sequence[Any], parts: Parts, distinct: Sequence[int], *, dropna: bool
+) -> tuple[Any, list[Any]] | None:
+    """Return the partial results of the groups of a frame's rows, on the host.
+
+    Parameters
+    ----------
+    keys, values
+        The labels of the columns.
+    parts
+        What is wanted.
+    distinct
+        The places of value columns of which the distinct values of each group are wanted.
+
+    Returns
+    -------
+    A table of keys ``k0, k1...`` and parts, in the order of the keys, and a table of keys and ``v`` for each of `distinct`.
+    """
+    labels = [*keys, *values]
+    if kind_on_device(block) != "frame" or len(set(labels)) != len(labels) or not block.columns.is_unique:
+        return None
+    dtypes = {label: block[label].dtype for label in labels}
+    if not all(_is_plain(dtypes[label]) for label in labels):
+        return None
+    if not all(_can_make(part, dtypes[values[place]] if place >= 0 else None) for place, part in parts):
+        return None
+    names = [f"k{place}" for place in range(len(keys))]
+    renamed = dict(zip(labels, [*names, *(f"v{place}" for place in range(len(values)))], strict=True))
+    work = with_nulls_only(block[labels].rename(columns=renamed).reset_index(drop=True))
+    floats = {f"f{place}": work[f"v{place}"].astype("float64") for place, part in parts if part in _AS_FLOATS}
+    grouped = work.assign(rows=1, **floats).groupby(names, dropna=dropna, sort=True)
+    found = converted(grouped.agg(_wanted(parts)), "pandas")
+    made = {name: found.index.get_level_values(place).array for place, name in enumerate(names)}
+    for (place, part), name in parts.items():
+        made[name] = _part(found, place, part, None if place < 0 else dtypes[values[place]]).array
+    tables = [
+        converted(work[[*names, f"v{place}"]].drop_duplicates(), "pandas").rename(columns={f"v{place}": "v"})
+        for place in distinct
+    ]
+    return pd.DataFrame(made), tables
+
+
+def merged(
+    left: Any,
+    right: Any,
+    how: str,
+    left_on: Sequence[Any],
+    right_on: Sequence[Any],
+    *,
+    same: bool,
+    suffixes: Any,
+    columns: Any,
+) -> Any:
+    """Return the join of two blocks on the device that one of them is on, its rows in the order of the left block.
+
+    Parameters
+    ----------
+    how
+        ``"inner"`` or ``"left"``.
+    same
+        Whether the keys are one column of the result.
+    columns
+        The labels of the result.
+    """
+    library = library_of(left) if is_on_device(left) else library_of(right)
+    own, theirs = _unused("_left", columns), _unused("_right", columns)
+    left, right = _numbered(converted(left, library), own), _numbered(converted(right, library), theirs)
+    by = {"on": list(left_on)} if same else {"left_on": list(left_on), "right_on": list(right_on)}
+    joined = left.merge(right, how=how, suffixes=tuple(suffix or "" for suffix in suffixes), **by)
+    # Libraries of devices give rows in any order.
+    joined = joined.sort_values([own, theirs]).reset_index(drop=True)[list(columns)]
+    if how == "inner":
+        return joined
+    missing = [
+        name
+        for name in columns
+        if getattr(joined[name].dtype, "kind", "O") in "iu" and int(joined[name].count()) < len(joined)
+    ]
+    return joined.astype(dict.fromkeys(missing, "float64")) if missing else joined  # as in pandas
+
+
+def _unused(name: str, columns: Any) -> str:
+    while name in columns:
+        name += "_"
+    return name
+
+
+def _numbered(frame: Any, name: str) -> Any:
+    rows = with_nulls_only(frame).reset_index(drop=True)
+    return rows.assign(**{name: rows.index})
+
+
+def _wanted(parts: Parts) -> dict[str, list[str]]:
+    """Return the aggregations of the columns of `group_parts`."""
+    wanted: dict[str, list[str]] = {"rows": ["sum"]}
+    for place, part in parts:
+        if part != "size":
+            own = wanted.setdefault(_column(place, part), [])
+            own += [how for how in (_OF_GROUPS[part],) if how not in own]
+            if part == "squares" and "count" not in own:
+                own.append("count")
+    return wanted
+
+
+def _part(found: Any, place: int, part: str, dtype: Any) -> Any:
+    """Return a partial result of each group."""
+    if part == "size":
+        return found["rows", "sum"].astype("int64")
+    column = found[_column(place, part), _OF_GROUPS[part]]
+    if part == "count":
+        return column.astype("int64")
+    if part == "squares":
+        free = (found[_column(place, part), "count"] - 1).clip(lower=0)
+        return column.astype("float64").fillna(0.0) * free
+    if part in ("sum", "floats"):
+        return column.fillna(0).astype("float64" if part == "floats" else _ACCUMULATED.get(dtype.kind, dtype))
+    return column
+
+
+def _column(place: int, part: str) -> str:
+    return f"f{place}" if part in _AS_FLOATS else f"v{place}"
+
+
+def _can_make(part: str, dtype: Any) -> bool:
+    return part in ("size", "count") or (part in _OF_GROUPS and _is_number(dtype))
+
+
+def _is_number(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in _NUMBERS and dtype.itemsize > 2
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Whether values of this dtype are grouped and compared as pandas does it: numbers, truth values, instants and text."""
+    return isinstance(dtype, pd.StringDtype) or (isinstance(dtype, np.dtype) and dtype.kind in "iufbMO")
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or bool(value != value)  # noqa: PLR0124 - NaN

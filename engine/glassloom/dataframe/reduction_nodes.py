@@ -1,0 +1,117 @@
+"""Nodes of reductions: a small value of each partition, joined by a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from glassloom.dataframe.arrow.forms import Form, own_form
+from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
+from glassloom.expr.tree import tree_tasks
+from glassloom.graph import Key, Task, tokenize
+
+SIBLINGS_FROM = 32
+"""Partitions: to group one by keys may take longer than to read it."""
+
+
+class TreeSteps:
+    """What a tree computes: `combine` and `finish` are called with a list of blocks, in the order of the partitions.
+
+    Its token is made once: it is an operand of each node that a rewrite makes of another one.
+    """
+
+    __slots__ = ("_token", "combine", "finish", "meta")
+
+    def __init__(self, combine: Callable[[list[Any]], Any], finish: Callable[[list[Any]], Any], meta: Any) -> None:
+        self.combine = combine
+        self.finish = finish
+        self.meta = meta
+        self._token: str | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (TreeSteps, (self.combine, self.finish, self.meta))
+
+    def __glassloom_tokenize__(self) -> str:
+        if self._token is None:
+            self._token = tokenize(self.combine, self.finish, self.meta)
+        return self._token
+
+
+class TreeReduce(FrameExpr):
+    """All blocks of a node reduced to one, up to `split_every` at a time."""
+
+    parameters = ("source", "steps", "split_every", "title")
+    divisions = (None, None)
+
+    source: FrameExpr
+    steps: TreeSteps
+    split_every: int
+    title: str
+
+    @property
+    def label(self) -> str:
+        return self.title
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.steps.meta
+
+    def tasks(self) -> dict[Key, Task]:
+        keys, steps = self.source.output_keys(), self.steps
+        return tree_tasks(self.name, self.title, keys, steps.combine, steps.finish, self.split_every)
+
+
+class Chunk(FrameBlockwise):
+    """The first step of a reduction: a small value of each partition. It has no meta: only the next step reads it."""
+
+    parameters = ("frame", "others", "call")
+
+    frame: FrameExpr
+    others: tuple[FrameExpr, ...]
+    call: BlockCall
+
+    @property
+    def label(self) -> str:
+        return self.call.label
+
+    @cached_property
+    def meta(self) -> Any:
+        return None
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.frame.npartitions + 1)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self.call
+
+    @property
+    def arrow_form(self) -> Form | None:
+        return own_form(self.call)
+
+    @property
+    def siblings_from(self) -> int | None:
+        return SIBLINGS_FROM
+
+
+class RowsChunk(Chunk):
+    """The first step of a reduction for which several partitions at once are as good as each by itself."""
+
+
+class ValuesChunk(RowsChunk):
+    """The same for a reduction that looks at no index labels."""
+
+    @property
+    def takes_any_library(self) -> bool:
+        return self.call.takes_any_library
+
+
+class WholeChunk(Chunk):
+    """The first step of what joins all partitions: the partition itself."""
+
+    @property
+    def siblings_from(self) -> int | None:
+        return None

@@ -1,0 +1,259 @@
+"""`ewm`: exponentially weighted means and variances of all rows up to each one, over the borders of partitions.
+
+A partition hands on weighted moments, which are joined as those of two samples are; the weights of earlier rows decay with
+each row that follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.prefix import Carried, meta_of, scan
+
+
+@dataclass(frozen=True)
+class Decay:
+    """How weights fall from row to row, and what is aggregated.
+
+    Attributes
+    ----------
+    how
+        ``"mean"``, ``"sum"``, ``"var"`` or ``"std"``.
+    alpha
+        The part by which a weight falls, greater than 0, at most 1.
+    options
+        Arguments of pandas' method.
+    """
+
+    how: str
+    alpha: float
+    min_periods: int
+    adjust: bool
+    ignore_na: bool
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.how, self.alpha, self.min_periods, self.adjust, self.ignore_na, self.options)
+
+    def windows(self, block: Any, alpha: float | None = None, min_periods: int | None = None) -> Any:
+        """Return pandas' windows."""
+        least = self.min_periods if min_periods is None else min_periods
+        return block.ewm(
+            alpha=self.alpha if alpha is None else alpha,
+            min_periods=least,
+            adjust=self.adjust,
+            ignore_na=self.ignore_na,
+        )
+
+    def of_pandas(self, block: Any) -> Any:
+        return getattr(self.windows(block), self.how)(**dict(self.options))
+
+    @property
+    def has_spread(self) -> bool:
+        return self.how in ("var", "std")
+
+
+class Weighted(NamedTuple):
+    """Of each column: sum of weights, mean, weighted squares of distances from it, sum of squared weights, number of values,
+    and by how much the weights of earlier rows fall. Of the rows up to each one, or of a partition."""
+
+    weight: Any
+    mean: Any
+    squares: Any
+    weight2: Any
+    count: Any
+    decay: Any
+
+
+class Recursive(NamedTuple):
+    """Of each column, where a value is the last one's mean with the new value: the first value, the last mean, the part
+    that the first has in it, the number of values, and of rows before the first and after the last."""
+
+    first: Any
+    last: Any
+    part: Any
+    count: Any
+    rows_before: Any
+    rows_after: Any
+
+
+def weighted(frame: FrameExpr, decay: Decay) -> FrameExpr:
+    """Return the node of an exponentially weighted aggregation of a frame or series."""
+    meta = meta_of(decay.of_pandas, frame)
+    carries: tuple[FrameExpr, ...] = ()
+    if frame.npartitions > 1:
+        chunk, join = (_totals, _joined) if decay.adjust else (_ends, _chained)
+        carries = (scan(frame, partial(chunk, decay), partial(join, decay), "ewm"),)
+    blocks = tuple(Block(number) for number in range(1 + len(carries)))
+    call = BlockCall(partial(_continued, decay, meta), blocks, label=f"ewm-{decay.how}")
+    is_frame = isinstance(frame.meta, pd.DataFrame)
+    return Carried(frame, carries, call, meta, partial(_remade, decay) if is_frame else None)
+
+
+def _remade(decay: Decay, frame: FrameExpr) -> FrameExpr:
+    return weighted(frame, decay)
+
+
+def _values(block: Any) -> Any:
+    columns = [block] if isinstance(block, pd.Series) else [block.iloc[:, place] for place in range(block.shape[1])]
+    arrays = [column.to_numpy(dtype="float64", na_value=np.nan) for column in columns]
+    return pd.DataFrame(np.stack(arrays, axis=1) if arrays else np.empty((len(block), 0)))
+
+
+def _continued(decay: Decay, meta: Any, block: Any, before: Any = None) -> Any:
+    if before is None or not len(block):
+        return decay.of_pandas(block)
+    values = _values(block)
+    if decay.adjust:
+        made = _result(decay, _after(before, _moments(decay, values)))
+    else:
+        made = _recursive_means(decay, values, before)
+    if isinstance(meta, pd.Series):
+        return pd.Series(made[:, 0], index=block.index, name=meta.name, dtype=meta.dtype)
+    return pd.DataFrame(made, index=block.index, columns=meta.columns)
+
+
+# With adjust: moments.
+
+
+def _moments(decay: Decay, values: Any) -> Weighted:
+    there = values.notna().to_numpy()
+    ones = values.where(values.isna(), 1.0)
+    weight = decay.windows(ones, min_periods=0).sum().fillna(0.0).to_numpy()
+    mean = decay.windows(values, min_periods=0).mean().fillna(0.0).to_numpy()
+    squares = weight2 = np.zeros(values.shape)
+    if decay.has_spread:
+        squares = decay.windows(values, min_periods=0).var(bias=True).fillna(0.0).to_numpy() * weight
+        faster = 1 - (1 - decay.alpha) ** 2
+        weight2 = decay.windows(ones, faster, 0).sum().fillna(0.0).to_numpy()
+    steps = (
+        np.cumsum(there, axis=0) if decay.ignore_na else np.arange(1, len(values) + 1)[:, None] + np.zeros(values.shape)
+    )
+    return Weighted(weight, mean, squares, weight2, np.cumsum(there, axis=0), (1 - decay.alpha) ** steps)
+
+
+def _totals(decay: Decay, block: Any) -> Weighted | None:
+    return Weighted(*(one[-1] for one in _moments(decay, _values(block)))) if len(block) else None
+
+
+def _joined(decay: Decay, parts: list[Weighted]) -> Weighted:
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = _after(whole, part)
+    return whole
+
+
+def _after(before: Weighted, own: Weighted) -> Weighted:
+    """Return the moments of rows and those before."""
+    old = before.weight * own.decay
+    weight = old + own.weight
+    share = np.divide(old, weight, out=np.zeros_like(weight), where=weight > 0)
+    apart = np.where((old > 0) & (own.weight > 0), before.mean - own.mean, 0.0)
+    mean = np.where(own.weight > 0, own.mean + apart * share, before.mean)
+    squares = before.squares * own.decay + own.squares + apart**2 * share * own.weight
+    return Weighted(
+        weight,
+        mean,
+        squares,
+        before.weight2 * own.decay**2 + own.weight2,
+        before.count + own.count,
+        before.decay * own.decay,
+    )
+
+
+def _result(decay: Decay, moments: Weighted) -> Any:
+    options = dict(decay.options)
+    made = moments.mean
+    if decay.how == "sum":
+        made = moments.mean * moments.weight
+    elif decay.has_spread:
+        total = moments.weight**2
+        free = total - moments.weight2
+        made = np.divide(moments.squares, moments.weight, out=np.zeros_like(total), where=moments.weight > 0)
+        if not options.get("bias", False):
+            made = np.divide(
+                made * total, free, out=np.full_like(total, np.nan), where=(free > 0) & (moments.count > 1)
+            )
+        if decay.how == "std":
+            made = np.sqrt(np.maximum(made, 0.0))
+    return np.where(moments.count >= max(decay.min_periods, 1), made, np.nan)
+
+
+# Without adjust: each mean is made of the last one.
+
+
+def _old_part(decay: Decay, gaps: Any) -> Any:
+    """Return the part of the last mean in the next one, that many rows later."""
+    left = (1 - decay.alpha) ** (np.ones_like(gaps) if decay.ignore_na else gaps)
+    return left / (left + decay.alpha)
+
+
+def _parts(decay: Decay, values: Any) -> tuple[Any, Any, Any]:
+    """Return for each row the part that the first value has in its mean, and the rows of the first and the last value."""
+    parts, firsts, lasts = np.zeros(values.shape), [], []
+    for place in range(values.shape[1]):
+        there = np.flatnonzero(values.iloc[:, place].notna().to_numpy())
+        firsts.append(there[0] if len(there) else len(values))
+        lasts.append(there[-1] if len(there) else -1)
+        if len(there):
+            steps = np.ones(len(values))
+            steps[there[1:]] = _old_part(decay, np.diff(there).astype("float64"))
+            parts[there[0] :, place] = np.cumprod(steps[there[0] :])
+    return parts, np.array(firsts), np.array(lasts)
+
+
+def _ends(decay: Decay, block: Any) -> Recursive | None:
+    if not len(block):
+        return None
+    values = _values(block)
+    parts, firsts, lasts = _parts(decay, values)
+    means = decay.windows(values, min_periods=0).mean().to_numpy()
+    cells = values.to_numpy()
+    first = np.array([cells[row, place] if row < len(values) else np.nan for place, row in enumerate(firsts)])
+    count = (~np.isnan(cells)).sum(axis=0)
+    return Recursive(first, means[-1], parts[-1], count, firsts.astype(float), len(values) - 1.0 - lasts)
+
+
+def _chained(decay: Decay, parts: list[Recursive]) -> Recursive:
+    whole = parts[0]
+    for own in parts[1:]:
+        none, no_new = whole.count == 0, own.count == 0
+        moved = _old_part(decay, whole.rows_after + own.rows_before + 1)
+        both = Recursive(
+            whole.first,
+            own.last + own.part * moved * (whole.last - own.first),
+            whole.part * moved * own.part,
+            whole.count + own.count,
+            whole.rows_before,
+            own.rows_after,
+        )
+        late = own._replace(rows_before=whole.rows_before + own.rows_before)
+        early = whole._replace(rows_after=whole.rows_after + own.rows_after)
+        whole = Recursive(
+            *(np.where(none, b, np.where(no_new, c, a)) for a, b, c in zip(both, late, early, strict=True))
+        )
+    return whole
+
+
+def _recursive_means(decay: Decay, values: Any, before: Recursive) -> Any:
+    parts, firsts, _ = _parts(decay, values)
+    means = decay.windows(values, min_periods=0).mean().to_numpy()
+    cells = values.to_numpy()
+    made = means.copy()
+    for place, first in enumerate(firsts):
+        if not before.count[place]:
+            continue
+        made[:first, place] = before.last[place]
+        if first < len(values):
+            moved = _old_part(decay, np.array(before.rows_after[place] + first + 1.0))
+            apart = before.last[place] - cells[first, place]
+            made[first:, place] += parts[first:, place] * moved * apart
+    count = np.cumsum(~np.isnan(cells), axis=0) + before.count
+    return np.where(count >= max(decay.min_periods, 1), made, np.nan)

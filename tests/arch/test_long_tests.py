@@ -1,0 +1,18 @@
+"""What `make long` tries is marked as its own: `make long` finds tests by their markers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+
+
+def test_each_module_that_tries_more_in_make_long_says_so() -> None:
+    asking = [
+        path
+        for path in TESTS.rglob("test_*.py")
+        if re.search(r"^from long_tests import .*LONG_TESTS", path.read_text(), re.M)
+    ]
+    assert asking
+    assert [str(path) for path in asking if not re.search(r"pytest\.mark\.(more|long)\b", path.read_text())] == []

@@ -1,0 +1,69 @@
+"""Random chains of operations give what pandas gives: see `frame_differential`, which makes them of their seeds.
+
+``GLASSLOOM_LONG_TESTS=1`` takes more seeds. A failure names its seed: ``frame_differential.run(seed)``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import frame_differential
+import pandas as pd
+import pytest
+from frame_differential import Case, difference
+from long_tests import LONG_TESTS
+
+pytestmark = pytest.mark.more
+
+N_GROUPS, N_CASES = (10, 500) if LONG_TESTS else (2, 40)
+KNOWN = {
+    1640: "expanding().count() of Arrow's integers with missing values",
+    3068: ".str.find of categories of which a partition has none, then rank",
+    3534: "std of times beside columns of Arrow's that have one value",
+    3637: "mode of no rows",
+    3751: "rank within groups of categories that have missing values",
+    4141: "rolling().mean() of categories without rows is refused",
+    4183: ".str after booleans became text, of a partition without rows",
+    4822: "quantile of columns of one name, one of them text",
+    4878: "rolling().mean() of text without rows is refused",
+}
+"""What is known to differ from pandas in these chains."""
+run = cache(frame_differential.run)
+
+
+@pytest.mark.parametrize("group", range(N_GROUPS))
+def test_random_chains_are_pandas(group):
+    first = group * N_CASES
+    wrong = []
+    for seed in set(range(first, first + N_CASES)) - KNOWN.keys():
+        case = run(seed)
+        found = difference(case)
+        if found is not None:
+            wrong.append(f"seed {seed}: {case.text}\n{found}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_difference_is_seen():
+    same = pd.Series([1.0, 2.0], name="a")
+    assert difference(Case("", same, same + 1e-12)) is None
+    for other in (
+        same + 0.1,
+        same.astype("f4"),
+        same[:1],
+        same[::-1],
+        same.rename("b"),
+        same.to_frame(),
+        TypeError("no"),
+    ):
+        assert difference(Case("", same, other)) is not None
+    assert difference(Case("", KeyError("no"), ValueError("no"))) is None
+    assert difference(Case("", ValueError("no"), same)) is not None
+    assert difference(Case("", same, NotImplementedError("yet"))) is None
+
+
+def test_cases_are_of_all_kinds():
+    cases = [run(seed) for seed in range(80)]
+    compared = [case for case in cases if not isinstance(case.expected, Exception)]
+    refused = [case for case in compared if isinstance(case.found, NotImplementedError)]
+    assert len(compared) > 55 and len(refused) < 8
+    assert len({case.text.rpartition("; ")[2].partition("(")[0] for case in compared}) > 40
