@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,21 +92,34 @@ def test_a_chain_that_is_cancelled_leaves_the_workers_free(client: Client, tmp_p
     eventually(lambda: len(set(client.gather(client.map(tasks.nap, [0.2, 0.2], range(2), pure=False)))) == 2)
 
 
+def pid_once_there(path: str | None, *_: object) -> int:
+    """Return the worker's pid, at once or once a file is there."""
+    if path is not None:
+        tasks.wait_for(path)
+    return os.getpid()
+
+
 def test_an_idle_worker_takes_over_what_a_slow_one_has_queued(client: Client, tmp_path: Path) -> None:
-    client.run(tasks.nap, 0.0)  # both import it
+    client.run(pid_once_there, None)  # both import it
     large = client.submit(tasks.big, 1)
-    owner_pid = client.submit(tasks.nap, 0.0, large).result()
+    owner_pid = client.submit(pid_once_there, None, large).result()
     # It seems to be short, also if one of these is preempted.
-    client.gather([client.submit(tasks.nap, 0.0, large, number, pure=False) for number in range(200)])
+    client.gather([client.submit(pid_once_there, None, large, number, pure=False) for number in range(200)])
     paths = [(str(tmp_path / f"begun-{number}"), str(tmp_path / f"go-on-{number}")) for number in range(2)]
     blockers = client.map(tasks.begin_and_wait, *zip(*paths, strict=True))
     for begun, _ in paths:
         tasks.wait_for(begun)
     paths.sort(key=lambda path: Path(path[0]).read_text() != str(owner_pid))
-    queued = client.map(tasks.nap, [1.0] * 6, [large] * 6, range(6), pure=False)  # so long that it is seen how many run
+    go_on = tmp_path / "go-on"
+    queued = client.map(pid_once_there, [str(go_on)] * 6, [large] * 6, range(6), pure=False)
     Path(paths[0][1]).touch()
-    # Until the owner of `large` has got them all.
-    eventually(lambda: max(worker["running"] for worker in client.scheduler_info()["workers"].values()) == 6)
+
+    def running() -> list[int]:
+        return sorted(worker["running"] for worker in client.scheduler_info()["workers"].values())
+
+    eventually(lambda: running() == [1, 6])  # the owner of `large` has got them all
     Path(paths[1][1]).touch()
+    eventually(lambda: running()[0] > 0 and sum(running()) == 6)
+    go_on.touch()
     assert len(set(client.gather(queued))) == 2
     wait(blockers)
