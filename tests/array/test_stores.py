@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 import zarr
 from array_strategies import blocks_of
+from glassloom.array.api import files
+from glassloom.array.sources.hdf5_file import DataSetTarget
 from glassloom.array.sources.locks import TemporaryLock, locked
 from glassloom.array.sources.sink import MARK, Replacement, ZarrReplacement, aligned, identity_of
 from glassloom.errors import OptionError, ReadError
@@ -521,3 +523,79 @@ def test_stacks_hold_no_objects(tmp_path):
     with pytest.raises(TypeError, match="can't write dtype=object"):
         ga.to_npy_stack(tmp_path / "x", ga.from_array(np.array([None, 1])))
     assert not list(tmp_path.iterdir())
+
+
+def _as_zarr(tmp_path):
+    target = zarr.create_array(str(tmp_path / "x.zarr"), shape=VALUES.shape, dtype=float, chunks=(8, 10))
+    target[:] = VALUES
+    return target, ga.from_zarr(str(tmp_path / "x.zarr")), lambda: zarr.open_array(str(tmp_path / "x.zarr"))[:]
+
+
+def _as_memory_map(tmp_path):
+    target = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=float, shape=VALUES.shape)
+    target[:] = VALUES
+    target.flush()
+    return target, ga.load(tmp_path / "x.npy", chunks=(8, 10)), lambda: np.load(tmp_path / "x.npy")
+
+
+def _as_data_set(tmp_path):
+    path = str(tmp_path / "x.h5")
+    ga.to_hdf5(path, "/x", ga.from_array(VALUES, chunks=(8, 10)))
+    return DataSetTarget(path, "x"), ga.from_hdf5(path, "/x", chunks=(8, 10)), lambda: h5py.File(path)["x"][:]
+
+
+def _as_array(tmp_path):
+    target = VALUES.copy()
+    return target, ga.from_array(target, chunks=(8, 10), copy=False), lambda: target
+
+
+@pytest.mark.parametrize("place", [_as_zarr, _as_memory_map, _as_data_set, _as_array])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[::-1],
+        lambda x: x + 1,
+        lambda x: x - x.mean(axis=0),
+        lambda x: x + x[::-1, ::-1],
+        lambda x: (x * 2).rechunk((48, 5)),
+        lambda x: x + x[:1],
+        lambda x: x[ga.arange(47, -1, -1, chunks=5)],
+    ],
+    ids=["flipped", "each", "centred", "sum-of-two-places", "rechunked", "row-added", "positions"],
+)
+def test_an_array_is_written_to_where_it_is_read_from(place, function, client, tmp_path):
+    target, lazy, read = place(tmp_path)
+    expected = np.asarray(function(ga.from_array(VALUES, chunks=(8, 10))))
+    ga.store(function(lazy), target)  # by threads, though there is a client
+    np.testing.assert_array_equal(read(), expected)
+
+
+def test_workers_which_may_die_do_not_write_to_what_they_read(client, tmp_path):
+    target, lazy, read = _as_zarr(tmp_path)
+    with pytest.raises(OptionError, match="is read from a target that it is written to"):
+        ga.store(lazy + 1, target, scheduler=client)
+    np.testing.assert_array_equal(read(), VALUES)
+
+
+def test_two_arrays_change_places(tmp_path):
+    target, lazy, read = _as_zarr(tmp_path)
+    (tmp_path / "other").mkdir()
+    other, lazy_other, read_other = _as_zarr(tmp_path / "other")
+    other[:] = -VALUES
+    ga.store([lazy, ga.from_zarr(other)], [other, target])
+    np.testing.assert_array_equal(read(), -VALUES)
+    np.testing.assert_array_equal(read_other(), VALUES)
+
+
+def test_a_part_of_a_target_is_moved_within_it(tmp_path):
+    target, lazy, read = _as_zarr(tmp_path)
+    ga.store(lazy[:40], target, regions=(slice(8, 48), slice(0, 60)))
+    np.testing.assert_array_equal(read(), np.concatenate([VALUES[:8], VALUES[:40]]))
+
+
+def test_blocks_that_change_in_place_are_not_held_all_at_once(tmp_path, monkeypatch):
+    target, lazy, _ = _as_zarr(tmp_path)
+    monkeypatch.setattr(files, "persist", lambda *_, **__: pytest.fail("computed before anything is written"))
+    ga.store(lazy * 2 + 1, target)
+    with pytest.raises(pytest.fail.Exception):
+        ga.store(lazy[::-1], target)

@@ -17,6 +17,7 @@ from glassloom.array.api.dispatch import implements
 from glassloom.array.chunks import is_known, starts
 from glassloom.array.ops.base import ArrayExpr, describe, normalize_axis
 from glassloom.array.ops.creation import FromArray
+from glassloom.array.ops.elementwise import Elementwise
 from glassloom.array.ops.mapping import map_blocks
 from glassloom.array.sources.data_set import h5py_for
 from glassloom.array.sources.hdf5_file import DataSetTarget, data_set, finish_data_sets, make_data_sets
@@ -32,12 +33,13 @@ from glassloom.array.sources.sink import (
     identity_of,
     is_known_everywhere,
     is_of_this_process,
+    may_change,
     writing_unit,
 )
 from glassloom.array.sources.stored import StoredSource
 from glassloom.array.sources.zarr_store import folder_at, is_node, is_zarr
 from glassloom.backends.arrays import to_numpy
-from glassloom.collection import compute
+from glassloom.collection import compute, persist
 from glassloom.errors import ChunkError, OptionError
 from glassloom.expr import walk
 from glassloom.graph import random_token
@@ -79,6 +81,13 @@ def store(sources: Any, targets: Any, *, regions: Any = None, lock: Any = True, 
         Whether one task at a time writes to a target that doesn't say what it writes as a whole, or to which several
         arrays are written. False: tasks write at the same time. Otherwise the lock to use, as a context manager.
 
+    Notes
+    -----
+    An array that is read from one of the targets is computed before anything is written, by this process's threads, and
+    held in memory meanwhile; one block after the other is changed if each needs its own place alone, as in
+    ``store(x + 1, target)``. Which arrays these are is known of memory maps, Zarr, HDF5 and NumPy, not of what objects
+    of other classes refer to.
+
     Examples
     --------
     >>> import numpy as np
@@ -93,32 +102,71 @@ def store(sources: Any, targets: Any, *, regions: Any = None, lock: Any = True, 
     places = list(regions) if isinstance(regions, list) else [regions] * len(arrays)
     if not len(arrays) == len(sinks) == len(places):
         raise ValueError(f"store: {len(arrays)} arrays, {len(sinks)} targets and {len(places)} regions")
-    runtime = _runtime_that_reaches(sinks, lock, scheduler)
+    for array in arrays:
+        _check_writable(array.expr)
+    read = _nodes_that_read(sinks, arrays)
+    runtime = _runtime_that_reaches(sinks, lock, scheduler, is_read=bool(read))
+    arrays = _apart_from(sinks, arrays, read)
     with ExitStack() as stack:
         locks = _locks(sinks, lock, stack)
         writes = []
         for array, target, place, held in zip(arrays, sinks, places, locks, strict=True):
-            _check_writable(array.expr)
             sink = Sink(target, place, array.shape, held)
             writes.append(_write(_in_units(array, sink, writing_unit(target)), sink))
         compute(*writes, scheduler=runtime)
 
 
-def _runtime_that_reaches(targets: list[Any], lock: Any, scheduler: Any) -> Runtime:
+def _nodes_that_read(targets: list[Any], arrays: list[Array]) -> list[FromArray]:
+    """Return what arrays are read from that changes as targets are written to."""
+    nodes = [node for node in walk([array.expr for array in arrays]) if isinstance(node, FromArray)]
+    return [node for node in nodes if any(may_change(node.source, target) for target in targets)]
+
+
+def _apart_from(targets: list[Any], arrays: list[Array], read: list[FromArray]) -> list[Array]:
+    """Return the arrays, computed if blocks could be written before others have read what was there."""
+    if not read or (len(arrays) == 1 and _is_in_place(arrays[0], read, targets[0])):
+        return arrays
+    return list(persist(*(array.map_blocks(np.copy, dtype=array.dtype) for array in arrays), scheduler="threads"))
+
+
+def _is_in_place(array: Array, read: list[FromArray], target: Any) -> bool:
+    """Whether each block is made of nothing that is written but the part of the target which it will have itself."""
+    unit = writing_unit(target)
+    is_cut_alike = unit is None or aligned(array.chunks, unit, (0,) * array.ndim) == array.chunks
+    return (
+        is_cut_alike
+        and all(isinstance(node, (Elementwise, FromArray)) for node in walk([array.expr]))
+        and all(
+            node.source.shape == getattr(target, "shape", None) and node.region == tuple(map(range, node.source.shape))
+            for node in read
+        )
+        and all(node.chunks == array.chunks for node in read)
+        and not isinstance(target, np.ndarray)
+    )
+
+
+def _runtime_that_reaches(targets: list[Any], lock: Any, scheduler: Any, is_read: bool) -> Runtime:
     """Return a runtime whose tasks write to the files of this process: another process's only if it is known to share them.
 
-    A runtime that is named is believed to reach targets of other classes.
+    A runtime that is named is believed to reach targets of other classes. What is read from the targets themselves is
+    written by threads: tasks of others are run again if a worker dies, and would read what they had written.
     """
     runtime = choose_runtime(scheduler)
     if runtime.shares_memory:
         return runtime
     if scheduler is None:
-        is_reached = all(map(is_known_everywhere, targets)) and _is_lock_of_all(lock)
+        is_reached = not is_read and all(map(is_known_everywhere, targets)) and _is_lock_of_all(lock)
         return runtime if is_reached else choose_runtime("threads")
     if type(lock).__module__ in ("_thread", "threading"):
         raise OptionError(
             f"store: lock={lock!r} holds threads of this process alone; use lock=True or a glassloom.Lock, or leave "
             "scheduler= out"
+        )
+    if is_read:
+        raise OptionError(
+            f"store: an array is read from a target that it is written to. Tasks of {runtime!r} that were lost with their "
+            "worker would be run again, and read what they had written; leave scheduler= out, use scheduler='threads', "
+            "or write elsewhere"
         )
     here = next((target for target in targets if is_of_this_process(target)), None)
     if here is not None:

@@ -15,6 +15,7 @@ class DataSet:
 
     def __init__(self, path: str, name: str, shape: tuple[int, ...], dtype: Any, chunks: Any) -> None:
         self.path, self.name, self.shape, self.dtype, self.chunks = path, name, shape, dtype, chunks
+        self.identity = identity_of_data_set(path, name)
 
     def __getitem__(self, place: Any) -> Any:
         with read_locked(Path(self.path).parent), h5py_for("from_hdf5").File(self.path, mode="r") as file:
@@ -22,6 +23,15 @@ class DataSet:
             if getattr(found, "shape", None) != self.shape or found.dtype != self.dtype:
                 raise ReadError(f"data set {self.name!r} of {self.path!r} was replaced; call from_hdf5 again")
             return found[place]
+
+
+def identity_of_data_set(path: str, name: str) -> tuple[str, str, str]:
+    """Return what is equal for two objects that stand for one data set.
+
+    >>> identity_of_data_set("/x.h5", "a") == identity_of_data_set("/x.h5", "/a/")
+    True
+    """
+    return ("hdf5", os.path.realpath(path), name.strip("/"))
 
 
 def reopened(data: Any) -> DataSet:

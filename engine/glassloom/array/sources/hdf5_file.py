@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.sources.data_set import DataSet, h5py_for, has_own_elements
+from glassloom.array.sources.data_set import DataSet, h5py_for, has_own_elements, identity_of_data_set
 from glassloom.array.sources.locks import locked, read_locked
 from glassloom.array.sources.sink import MARK, check_complete
 from glassloom.array.sources.stored import StoredSource
@@ -67,6 +67,7 @@ class DataSetTarget:
 
     def __init__(self, path: str, name: str) -> None:
         self.path, self.name = path, name
+        self.identity = identity_of_data_set(path, name)
 
     def __setitem__(self, place: Any, block: Any) -> None:
         with locked(Path(self.path).parent), h5py_for("to_hdf5").File(self.path, mode="r+") as file:

@@ -26,13 +26,13 @@ class MappedSource(Source):
     def __init__(self, array: np.ndarray, place: MappedPlace, version: str | None = None) -> None:
         view = array.view(np.ndarray)
         view.flags.writeable = False
-        self.array, self._place = view, place
+        self.array, self.place = view, place
         self.shape, self.dtype = view.shape, view.dtype
         self.unit = (1,) * view.ndim
         self.version = version or place.version(view)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_reopened, (self._place, self.shape, self.array.strides, self.dtype, self.version))
+        return (_reopened, (self.place, self.shape, self.array.strides, self.dtype, self.version))
 
     @property
     def views_are_free(self) -> bool:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import os
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.chunks import Chunks, starts
+from glassloom.array.sources.data_set import identity_of_data_set
 from glassloom.array.sources.locks import TemporaryLock
-from glassloom.array.sources.mapped import MappedPlace, mapped_place
-from glassloom.array.sources.stored import unit_of
+from glassloom.array.sources.mapped import MappedPlace, MappedSource, mapped_place
+from glassloom.array.sources.memory import MemorySource
+from glassloom.array.sources.source import Source
+from glassloom.array.sources.stored import StoredSource, unit_of
 from glassloom.array.sources.zarr_store import identity_of_zarr, is_everywhere, is_node, is_zarr, with_absolute_path
 from glassloom.errors import OptionError, ReadError
 from glassloom.graph import random_token
@@ -185,7 +187,20 @@ def identity_of(target: Any) -> Any:
     """Return what is equal for two objects that write to one array."""
     if is_zarr(target):
         return identity_of_zarr(target)
-    return ("hdf5", os.path.realpath(target.file.filename), target.name) if _is_h5py(target) else id(target)
+    if _is_h5py(target):
+        return identity_of_data_set(target.file.filename, target.name)
+    return getattr(target, "identity", None) or id(target)
+
+
+def may_change(source: Source, target: Any) -> bool:
+    """Whether what is written to a target may change what a source gives, for the kinds of both that say where they are."""
+    if not isinstance(target, np.ndarray):
+        return isinstance(source, StoredSource) and identity_of(source.array) == identity_of(target)
+    place = mapped_place(target)
+    if isinstance(source, MappedSource):
+        return place is not None and source.place.inode == place.inode
+    in_memory = isinstance(source, MemorySource) and isinstance(source.array, np.ndarray)
+    return in_memory and np.may_share_memory(source.array, target)
 
 
 def is_of_this_process(target: Any) -> bool:
