@@ -199,8 +199,9 @@ def may_change(source: Source, target: Any) -> bool:
     place = mapped_place(target)
     if isinstance(source, MappedSource):
         return place is not None and source.place.inode == place.inode
-    in_memory = isinstance(source, MemorySource) and isinstance(source.array, np.ndarray)
-    return in_memory and np.may_share_memory(source.array, target)
+    if not isinstance(source, MemorySource) or not isinstance(source.array, np.ndarray):
+        return False
+    return np.may_share_memory(source.array, target)
 
 
 def is_of_this_process(target: Any) -> bool:
