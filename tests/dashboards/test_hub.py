@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 import synthetic
+from glassloom_dashboards.folds import aggregate as aggregate_module
 from glassloom_dashboards.folds import deferred, task_table
 from glassloom_dashboards.parts import strip
 from glassloom_dashboards.parts.strip import notices
@@ -342,6 +343,24 @@ def test_what_no_page_has_asked_for_is_made_once_the_backlog_is_read(publish, mo
     asyncio.run(watch())
 
 
+def test_a_cluster_that_is_watched_anew_while_what_was_known_is_summed_up_is_summed_up_too(monkeypatch):
+    for module in (hub_module, task_table, deferred):
+        monkeypatch.setattr(module, "ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(task_table, "_BLOCK_ROWS", 50)
+    forgotten, anew = _watched(), _watched()
+    for watched in (forgotten, anew):
+        watched.fold(encode(task_events(0, ["0"] * 1000, start_s=1.0, duration_s=0.5, ok=1)))
+
+    async def catch_up():
+        hub = Hub()
+        for watched in (forgotten, anew):
+            hub._catch_up_later(watched)
+        await until(lambda: anew.aggregate.tasks.n_behind < 100, "what is made of the rows")
+        await hub.close()
+
+    asyncio.run(catch_up())
+
+
 def _watched() -> Watched:
     return Watched(RecordingRecord("r1", "demo", "demo.glr", 0.0, 1, 0.0, 0.0))
 
@@ -382,6 +401,30 @@ def test_one_bad_message_among_those_folded_together_is_left_out_alone(monkeypat
         watched.take(encode(message))
     watched.settle()
     assert (len(watched.aggregate.tasks), watched.aggregate.unreadable_messages) == (1, 1)
+
+
+def test_what_the_fold_fails_on_costs_no_sums_or_is_counted(monkeypatch):
+    watched = _watched()
+    messages = [encode(task_events(first, ["0"], start_s=1.0, duration_s=0.5, ok=1)) for first in range(5)]
+
+    def fold(*payloads: bytes) -> tuple[int, int, int]:
+        for payload in payloads:
+            watched.take(payload)
+        watched.settle()
+        aggregate = watched.aggregate
+        return aggregate.tasks.next_row, aggregate.sums.computed.count, aggregate.unreadable_messages
+
+    def fail(*_: object) -> None:
+        raise ValueError("made up")
+
+    with monkeypatch.context() as before_the_rows_are_there:
+        before_the_rows_are_there.setattr(aggregate_module, "event_sums", fail)
+        assert fold(*messages[:2]) == (0, 0, 2)
+    with monkeypatch.context() as when_they_are_there:
+        when_they_are_there.setattr(watched.aggregate.running, "end", fail)
+        assert fold(*messages[2:4]) == (2, 2, 3)
+    assert fold(messages[4]) == (3, 3, 3)
+    assert watched.aggregate.lost_events == 2
 
 
 def test_a_page_says_how_much_of_a_long_history_has_been_read_until_all_has(publish, monkeypatch):

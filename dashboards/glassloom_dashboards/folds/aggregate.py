@@ -60,7 +60,7 @@ from glassloom_dashboards.folds.memory_history import MemoryHistory
 from glassloom_dashboards.folds.older_layers import AT_ONCE, MAX_LAYERS, OLDER, OlderLayers
 from glassloom_dashboards.folds.running_tasks import ENDING_COLUMNS, RunningTasks
 from glassloom_dashboards.folds.runs import HeldBytes, RunTable
-from glassloom_dashboards.folds.task_sums import TaskSums
+from glassloom_dashboards.folds.task_sums import TaskSums, event_sums
 from glassloom_dashboards.folds.task_table import TaskTable, event_columns
 from glassloom_dashboards.folds.worker_history import WorkerHistories
 
@@ -164,10 +164,11 @@ class ClusterAggregate:
         self.name = hello.cluster_name
         self.kind = hello.kind
         self.log_id = hello.log_id
-        self.started_at_s = self.last_at_s = hello.started_at_s
+        is_time = math.isfinite(hello.started_at_s)  # of a damaged recording it may be none
+        self.started_at_s = self.last_at_s = hello.started_at_s if is_time else 0.0
         self.next_frame = 0
         self.dropped_frames = 0
-        self.tasks = TaskTable(hello.started_at_s)
+        self.tasks = TaskTable(self.started_at_s)
         self.layers: dict[int, Layer] = {}
         """Those that are kept one by one, in order of their announcement, and `OLDER` for all others."""
         self.layer_table = LayerTable(STATES)
@@ -184,7 +185,7 @@ class ClusterAggregate:
         self.history = GrowingTable(_HISTORY_DTYPES)
         self.running = RunningTasks()
         self.engine = EngineHistory()
-        self.gpus = GpuHistory(hello.started_at_s)
+        self.gpus = GpuHistory(self.started_at_s)
         self.errors: dict[int, ErrorGroup] = {}
         """The groups that grew last, the newest last."""
         self.error_count = 0
@@ -402,8 +403,9 @@ class ClusterAggregate:
         since = max(self._gap_row - self.tasks.first_row, 0)
         columns = event_columns(values, n_new) | task_waits.waits_of(values, n_new, self.tasks["stop_s"][since:])
         index = list(chain.from_iterable(message.index for message in messages))[skip:]
+        sums = event_sums(columns)  # what may fail comes before the rows are there: see `Watched.settle`
         self.tasks.extend(columns, index)
-        self.sums.add(columns)
+        self.sums.take(sums)
         since = max(running[1] - first - skip, 0) if running is not None else 0
         if self.running.end({name: columns[name][since:] for name in ENDING_COLUMNS}, index[since:]):
             self.versions["running"] += 1

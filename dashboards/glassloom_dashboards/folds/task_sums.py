@@ -11,9 +11,9 @@ TaskSum(count=2, failed=1, busy_s=3.0, longest_s=2.0, first_s=1.0, last_s=4.0)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from glassloom_metrics.protocol import Action
@@ -84,23 +84,54 @@ class Sums:
         ok: NDArray[Any],
     ) -> None:
         """Add tasks, given as columns. This costs O(tasks), not O(ids)."""
-        distinct, place = distinct_of(ids)
-        size = len(distinct)
-        took_s = stop_s - start_s
-        longest_s, first_s, last_s = np.zeros(size), np.full(size, np.inf), np.full(size, -np.inf)
-        np.maximum.at(longest_s, place, took_s)
-        np.minimum.at(first_s, place, start_s)
-        np.maximum.at(last_s, place, stop_s)
-        columns = (
-            np.bincount(place, minlength=size),
-            np.bincount(place, ok == 0, minlength=size).astype(int),
-            np.bincount(place, took_s, minlength=size),
-            longest_s,
-            first_s,
-            last_s,
-        )
-        for id_, *row in zip(distinct.tolist(), *(column.tolist() for column in columns), strict=True):
-            self._sums[id_] = self[id_] + TaskSum(*row)
+        self.take(sums_of(ids, start_s, stop_s, ok))
+
+    def take(self, sums: Mapping[int, TaskSum]) -> None:
+        """Add what `sums_of` returns."""
+        for id_, sum_ in sums.items():
+            self._sums[id_] = self[id_] + sum_
+
+
+def sums_of(
+    ids: NDArray[Any], start_s: NDArray[np.float64], stop_s: NDArray[np.float64], ok: NDArray[Any]
+) -> dict[int, TaskSum]:
+    """Return the sums of tasks, given as columns, by id."""
+    distinct, place = distinct_of(ids)
+    size = len(distinct)
+    took_s = stop_s - start_s
+    longest_s, first_s, last_s = np.zeros(size), np.full(size, np.inf), np.full(size, -np.inf)
+    np.maximum.at(longest_s, place, took_s)
+    np.minimum.at(first_s, place, start_s)
+    np.maximum.at(last_s, place, stop_s)
+    columns = (
+        np.bincount(place, minlength=size),
+        np.bincount(place, ok == 0, minlength=size).astype(int),
+        np.bincount(place, took_s, minlength=size),
+        longest_s,
+        first_s,
+        last_s,
+    )
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return {id_: TaskSum(*row) for id_, row in zip(distinct.tolist(), rows, strict=True)}
+
+
+class EventSums(NamedTuple):
+    """What events add to `TaskSums`."""
+
+    nbytes: dict[int, int]
+    layers: dict[int, TaskSum]
+    workers: dict[int, TaskSum]
+
+
+def event_sums(columns: dict[str, NDArray[Any]]) -> EventSums:
+    """Return the sums of events, given as `TaskTable.extend` takes them."""
+    nbytes = np.bincount(columns["action"], np.maximum(columns["nbytes"], 0))
+    moved = {action: int(nbytes[action]) for action in np.flatnonzero(nbytes).tolist()}
+    computed = columns["action"] == Action.COMPUTE
+    if not computed.any():
+        return EventSums(moved, {}, {})
+    rest = [columns[name][computed] for name in ("start_s", "stop_s", "ok")]
+    return EventSums(moved, sums_of(columns["layer"][computed], *rest), sums_of(columns["worker"][computed], *rest))
 
 
 class TaskSums:
@@ -122,13 +153,8 @@ class TaskSums:
         """The sum over all computed tasks."""
         return self.workers.all
 
-    def add(self, columns: dict[str, NDArray[Any]]) -> None:
-        """Add events as `TaskTable.extend` takes them."""
-        nbytes = np.bincount(columns["action"], np.maximum(columns["nbytes"], 0))
-        self.nbytes.update({action: int(nbytes[action]) for action in np.flatnonzero(nbytes).tolist()})
-        computed = columns["action"] == Action.COMPUTE
-        if not computed.any():
-            return
-        rest = [columns[name][computed] for name in ("start_s", "stop_s", "ok")]
-        self.layers.add(columns["layer"][computed], *rest)
-        self.workers.add(columns["worker"][computed], *rest)
+    def take(self, sums: EventSums) -> None:
+        """Add the sums of events."""
+        self.nbytes.update(sums.nbytes)
+        self.layers.take(sums.layers)
+        self.workers.take(sums.workers)

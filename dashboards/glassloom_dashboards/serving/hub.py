@@ -150,10 +150,13 @@ class Watched:
         """Fold the task events that `take` has left. Before, nobody asks where to go on reading."""
         events, self._events = self._events, []
         running, self._running = self._running, None
+        known = self.aggregate.tasks.next_row
         try:
             if events:
                 self.aggregate.add_events(events, running)
-        except Exception:  # as above; the others of them can be read
+        except Exception as error:  # as above; the others of them can be read
+            if self.aggregate.tasks.next_row > known:  # taken again, rows that are there are passed over without a word
+                self._leave_out(error)
             for message in events:
                 self._apply(message)
             if running is not None:
@@ -191,7 +194,7 @@ class Hub:
         self.recordings = {record.id: record for record in recordings}
         self._watched: dict[str, Watched] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._catching_up: dict[str, asyncio.Task[None]] = {}
+        self._catching_up: dict[Watched, asyncio.Task[None]] = {}
 
     def watch(self, cluster_id: str) -> Watched:
         """Return a cluster, or recording, by id, which is watched from now on.
@@ -239,6 +242,8 @@ class Hub:
         closed = [key for key in ended if self._is_closed(self._watched[key].record)]
         kept = [key for key in ended if key not in closed]
         for key in (*closed, *kept[: max(len(kept) - MAX_ENDED + 1, 0)]):
+            if catching_up := self._catching_up.get(self._watched[key]):
+                catching_up.cancel()
             del self._watched[key], self._tasks[key]
 
     def _is_closed(self, record: ClusterRecord | RecordingRecord) -> bool:
@@ -329,9 +334,10 @@ class Hub:
 
     def _catch_up_later(self, watched: Watched) -> None:
         """Make what no page has asked for yet of the rows that have come, beside all else, if they are many."""
-        cluster = watched.record.id
-        if watched.aggregate.tasks.n_behind >= ROWS_AT_ONCE and cluster not in self._catching_up:
-            self._catching_up[cluster] = asyncio.get_running_loop().create_task(self._catch_up(watched))
+        if watched.aggregate.tasks.n_behind >= ROWS_AT_ONCE and watched not in self._catching_up:
+            task = asyncio.get_running_loop().create_task(self._catch_up(watched))
+            self._catching_up[watched] = task
+            task.add_done_callback(lambda _: self._catching_up.pop(watched, None))
 
     async def _catch_up(self, watched: Watched) -> None:
         try:
@@ -341,8 +347,6 @@ class Hub:
                 watched.aggregate.tasks.catch_up()
         except Exception:  # a fault of ours, which must not pass unseen
             log.exception("not all that the tasks of cluster %r did could be summed up", watched.record.name)
-        finally:
-            del self._catching_up[watched.record.id]
 
     async def _replay(self, watched: Watched, record: RecordingRecord) -> None:
         """Read a recording as far as it goes, in slices."""
