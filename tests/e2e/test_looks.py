@@ -5,6 +5,8 @@ The pictures are in `artifacts/` to be looked at; what can be asserted is that n
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -100,6 +102,45 @@ def test_unusual_clusters_can_be_read_by_everybody(
         keep_picture(f"new-cluster-{theme}")
         dialog.get_by_role("button", name="Cancel").click()
         expect(dialog).to_have_count(0)
+
+
+LOST_PAGE = """<!doctype html><html lang="en"><title>a page</title><body style="color: black; background: white">
+<h1>the last picture</h1><script>for (const type of ['glassloom:alive', 'glassloom:lost']) parent.postMessage({type}, '*')</script>"""
+
+
+@pytest.mark.long
+def test_the_words_in_panes_without_a_page_can_be_read_by_everybody(
+    page, open_lab, set_theme, keep_picture, tell, make_cluster, violations
+):
+    tell(clusters=[make_cluster(1)])
+    page.route(re.compile("/glassloom/dash/c1/"), lambda route: route.fulfill(body=LOST_PAGE, content_type="text/html"))
+    page.route(re.compile("/dash/health"), lambda route: route.fulfill(status=503, body="The dashboards have ended."))
+    open_lab()
+    expect(page.locator(".gl-Page").first).to_be_visible()
+    targets = {
+        "no-page": {"cluster": "c1", "page": "of-another-version"},
+        "lost": {"cluster": "c1", "page": "status"},
+        "ended": {"target": {"kind": "notebook", "path": "work/other.ipynb"}, "page": "status"},
+    }
+    words = {
+        "no-page": "There is no page “of-another-version”",
+        "lost": "The dashboards have ended.",
+        "ended": "The cluster of work/other.ipynb does not run.",
+    }
+    for state, target in targets.items():
+        args = {**target, "mode": "split-right"}
+        page.evaluate("args => window.jupyterapp.commands.execute('glassloom:open-dashboard', args)", args)
+        expect(page.locator(f".gl-Pane[data-state='{state}']")).to_contain_text(words[state])
+    for theme in ("light", "dark", "high-contrast"):
+        set_theme(theme)
+        expect(page.locator("#jupyterlab-splash")).to_have_count(0)
+        assert violations(".gl-Pane-cover") == []
+        keep_picture(f"panes-without-a-page-{theme}")
+        page.emulate_media(forced_colors="active")
+        keep_picture(f"panes-without-a-page-{theme}-forced-colours")
+        page.emulate_media(forced_colors="none")
+    page.locator(".gl-Pane[data-state='no-page']").get_by_role("button", name="Close").click()
+    expect(page.locator(".gl-Pane")).to_have_count(2)
 
 
 @pytest.mark.long

@@ -30,7 +30,7 @@ from glassloom.reprs.live_blocks import QUIET_S, FollowedBlocks
 
 FINISHED = f'fill="{COLOURS["finished"]}"'
 FOLDER = Path(gl.__file__).parent / "reprs"
-STYLES = {2: "e2ebbea7f49c5d34"}
+STYLES = {2: "277dba4699e139af"}
 """Of each version the style sheet's hash. If it changes, raise `STYLE_VERSION` and rename the classes, unless nothing of the
 version has been released."""
 

@@ -1,6 +1,6 @@
 import { Widget } from '@lumino/widgets';
 import { Resolver } from '../model/resolver';
-import { DashboardPane } from '../panels/pane';
+import { DashboardPane, IPaneOptions } from '../panels/pane';
 import { PaneTarget } from '../tokens';
 import {
   fakeAPI,
@@ -36,7 +36,8 @@ function setUp(
 function makePane(
   { api, stream, pages, clusters, recordings }: IModels,
   target: PaneTarget,
-  opened?: string
+  opened?: string,
+  options: Partial<IPaneOptions> = {}
 ): DashboardPane {
   return new DashboardPane({
     api,
@@ -50,7 +51,8 @@ function makePane(
     pageTitle: 'Status',
     theme: 'dark',
     opened,
-    onFollowActive: pane => pane.setTarget({ kind: 'active' })
+    onFollowActive: pane => pane.setTarget({ kind: 'active' }),
+    ...options
   });
 }
 
@@ -280,6 +282,83 @@ describe('DashboardPane', () => {
       'follow-active',
       'close'
     ]);
+    pane.dispose();
+    models.dispose();
+  });
+
+  it('says at once that there is no such page, and what to do', async () => {
+    const onShowPages = jest.fn();
+    const models = makeModels({
+      [`GET ${ROOT}/api/pages`]: json({
+        pages: [{ id: 'memory', title: 'Memory', description: '' }]
+      })
+    });
+    FakeSocket.last.tell(makeCluster());
+    await settle();
+    const pane = makePane(models, { kind: 'cluster', id: 'c1' }, undefined, {
+      onShowPages
+    });
+    Widget.attach(pane, document.body);
+    expect(wordsOf(pane)).toContain('There is no page “status”');
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(pane.node.dataset.state).toBe('no-page');
+    expect(frameOf(pane).getAttribute('src')).toBeNull();
+    expect(models.calls.map(({ path }) => path)).not.toContain(
+      `${ROOT}/dash/health`
+    );
+    const [show, close] = pane.node.querySelectorAll<HTMLElement>('button');
+    show.click();
+    expect(onShowPages).toHaveBeenCalledTimes(1);
+    close.click();
+    expect(pane.isDisposed).toBe(true);
+    models.dispose();
+  });
+
+  it('asks for nothing where the server has no extension of ours, says so, and is loaded once it has', async () => {
+    let isThere = false;
+    const models = makeModels({
+      [`GET ${ROOT}/api/pages`]: () =>
+        isThere
+          ? json({ pages: [] })()
+          : new Response('<!DOCTYPE HTML>', { status: 404 })
+    });
+    const pane = makePane(models, { kind: 'cluster', id: 'c1' });
+    Widget.attach(pane, document.body);
+    FakeSocket.last.onclose?.();
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(pane.node.dataset.state).toBe('missing');
+    expect(wordsOf(pane)).toBe(models.stream.problem);
+    expect(frameOf(pane).getAttribute('src')).toBeNull();
+    isThere = true;
+    models.stream.reconnect();
+    FakeSocket.last.tell(makeCluster());
+    await settle();
+    expect(pane.node.dataset.state).toBe('opening');
+    expect(frameOf(pane).src).toContain('/glassloom/dash/c1/status');
+    pane.dispose();
+    models.dispose();
+  });
+
+  it('of a page that an updated server has got since is loaded', async () => {
+    let pages = ['memory'];
+    const models = makeModels({
+      [`GET ${ROOT}/api/pages`]: () =>
+        json({
+          pages: pages.map(id => ({ id, title: id, description: '' }))
+        })()
+    });
+    FakeSocket.last.tell(makeCluster());
+    await settle();
+    const pane = makePane(models, { kind: 'cluster', id: 'c1' });
+    Widget.attach(pane, document.body);
+    expect(pane.node.dataset.state).toBe('no-page');
+    pages = ['memory', 'status'];
+    FakeSocket.last.onclose?.();
+    await jest.advanceTimersByTimeAsync(1_000);
+    FakeSocket.last.tell(makeCluster());
+    await settle();
+    expect(pane.node.dataset.state).toBe('opening');
+    expect(frameOf(pane).src).toContain('/glassloom/dash/c1/status');
     pane.dispose();
     models.dispose();
   });

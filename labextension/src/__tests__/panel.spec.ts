@@ -454,7 +454,7 @@ describe('The section of dashboards', () => {
 
 function makeRuns(
   models: IModels,
-  options: Partial<IRunsOptions>
+  options: Partial<IRunsOptions> = {}
 ): RunsSection {
   const nothing = (): void => undefined;
   return new RunsSection({
@@ -522,6 +522,21 @@ describe('Exports', () => {
 });
 
 describe('The section of runs', () => {
+  it('does not say that nothing was computed where the server has nobody who knew', async () => {
+    const models = makeModels({
+      'GET /user/someone/glassloom/api/pages': () =>
+        new Response('<!DOCTYPE HTML>', { status: 404 })
+    });
+    const section = makeRuns(models);
+    const node = await show(section);
+    FakeSocket.last.onclose?.();
+    await redrawn(section);
+    expect(models.stream.isMissing).toBe(true);
+    expect(node.textContent).toBe('');
+    section.dispose();
+    models.dispose();
+  });
+
   it('shows those of the notebook in front, or all', async () => {
     const { told, ...models } = setUp();
     const section = makeRuns(models, { onOpen: id => told.push(id) });

@@ -6,7 +6,7 @@ import { Message } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import { glassloomIcon } from '../icons';
 import { isRecording } from '../model/kinds';
-import { Liveness } from '../model/liveness';
+import { Liveness, PaneState } from '../model/liveness';
 import { IShown, Resolver } from '../model/resolver';
 import { keyOf } from '../model/targets';
 import { GlassloomAPI, Theme } from '../request';
@@ -16,8 +16,17 @@ const TICK_MS = 500;
 /** A cluster that has only just started may not be in the list yet; a list that hasn't come by then won't come soon. */
 const NOT_LISTED_YET_MS = 3_000;
 
+type Obstacle =
+  /** The server has no extension of ours, or has it disabled. */
+  | 'missing'
+  /** The server knows no such page, as when a layout is of another version. */
+  | 'no-page';
+
+/** How a pane stands, as its style sheet and tests know it. */
+type State = PaneState | 'ended' | Obstacle;
+
 /** What a pane offers to do where it has nothing to show. */
-type Offer = 'follow-active' | 'diagnose' | 'close';
+type Offer = 'follow-active' | 'diagnose' | 'show-pages' | 'close';
 
 export interface IPaneOptions {
   api: GlassloomAPI;
@@ -36,6 +45,8 @@ export interface IPaneOptions {
   /** What a person can do when the target has ended, or does not answer. */
   onFollowActive?: (pane: DashboardPane) => void;
   onDiagnose?: (cluster: string | null) => void;
+  /** Show the list of all pages. */
+  onShowPages?: () => void;
 }
 
 export class DashboardPane extends Widget {
@@ -68,7 +79,7 @@ export class DashboardPane extends Widget {
     this.node.append(this._frame, this._cover);
 
     _options.stream.changed.connect(this._follow, this);
-    _options.pages.changed.connect(this._showName, this);
+    _options.pages.changed.connect(this._onPages, this);
     _options.resolver.changed.connect(this._follow, this);
     window.addEventListener('message', this._onMessage);
     this._timer = window.setInterval(() => this._tick(), TICK_MS);
@@ -104,7 +115,7 @@ export class DashboardPane extends Widget {
     window.clearInterval(this._timer);
     window.removeEventListener('message', this._onMessage);
     this._options.stream.changed.disconnect(this._follow, this);
-    this._options.pages.changed.disconnect(this._showName, this);
+    this._options.pages.changed.disconnect(this._onPages, this);
     this._options.resolver.changed.disconnect(this._follow, this);
     super.dispose();
   }
@@ -177,6 +188,25 @@ export class DashboardPane extends Widget {
     );
   }
 
+  /** Why there is no use in asking for the page: nobody serves pages, or none of this name. Null: there is none, or it lives. */
+  private get _obstacle(): Obstacle | null {
+    const { pages, stream } = this._options;
+    if (this._liveness.state === 'live') {
+      return null;
+    }
+    if (stream.isMissing) {
+      return 'missing';
+    }
+    const isUnknown = pages.all.length > 0 && pages.find(this.page) === null;
+    return isUnknown ? 'no-page' : null;
+  }
+
+  private _onPages(): void {
+    this._showName();
+    this._loadIfDue();
+    this._showState();
+  }
+
   /** Look what the target is now; another cluster than before is loaded in the place of the old one. */
   private _follow(): void {
     const { resolver, stream } = this._options;
@@ -208,6 +238,7 @@ export class DashboardPane extends Widget {
       this._liveness = new Liveness(Date.now());
       this._load();
     }
+    this._loadIfDue();
     this._showState();
   }
 
@@ -221,7 +252,7 @@ export class DashboardPane extends Widget {
   }
 
   private _showName(): void {
-    const label = `${this.pageTitle} · ${this._name}`;
+    const label = [this.pageTitle, this._name].filter(Boolean).join(' · ');
     if (this.title.label !== label) {
       const { trans } = this._options;
       this.title.label = label;
@@ -243,7 +274,12 @@ export class DashboardPane extends Widget {
 
   /** @param areReady - Whether the dashboards have just answered. */
   private _loadIfDue(areReady = false): void {
-    if (!this._isDue || !this.isVisible || this._loadedId === null) {
+    if (
+      !this._isDue ||
+      !this.isVisible ||
+      this._loadedId === null ||
+      this._obstacle !== null
+    ) {
       return;
     }
     this._isDue = false;
@@ -277,7 +313,11 @@ export class DashboardPane extends Widget {
     if (this._loadedId === null) {
       this._follow();
     }
-    const isWaiting = this._hasEnded || this._loadedId === null || this._isDue;
+    const isWaiting =
+      this._hasEnded ||
+      this._obstacle !== null ||
+      this._loadedId === null ||
+      this._isDue;
     if (
       !isWaiting &&
       this._liveness.tick(Date.now(), document.hidden) === 'probe'
@@ -301,7 +341,8 @@ export class DashboardPane extends Widget {
   }
 
   private _showState(): void {
-    const state = this._hasEnded ? 'ended' : this._liveness.state;
+    const state =
+      this._obstacle ?? (this._hasEnded ? 'ended' : this._liveness.state);
     // A page that was alive to the end stays to be read; the note is put above it.
     const isBlank = this._liveness.state !== 'live';
     this.node.dataset.state = state;
@@ -320,20 +361,14 @@ export class DashboardPane extends Widget {
     }
   }
 
-  private _wordsOf(
-    state: 'opening' | 'live' | 'lost' | 'ended',
-    isBlank: boolean
-  ): string {
+  private _wordsOf(state: State, isBlank: boolean): string {
     const { trans, resolver, stream } = this._options;
     switch (state) {
       case 'live':
         return '';
       case 'opening':
         return (
-          resolver.problemOf(this._target) ??
-          (stream.isMissing
-            ? stream.problem
-            : trans.__('Opening the dashboard…'))
+          resolver.problemOf(this._target) ?? trans.__('Opening the dashboard…')
         );
       case 'lost':
         return [trans.__('Reconnecting…'), this._problem ?? stream.problem]
@@ -345,6 +380,13 @@ export class DashboardPane extends Widget {
           ? ending
           : trans.__('%1 This is the last that was seen of it.', ending);
       }
+      case 'missing':
+        return stream.problem;
+      case 'no-page':
+        return trans.__(
+          'There is no page “%1” in this version of Glassloom. Open another one from the list of dashboards in the Glassloom panel.',
+          this.page
+        );
     }
   }
 
@@ -381,8 +423,11 @@ export class DashboardPane extends Widget {
   }
 
   /** What a person can do about it. */
-  private _offered(state: string): Offer[] {
-    const { resolver, onFollowActive, onDiagnose } = this._options;
+  private _offered(state: State): Offer[] {
+    const { resolver, onFollowActive, onDiagnose, onShowPages } = this._options;
+    if (state === 'no-page') {
+      return onShowPages ? ['show-pages', 'close'] : ['close'];
+    }
     if (state === 'lost') {
       return onDiagnose && !this._isRecording ? ['diagnose'] : [];
     }
@@ -397,7 +442,7 @@ export class DashboardPane extends Widget {
   }
 
   private _buttonOf(offer: Offer): HTMLElement {
-    const { trans, onFollowActive, onDiagnose } = this._options;
+    const { trans, onFollowActive, onDiagnose, onShowPages } = this._options;
     switch (offer) {
       case 'follow-active':
         return button(trans.__('Show the active cluster'), offer, () =>
@@ -407,6 +452,8 @@ export class DashboardPane extends Widget {
         return button(trans.__('Find the fault'), offer, () =>
           onDiagnose?.(this._loadedId)
         );
+      case 'show-pages':
+        return button(trans.__('Show the list'), offer, () => onShowPages?.());
       case 'close':
         return button(trans.__('Close'), offer, () => this.close());
     }

@@ -67,7 +67,10 @@ export class RunsSection extends SectionWidget {
   }
 
   protected draw(): JSX.Element {
-    const { notebooks, recordings, exported } = this._options;
+    const { notebooks, recordings, exported, stream } = this._options;
+    if (stream.isMissing) {
+      return <></>; // the panel says so
+    }
     const shown = this.shown.slice(0, SHOWN);
     return (
       <>

@@ -12,6 +12,7 @@ import {
   IThemeManager,
   Notification
 } from '@jupyterlab/apputils';
+import { PathExt } from '@jupyterlab/coreutils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { ReadonlyPartialJSONObject } from '@lumino/coreutils';
@@ -154,10 +155,15 @@ function which(
   return {
     target,
     page,
-    name: panes.nameOf(target) ?? textOf(args.name) ?? '',
+    name: panes.nameOf(target) ?? textOf(args.name) ?? fileNameOf(target),
     pageTitle: pages.find(page)?.title ?? textOf(args.pageTitle) ?? page,
     opened: runOf(args.run)
   };
+}
+
+/** How the file of a target is called, for as long as nothing better is known of it. */
+function fileNameOf(target: PaneTarget): string {
+  return 'path' in target ? PathExt.basename(target.path) : '';
 }
 
 /** The id of a run, which the server tells as text and a kernel as a number, or of two that are compared. */

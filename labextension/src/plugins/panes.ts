@@ -123,7 +123,10 @@ export class Panes {
         void app.commands.execute(
           CommandIDs.diagnose,
           cluster === null ? {} : { cluster }
-        )
+        ),
+      onShowPages: app.commands.hasCommand(CommandIDs.showPanel)
+        ? () => void app.commands.execute(CommandIDs.showPanel)
+        : undefined
     });
   }
 
