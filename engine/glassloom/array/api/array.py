@@ -144,9 +144,22 @@ class Array(ArrayProperties, ArrayMethods):
 
     def __getitem__(self, key: Any) -> Any:
         if _names_fields(key):
-            return self._with_expr(elementwise(operator.getitem, self.expr, key))
+            shape = (
+                self.dtype[key].shape if isinstance(key, str) and self.dtype.names and key in self.dtype.names else ()
+            )
+            return (
+                self._field_of_arrays(key, shape)
+                if shape
+                else self._with_expr(elementwise(operator.getitem, self.expr, key))
+            )
         keys = tuple(map(_plain_key, key)) if isinstance(key, tuple) else _plain_key(key)
         return self._with_expr(indexing.select(self.expr, keys))
+
+    def _field_of_arrays(self, key: str, shape: tuple[int, ...]) -> Self:
+        """Return a field whose elements are arrays of a shape: these are further axes."""
+        blocks = (*self.chunks, *((length,) for length in shape))
+        axes = list(range(self.ndim, len(blocks)))
+        return self.map_blocks(operator.getitem, key, dtype=self.dtype[key].base, chunks=blocks, new_axis=axes)
 
     def __iter__(self) -> Iterator[Any]:
         return map(self.__getitem__, range(len(self)))  # which refuses arrays without axes here and now, as NumPy does

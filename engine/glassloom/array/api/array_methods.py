@@ -142,9 +142,11 @@ class ArrayMethods(Collection):
 
     # Functions of the array.
 
-    def argsort(self, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Self:
+    def argsort(
+        self, axis: int | None = -1, kind: str | None = None, *, descending: bool = False, stable: bool = True
+    ) -> Self:
         """Return the positions that sort the elements along an axis, which becomes one block."""
-        return functions().argsort(self, axis, descending=descending, stable=stable)
+        return functions().argsort(self, axis, kind, descending=descending, stable=stable)
 
     def argtopk(self, k: int, axis: int = -1, split_every: Any = None) -> Self:
         """Return the positions of the `k` largest elements along an axis, or of the smallest if `k` is negative."""
@@ -221,9 +223,9 @@ class ArrayMethods(Collection):
         `glassloom.array.shuffle`."""
         return functions().shuffle(self, indexer, axis, chunks)
 
-    def sort(self: Any, axis: int = -1) -> None:
+    def sort(self: Any, axis: int = -1, kind: str | None = None) -> None:
         """Sort the elements along an axis, which becomes one block; changes this array."""
-        self._expr = functions().sort(self, axis).expr
+        self._expr = functions().sort(self, axis, kind).expr
 
     def tolist(self: Any) -> Any:
         """Compute the array and return it as nested lists."""

@@ -240,6 +240,10 @@ def arange(
     kind = np.result_type(*map(type, (start, stop, step))) if dtype is None else np.dtype(dtype)
     if kind.kind not in "biuf":
         raise TypeError(f"arange: dtype={kind} is not a real number's")
+    if kind.kind in "iu" and length:
+        for value in (start, start + step)[:length]:  # as NumPy, which lets later ones wrap
+            if not np.iinfo(kind).min <= value <= np.iinfo(kind).max:
+                raise OverflowError(f"arange: {value} is out of bounds for dtype={kind}")
     blocks = normalize_chunks(chunks, (length,), kind)
     return Array(Arange(start, step, 0, 1, blocks, kind, _backend_name(like)))
 

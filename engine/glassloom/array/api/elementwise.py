@@ -11,7 +11,7 @@ import numpy as np
 from glassloom.array.api.array import Array, asarray, operand_of
 from glassloom.array.api.dispatch import implements
 from glassloom.array.ops.elementwise import elementwise
-from glassloom.array.sources.memory import owned
+from glassloom.array.sources.memory import frozen, owned
 
 __all__ = [
     "allclose",
@@ -45,7 +45,7 @@ __all__ = [
 
 
 @implements(np.where)
-def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+def where(condition: Any, x: Any = np._NoValue, y: Any = np._NoValue) -> Any:
     """Return elements of `x` where the condition is true, else of `y`; with the condition alone, as `nonzero`.
 
     Examples
@@ -55,9 +55,9 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     >>> ga.where(x > 1, x, 0).compute()
     array([0, 0, 2, 3])
     """
-    if x is None and y is None:
+    if x is np._NoValue and y is np._NoValue:
         return asarray(condition).nonzero()
-    if x is None or y is None:
+    if x is np._NoValue or y is np._NoValue:
         raise ValueError("where takes either the condition alone, or both x and y")
     if not builtins.any(isinstance(value, Array) for value in (condition, x, y)):
         condition = asarray(condition)
@@ -315,7 +315,7 @@ def piecewise(x: Any, condlist: Sequence[Any], funclist: Sequence[Any], *args: A
     """
     whole = asarray(x)
     conditions = [asarray(condition).expr for condition in condlist]
-    return Array(elementwise(Piecewise(tuple(funclist), args, kw), whole.expr, *conditions))
+    return Array(elementwise(Piecewise(*map(frozen, (tuple(funclist), args, kw))), whole.expr, *conditions))
 
 
 class Piecewise:

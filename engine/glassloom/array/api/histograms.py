@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -98,7 +99,10 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 def _bins(whole: Array, bins: Any, range: Any) -> tuple[int, Any, Array]:
     """Return the number of bins, what says them to each block (None: their edges, a lazy array), and their edges."""
     if np.ndim(bins) == 0 and not isinstance(bins, Array):
-        count = int(bins)
+        try:
+            count = operator.index(bins)
+        except TypeError:
+            raise TypeError(f"histogram: bins={bins!r} must be an integer, or edges") from None
         if count < 1:
             raise ValueError(f"histogram: bins={bins!r} must be at least 1")
         if range is not None and _is_lazy_range(range):

@@ -45,8 +45,14 @@ __all__ = [
 
 
 @implements(np.take)
-def take(array: Any, indices: Any, axis: int | None = None) -> Array:
+def take(array: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Array:
     """Return the elements at positions along an axis, or of the flat array.
+
+    Parameters
+    ----------
+    mode
+        What positions beyond the ends are: an `IndexError` (``"raise"``), counted around (``"wrap"``), or the nearest end
+        (``"clip"``, which takes negative ones for the first).
 
     Examples
     --------
@@ -54,7 +60,19 @@ def take(array: Any, indices: Any, axis: int | None = None) -> Array:
     >>> ga.take(ga.arange(10, 20, chunks=4), [7, 0]).compute()
     array([17, 10])
     """
-    return asarray(array).take(indices, axis)
+    whole = asarray(array)
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"take: mode={mode!r} is none of 'raise', 'wrap' and 'clip'")
+    if mode != "raise":
+        length = operator.index(whole.size if axis is None else whole.shape[normalize_axis(axis, whole.ndim)])
+        positions = (
+            indices if isinstance(indices, Array) else np.asarray(indices, dtype=None if np.size(indices) else int)
+        )
+        if not length and positions.size:
+            raise IndexError(f"take of positions of shape {positions.shape} from no elements")
+        indices = positions % max(length, 1) if mode == "wrap" else positions.clip(0, length - 1)
+        indices = int(indices) if isinstance(indices, np.generic) else indices
+    return whole.take(indices, axis)
 
 
 @implements(np.compress)

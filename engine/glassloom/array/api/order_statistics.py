@@ -247,8 +247,12 @@ class Along:
 
 
 @implements(np.sort)
-def sort(a: Any, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Array:
+def sort(
+    a: Any, axis: int | None = -1, kind: str | None = None, *, descending: bool = False, stable: bool = True
+) -> Array:
     """Return the elements in ascending order along an axis, which becomes one block; None sorts the flat array.
+
+    `kind`, one of NumPy's, has no effect but that of ``"stable"`` and ``"mergesort"``, which sort stably.
 
     Examples
     --------
@@ -258,13 +262,16 @@ def sort(a: Any, axis: int | None = -1, *, descending: bool = False, stable: boo
     """
     whole = asarray(a).ravel() if axis is None else asarray(a)
     place = normalize_axis(-1 if axis is None else axis, whole.ndim)
+    stable = _is_stable("sort", kind) or stable
     made = _along(whole, place, "sort", kind="stable" if stable else None)
     return made[(*(slice(None),) * place, slice(None, None, -1))] if descending else made
 
 
 @implements(np.argsort)
-def argsort(a: Any, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """Return the positions that sort along an axis, which becomes one block; None sorts the flat array.
+def argsort(
+    a: Any, axis: int | None = -1, kind: str | None = None, *, descending: bool = False, stable: bool = True
+) -> Array:
+    """Return the positions that sort along an axis, which becomes one block; None sorts the flat array; `kind` as for `sort`.
 
     Examples
     --------
@@ -275,9 +282,16 @@ def argsort(a: Any, axis: int | None = -1, *, descending: bool = False, stable: 
     whole = asarray(a)
     whole = whole.ravel() if axis is None or not whole.ndim else whole
     place = normalize_axis(-1 if axis is None else axis, whole.ndim)
+    stable = _is_stable("argsort", kind) or stable
     if descending:
         return _along(whole, place, "argsort_descending", np.intp)
     return _along(whole, place, "argsort", np.intp, kind="stable" if stable else None)
+
+
+def _is_stable(what: str, kind: str | None) -> bool:
+    if kind not in (None, "quicksort", "heapsort", "mergesort", "stable"):
+        raise ValueError(f"{what}: kind={kind!r} is none of 'quicksort', 'heapsort', 'mergesort' and 'stable'")
+    return kind in ("mergesort", "stable")
 
 
 def argsort_descending(block: Any, axis: int) -> Any:

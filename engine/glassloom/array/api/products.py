@@ -274,8 +274,9 @@ def matrix_transpose(x: Any, /) -> Array:
 
 @implements(np.cov)
 def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, *, dtype: Any = None
-) -> Array:
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+    fweights: Any = None, aweights: Any = None, *, dtype: Any = None,
+) -> Array:  # fmt: skip
     """Return the covariances of variables: rows, or columns if not `rowvar`.
 
     Parameters
@@ -284,6 +285,10 @@ def cov(
         Further variables.
     bias
         Whether to divide by the number of observations, not by that less one; `ddof` overrides it.
+    fweights
+        How often each observation occurred: integers.
+    aweights
+        What each observation counts.
 
     Examples
     --------
@@ -298,9 +303,27 @@ def cov(
     kind = np.result_type(whole.dtype, np.float64) if dtype is None else np.dtype(dtype)
     whole = whole.astype(kind)
     less = (0 if bias else 1) if ddof is None else ddof
-    centred = whole - whole.mean(axis=1, keepdims=True)
-    made: Array = dot(centred, np.conjugate(centred.T)) / max(whole.shape[1] - less, 0)
+    if fweights is None and aweights is None:
+        centred = whole - whole.mean(axis=1, keepdims=True)
+        made: Array = dot(centred, np.conjugate(centred.T)) / max(whole.shape[1] - less, 0)
+    else:
+        made = _weighted_cov(whole, less, fweights, aweights)
     return made.squeeze() if 1 in made.shape else made
+
+
+def _weighted_cov(whole: Array, less: int, fweights: Any, aweights: Any) -> Array:
+    """Return covariances, divided by the sum of weights less what NumPy takes off it."""
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is not None and asarray(given).shape != whole.shape[1:]:
+            raise ValueError(f"cov: {name} of shape {asarray(given).shape} for {whole.shape[1]} observations")
+    if fweights is not None and not isinstance(fweights, Array) and (np.round(fweights) != np.asarray(fweights)).any():
+        raise TypeError("cov: fweights must be integers")
+    each = asarray(1 if aweights is None else aweights).astype(float)
+    weights: Array = each if fweights is None else each * asarray(fweights)
+    total = weights.sum()
+    off = less if aweights is None else less * (weights * each).sum() / total
+    centred = whole - ((whole * weights).sum(axis=1) / total)[:, None]
+    return dot(centred, np.conjugate((centred * weights).T)) / (total - off).clip(0, None)
 
 
 def _variables(m: Any, rowvar: bool) -> Array:

@@ -552,9 +552,21 @@ def moment(
 amin, amax = min, max
 
 
+def not_zero(total: Any) -> Any:
+    """Return sums of weights; raise `ZeroDivisionError` if one is 0."""
+    if not total.all():
+        raise ZeroDivisionError("average: the weights' sum is zero, so that nothing can be divided by it")
+    return total
+
+
 @implements(np.average)
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     """Return the mean over axes, weighted on request; with `returned` the sums of weights too.
+
+    Raises
+    ------
+    ZeroDivisionError
+        When it is computed, if weights add up to 0.
 
     Examples
     --------
@@ -580,6 +592,6 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         parts = parts[(slice(None), *(None,) * (whole.ndim - place - 1))]
     dtype = np.result_type(whole.dtype, parts.dtype, "f8" if whole.dtype.kind in "biu" else whole.dtype)
     spread: Any = np.broadcast_to(parts, whole.shape)
-    total = spread.sum(axis, dtype=dtype, keepdims=keepdims)
+    total = spread.sum(axis, dtype=dtype, keepdims=keepdims).map_blocks(not_zero, dtype=dtype)
     made = (whole * parts).sum(axis, dtype=dtype, keepdims=keepdims) / total
     return (made, total) if returned else made

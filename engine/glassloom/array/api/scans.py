@@ -248,6 +248,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     if edge_order not in (1, 2):
         raise ValueError(f"gradient: edge_order={edge_order!r} is neither 1 nor 2")
     steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
+    if whole.dtype.kind not in "iufcmM":
+        raise TypeError(f"gradient of an array of type {whole.dtype}; convert it to numbers first, by astype()")
     if whole.dtype.kind == "M":
         whole = whole.view(np.dtype(whole.dtype.str.replace("M8", "m8")))
     whole = whole if whole.dtype.kind in "fcm" else whole.astype(float)

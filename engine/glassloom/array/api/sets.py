@@ -309,8 +309,10 @@ def union1d(ar1: Any, ar2: Any) -> Array:
 
 
 @implements(np.intersect1d)
-def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """Return the different elements that both arrays have, sorted.
+
+    With `return_indices` also where each is first in the flat arrays.
 
     Examples
     --------
@@ -320,9 +322,14 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """
     one, other = asarray(ar1), asarray(ar2)
     dtype = np.result_type(one.dtype, other.dtype)
-    found: Array = unique(one.astype(dtype))
-    made: Array = found[isin(found, other.astype(dtype))]
-    return made
+    one, other = one.astype(dtype), other.astype(dtype)
+    if not return_indices:
+        found: Array = unique(one)
+        made: Array = found[isin(found, other)]
+        return made
+    (left, first_left), (right, first_right) = unique(one, return_index=True), unique(other, return_index=True)
+    is_in_both = isin(left, other)
+    return left[is_in_both], first_left[is_in_both], first_right[isin(right, one)]
 
 
 @implements(np.setdiff1d)
@@ -350,4 +357,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     >>> ga.setxor1d(ga.asarray([3, 1, 3]), ga.asarray([1, 2])).compute()
     array([2, 3])
     """
-    return union1d(setdiff1d(ar1, ar2), setdiff1d(ar2, ar1))
+    made: Array = unique(
+        concatenate([setdiff1d(ar1, ar2), setdiff1d(ar2, ar1)]), equal_nan=False
+    )  # NaN of both is twice
+    return made

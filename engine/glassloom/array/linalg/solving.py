@@ -240,7 +240,9 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> LstsqResult:
 
 
 @implements(np.polyfit)
-def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None) -> Any:
+def polyfit(
+    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool | str = False
+) -> Any:
     """Return the coefficients of the polynomial that makes the squares of distances least, highest power first.
 
     Points are factorised by QR in blocks; only the small triangle is solved in one task.
@@ -257,6 +259,9 @@ def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = F
         Whether to return residuals, rank, singular values and `rcond` too, as NumPy does.
     w
         What each distance is multiplied by.
+    cov
+        Whether to return the coefficients' covariances too, unless `full`: scaled by the squares of distances over degrees
+        of freedom, or not if it is ``"unscaled"``.
 
     Examples
     --------
@@ -277,7 +282,17 @@ def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = F
     cut = points.shape[0] * np.finfo(points.dtype).eps if rcond is None else rcond
     solved = lstsq(powers / scale, values, cut)
     made = (solved.x.T / scale).T
-    return (made, solved.residuals, solved.rank, solved.s, cut) if full else made
+    if full or not cov:
+        return (made, solved.residuals, solved.rank, solved.s, cut) if full else made
+    n_free = points.shape[0] - deg - 1
+    if cov != "unscaled" and n_free < 1:
+        raise ValueError(
+            f"polyfit: cov={cov!r} needs more than {deg + 1} points for degree {deg}, not {points.shape[0]}"
+        )
+    left = powers / scale
+    spread = inv(left.T @ left) / (scale[:, None] * scale)
+    factor = 1.0 if cov == "unscaled" else solved.residuals / n_free
+    return made, spread * factor if values.ndim == 1 else spread[:, :, None] * factor
 
 
 def lstsq_block(left: Any, right: Any, rcond: float) -> tuple[Any, Any, Any]:

@@ -106,13 +106,13 @@ class ArangeBlock:
         # NumPy's own way: the second value minus the first, both in the type asked for, times the position.
         start = np.asarray(self.start).astype(self.dtype)[()]
         second = np.asarray(self.start + self.step).astype(self.dtype)[()]
-        step = second - start
+        step = second - start if kind in "fc" else int(second) - int(start)
         positions = xp.arange(first, first + self.stride * length, self.stride)[:length]
         if kind in "fc":
             values = positions.astype(self.dtype) * step + start
             values[positions == 1] = second  # rounded once, where start + 1 * step would be rounded twice
             return values
-        return (positions * int(step) + int(start)).astype(self.dtype)
+        return (positions * step + int(start)).astype(self.dtype)
 
 
 class FromArray(BlockwiseArray):

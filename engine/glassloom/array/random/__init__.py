@@ -346,6 +346,8 @@ def _entropy_of(seed: Any) -> Any:
         return seed.generate_state(8).tolist()
     if seed is None:
         return np.random.SeedSequence().entropy
+    if not isinstance(seed, (int, np.integer)) and not np.iterable(seed):
+        raise TypeError(f"seed={seed!r} must be an integer of 0 or more, several, None or one of NumPy's generators")
     values = [seed] if isinstance(seed, (int, np.integer)) else list(seed)
     if not values or any(not isinstance(value, (int, np.integer)) or value < 0 for value in values):
         raise ValueError(f"seed={seed!r} must be an integer of 0 or more, or several")

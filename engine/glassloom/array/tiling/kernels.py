@@ -326,7 +326,7 @@ class ArgExtreme(Kernel):
         place = int(find(block))
         inside = np.unravel_index(place, block.shape)
         index = tuple(int(i) + b for i, b in zip(inside, begin, strict=True))
-        value = block[inside].reshape(lengths)
+        value = block[tuple(slice(i, i + 1) for i in inside)]
         return (value, xp.full(lengths, np.ravel_multi_index(index, self.shape), dtype=np.int64))
 
     def combine(self, joined: Partial, axes: Axes) -> Partial:
