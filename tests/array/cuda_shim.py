@@ -1,15 +1,21 @@
-"""Runs generated CUDA C on the CPU, as one thread, compiled by a C++ compiler; and compiles it for GPUs by NVRTC, which needs none."""
+"""Runs generated CUDA C on the CPU, compiled by a C++ compiler; and compiles it for GPUs by NVRTC, which needs none.
+
+Blocks of a kernel run one after the other; the threads of one that share memory are threads of the CPU, which wait for each other as on a device.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import importlib.util
+import re
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 from glassloom.backends.cupy_ import KERNEL_OPTIONS
+from glassloom.backends.indexed_draws import FUNCTIONS
 
 _ONE = "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh floor ceil trunc rint fabs"
 _TWO = "pow atan2 hypot copysign"
@@ -27,13 +33,21 @@ _SHIM = (
 {_FUNCTIONS}
 """
     + """
+#include <pthread.h>
 #define __global__
-#define __shared__
-#define __syncthreads()
+#define __device__
+#define __shared__ static
 struct Index { unsigned x; };
-static const Index blockIdx{0}, threadIdx{0}, blockDim{1}, gridDim{1};
+static Index blockDim, gridDim;
+static thread_local Index blockIdx, threadIdx;
+static pthread_barrier_t barrier;
+static void __syncthreads() { pthread_barrier_wait(&barrier); }
+extern "C" void begin(unsigned blocks, unsigned threads) { gridDim.x = blocks; blockDim.x = threads; pthread_barrier_init(&barrier, nullptr, threads); }
+extern "C" void be(unsigned block, unsigned thread) { blockIdx.x = block; threadIdx.x = thread; }
 """
 )
+THREADS = 4
+"""Threads of a block."""
 ARCHITECTURES = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
 COMPILER = shutil.which("g++") or shutil.which("c++")
 
@@ -52,11 +66,21 @@ class OnCpu:
             # CUDA's rounding to whole numbers and no contraction, as on the device
             subprocess.run([COMPILER, "-std=c++17", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-w", path, "-o", path.with_suffix(".so")], check=True)  # fmt: skip
             self.loaded[source.text] = ctypes.CDLL(str(path.with_suffix(".so")))
-        values = [_argument(one) for one in arguments]
-        getattr(self.loaded[source.text], source.name)(*values)
-        if source.name == "fused_fold":
-            neutral = 0 if "sum += " in source.text else 1 if "sum *= " in source.text else arguments[-1][0]
-            arguments[-1][1:] = neutral  # the first block has made all
+        library, values = self.loaded[source.text], [_argument(one) for one in arguments]
+        library.begin(n_blocks, THREADS)
+        waits = "__syncthreads" in source.text
+
+        def run(threads):
+            for block in range(n_blocks):
+                for thread in threads:
+                    library.be(block, thread)
+                    getattr(library, source.name)(*values)
+
+        if not waits:
+            run(range(THREADS))
+            return
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(run, [(thread,) for thread in range(THREADS)]))
 
     @staticmethod
     def empty(shape, dtype):
@@ -100,3 +124,12 @@ def compiled(library, text: str, architecture: str) -> bytes:
     library.nvrtcGetCUBIN(program, machine_code)
     library.nvrtcDestroyProgram(ctypes.byref(program))
     return machine_code.raw
+
+
+def as_one_program(texts) -> str:
+    """Return kernels as one program, each with a name of its own: NVRTC takes a second to start."""
+    kernels = [text.removeprefix(FUNCTIONS) for text in sorted(texts)]
+    renamed = [
+        re.sub(r"void (fused_fold|fused|draw)\(", rf"void \1_{number}(", text) for number, text in enumerate(kernels)
+    ]
+    return FUNCTIONS + "\n".join(renamed)

@@ -28,6 +28,50 @@ def test_w1_a_large_random_array_is_reduced_on_the_device(client):
     assert abs(float((x + 1)[::2, ::2].std().compute()) - 1) < 0.01
 
 
+def bytes_of_cupys_pool(begin=False):
+    """Return how much CuPy has taken from the device; from now on, if it `begin`s."""
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+    if begin:
+        pool.free_all_blocks()
+    return pool.total_bytes()
+
+
+def test_w1_drawn_by_index_writes_no_block(devices):
+    from glassloom import Client, LocalCUDACluster
+
+    with LocalCUDACluster(n_workers=1) as cluster, Client(cluster, set_as_default=False) as client:
+        for name, expected, tolerance in (("sum", 176e6, 1e5), ("mean", 11, 0.01), ("std", 1, 0.01)):
+            x = ga.random.default_rng(12, backend="cupy").normal(10, 1, size=(8000, 8000), chunks=8000)
+            (before,) = client.run(bytes_of_cupys_pool, begin=True).values()
+            lazy = getattr((x + 1)[::2, ::2], name)()
+            assert abs(float(client.compute(lazy).result(300)) - expected) < tolerance
+            (after,) = client.run(bytes_of_cupys_pool).values()
+            assert after - before < 2**24, "a block has 512 MB, and what is read of it 128 MB"
+
+
+def test_numbers_of_a_seed_are_those_of_the_definition(client):
+    """As ``tests/array/test_device_draws.py`` has them."""
+    x = ga.random.default_rng(12, backend="cupy").normal(0, 1, size=(2, 2), chunks=1)
+    expected = [[3.467282644721558, -0.6459470676753679], [-0.8511929193997593, 1.0024962879320882]]
+    np.testing.assert_allclose(plain(x.compute()), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["slice", "chain", "transposed", "sum of rows", "sum of columns", "std"])
+def test_drawn_numbers_are_the_same_in_any_kernel(client, name):
+    operations = {
+        "slice": lambda x: x[::3, 5:], "chain": lambda x: x * 2 + 1, "transposed": lambda x: x.T[::-2] + 1, "sum of rows": lambda x: (x + 1)[::2].sum(axis=1),
+        "sum of columns": lambda x: (x + 1)[:, ::2].sum(axis=0), "std": lambda x: x.std(),
+    }  # fmt: skip
+
+    def drawn():
+        return ga.random.default_rng(5, backend="cupy").normal(10, 1, size=(900, 700), chunks=(300, 400))
+
+    host = plain(drawn().compute())
+    np.testing.assert_allclose(plain(operations[name](drawn()).compute()), operations[name](host), rtol=1e-12)
+
+
 def test_w1_by_the_configured_backend(client):
     with config.set({"array.backend": "cupy"}):
         x = ga.random.default_rng(3).normal(10, 1, size=(4000, 4000), chunks=2000)

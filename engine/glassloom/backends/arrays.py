@@ -104,6 +104,11 @@ def device_that_makes(functions: Sequence[Any]) -> Any:
     return None
 
 
+def draws_by_index(maker: Any) -> bool:
+    """Tell whether it is the name of a backend of a device whose generators draw by `glassloom.backends.indexed_draws`."""
+    return isinstance(maker, str) and hasattr(_KERNEL_BACKENDS.get(maker), "Draws")
+
+
 def to_numpy(chunk: Any) -> np.ndarray[Any, Any]:
     """Return a chunk's elements on the host."""
     copy = getattr(backend_named(backend_of(chunk)), "to_numpy", np.asarray)

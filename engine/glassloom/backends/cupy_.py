@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+import math
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from glassloom.backends.host_meta import HostNamespace
+from glassloom.backends.indexed_draws import C_TYPES, draw_kernel, stream_words
 
 KERNEL_THREADS = 256
 """Threads of a block of a kernel; a power of 2, for reductions."""
 KERNEL_OPTIONS = ("--fmad=false", "-std=c++17")
 """What kernels are compiled with: without contraction of ``a * b + c``, so that sums and products have NumPy's bits."""
+_DRAWING_BLOCKS = 1024
 HOST_BACKEND = "numpy"
 """The backend that finds types out on the host, where no device is."""
+
+
+class KernelText(NamedTuple):
+    """A kernel's name and its text, as `glassloom.array.tiling.device_kernels.KernelSource` has them."""
+
+    name: str
+    text: str
 
 
 def meta_namespace() -> HostNamespace:
@@ -63,10 +74,15 @@ def _compiled(text: str, name: str) -> Any:
 
 
 def generator(sequence: np.random.SeedSequence) -> Any:
-    """Return a random generator of a stream of its own: Philox, whose key is the seed, so that other seeds are other streams."""
+    """Return a random generator of a stream of its own."""
+    return Draws(sequence, launch, empty, _cupys_generator)
+
+
+def _cupys_generator(sequence: np.random.SeedSequence) -> Any:
+    """Return a generator of CuPy's: Philox, whose key is the seed, so that other seeds are other streams."""
     import cupy
 
-    return Draws(cupy, cupy.random.Generator(cupy.random.Philox4x3210(WideSeed(sequence))))
+    return cupy.random.Generator(cupy.random.Philox4x3210(WideSeed(sequence)))
 
 
 class WideSeed(np.random.SeedSequence):
@@ -86,22 +102,73 @@ class WideSeed(np.random.SeedSequence):
 
 
 class Draws:
-    """A generator of CuPy's, with methods of NumPy's that it lacks."""
+    """A generator of a device. Uniform, normal and exponential numbers are ours, found by their index; for other methods it is the library's own.
 
-    def __init__(self, cupy: Any, generator: Any) -> None:
-        self._cupy, self._generator = cupy, generator
+    Parameters
+    ----------
+    sequence
+        The seed.
+    run, make
+        As `launch` and `empty`.
+    own_generator
+        Makes the library's own generator of a seed.
+    """
+
+    def __init__(
+        self,
+        sequence: np.random.SeedSequence,
+        run: Callable[..., None],
+        make: Callable[..., Any],
+        own_generator: Callable[[np.random.SeedSequence], Any],
+    ) -> None:
+        self._sequence, self._run, self._make, self._own_generator = sequence, run, make, own_generator
+        self._words = stream_words(sequence)
+        self._position = 0
+
+    @cached_property
+    def _generator(self) -> Any:
+        return self._own_generator(self._sequence)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._generator, name)
 
+    def _drawn(self, base: str, size: Any, dtype: Any) -> Any:
+        shape = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
+        if str(np.dtype(dtype)) not in C_TYPES:
+            raise TypeError(f"Unsupported dtype {np.dtype(dtype).name!r} for {base}")
+        made = self._make(shape, np.dtype(dtype))
+        n_numbers = math.prod(shape)
+        if n_numbers:
+            source = KernelText("draw", draw_kernel(base, str(np.dtype(dtype))))
+            n_blocks = min(_DRAWING_BLOCKS, -(-n_numbers // KERNEL_THREADS))
+            self._run(source, n_blocks, (n_numbers, self._position, *self._words, made))
+            self._position += n_numbers
+        return made
+
+    def random(self, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Return numbers that are equally likely anywhere from 0 to 1."""
+        return self._drawn("random", size, dtype)
+
+    def standard_normal(self, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Return numbers of the normal distribution with mean 0 and standard deviation 1."""
+        return self._drawn("standard_normal", size, dtype)
+
+    def standard_exponential(self, size: Any = None, dtype: Any = np.float64, method: str = "inv") -> Any:
+        """Return numbers of the exponential distribution with mean 1; there is one method."""
+        return self._drawn("standard_exponential", size, dtype)
+
+    def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
+        """Return numbers of the exponential distribution with mean `scale`."""
+        return self.standard_exponential(size) * scale
+
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Return normal numbers."""
-        return self._generator.standard_normal(size) * scale + loc
+        return self.standard_normal(size) * scale + loc
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         """Return numbers that are equally likely anywhere in a range."""
-        return self._generator.random(size) * (high - low) + low
+        return self.random(size) * (high - low) + low
 
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
         """Return numbers whose logarithms are normal."""
-        return self._cupy.exp(self.normal(mean, sigma, size))
+        return np.exp(self.normal(mean, sigma, size))

@@ -1,7 +1,8 @@
 """Random arrays: each block is drawn from a stream of its own.
 
 The stream of a block depends on the seed, on which call of the generator it was, and on the block's number: not on
-where, when and by how many workers it is drawn, nor on which other blocks are. Slices are never pushed into a draw.
+where, when and by how many workers it is drawn, nor on which other blocks are. Slices are never pushed into a draw; on devices, whose kernels draw
+each number by its index in the block, what a slice doesn't need of a block isn't drawn all the same.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from glassloom.array.ops.base import ArrayExpr, BlockwiseArray, SameChunks, make
 from glassloom.array.ops.mapping import BLOCK
 from glassloom.array.ops.rechunk import rechunk
 from glassloom.array.sources.memory import frozen
-from glassloom.array.tiling.steps import TiledDraw
-from glassloom.backends.arrays import backend_named, host_maker, maker_backend, meta_namespace
+from glassloom.array.tiling.steps import TiledDraw, TiledIndexedDraw
+from glassloom.backends.arrays import backend_named, draws_by_index, host_maker, maker_backend, meta_namespace
 
 
 class Draw(BlockwiseArray):
@@ -42,7 +43,7 @@ class Draw(BlockwiseArray):
 
     @property
     def tiled(self) -> Any:
-        return TiledDraw.of(self.function, self.dtype)
+        return TiledDraw.of(self.function, self.dtype) or TiledIndexedDraw.of(self.function, self.dtype)
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
         return (sum(map(mul, index, self._strides)), self.block_shape(index))
@@ -83,9 +84,18 @@ class Streams:
         bit_generators = (np.random.RandomState, np.random.BitGenerator)
         return self.maker == "numpy" or (isinstance(self.maker, type) and issubclass(self.maker, bit_generators))
 
+    @property
+    def are_indexed(self) -> bool:
+        """Whether a device draws numbers by their index in a block: those of its `glassloom.backends.indexed_draws.BASES`, and what is made of them."""
+        return draws_by_index(self.maker)
+
+    def sequence_of(self, number: int) -> np.random.SeedSequence:
+        """Return the seed of a block."""
+        return np.random.SeedSequence(self.entropy, spawn_key=(self.call, number))
+
     def of_block(self, number: int) -> Any:
         """Return the generator of a block."""
-        sequence = np.random.SeedSequence(self.entropy, spawn_key=(self.call, number))
+        sequence = self.sequence_of(number)
         if isinstance(self.maker, str):
             return backend_named(self.maker).generator(sequence)
         if isinstance(self.maker, type) and issubclass(self.maker, np.random.BitGenerator):

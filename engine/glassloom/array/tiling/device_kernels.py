@@ -1,7 +1,8 @@
-"""CUDA C kernels of fused steps: chains of element-wise functions, and the first stage of a reduction behind them, as one loop each.
+"""CUDA C kernels of fused steps: draws, slices and chains of element-wise functions, and the first stage of a reduction behind them, as one loop each.
 
-What lies between two steps is a variable, so that it is never written to the device's memory. Here is no device: a `KernelSource` is text and
-what it is called with, which tests compile for devices and for the CPU.
+What lies between two steps is a variable, so that it is never written to the device's memory. Random numbers are drawn where they are read
+(`glassloom.backends.indexed_draws`), and slices and transposed arrays are ways to count, so that only what is needed is read or drawn. Here is no device:
+a `KernelSource` is text and what it is called with, which tests compile for devices and for the CPU.
 
 Operations are made in the types that NumPy would make them in. Kernels are compiled without contraction of ``a * b + c``, so that sums, products,
 quotients and square roots have NumPy's bits; other functions are those of CUDA's mathematical library.
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glassloom.backends.cupy_ import KERNEL_THREADS as THREADS
+from glassloom.backends.indexed_draws import FUNCTIONS, number_text
 
 TYPES = {
     "bool": "bool", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long long", "uint8": "unsigned char",
@@ -46,7 +48,7 @@ FOLDS = ("add", "multiply", "minimum", "maximum")
 
 @dataclass(frozen=True)
 class Value:
-    """An operand of an operation: an array that is read (`source` "in"), a scalar ("scalar") or an earlier result ("step")."""
+    """An operand of an operation: what is read or drawn (`source` "read"), a scalar ("scalar") or an earlier result ("step")."""
 
     source: str
     number: int
@@ -77,12 +79,30 @@ class Operation:
 
 
 @dataclass(frozen=True)
+class Read:
+    """An element that is read of an array (`source` "array") or drawn ("draw").
+
+    `is_plain` says that it is the one with the same number in C order as the element that is computed, and that elements are computed in that order; others
+    are found by strides.
+    """
+
+    source: str
+    number: int
+    is_plain: bool
+
+
+@dataclass(frozen=True)
 class Fold:
-    """A reduction of all elements of an operation's result, in a type."""
+    """A reduction along axes, in a type.
+
+    Each thread makes elements of the result if `is_by_thread`; else each block makes one, or a part of one that several blocks share.
+    """
 
     ufunc: str
     operand: Value
     dtype: str
+    axes: tuple[int, ...]
+    is_by_thread: bool
 
 
 @dataclass(frozen=True)
@@ -110,71 +130,128 @@ def can_be_made(function: str, loop: Sequence[str]) -> bool:
 
 
 def make_kernel(
-    inputs: Sequence[str],
+    arrays: Sequence[str],
+    draws: Sequence[tuple[str, str]],
+    reads: Sequence[Read],
     scalars: Sequence[str],
     operations: Sequence[Operation],
-    outputs: Sequence[int],
+    outputs: Sequence[tuple[Value, str]],
     fold: Fold | None,
-    ndim: int | None,
+    ndim: int,
+    is_small: bool,
 ) -> KernelSource:
     """Return the kernel of operations.
 
     Parameters
     ----------
-    inputs, scalars
+    arrays, scalars
         The types of the arrays that are read, and of the scalars.
+    draws
+        The method and the type of random arrays, whose numbers are drawn where they are read.
+    reads
+        What the operations read.
     outputs
-        The numbers of the operations whose results are written.
-    fold
-        The reduction; the kernel writes one partial result for each of its blocks.
+        What is written, and its type; nothing if there is a reduction.
     ndim
-        The number of axes of arrays that lie anyhow in memory, whose lengths and strides (in elements, 0 for what is repeated) are passed;
-        None for arrays that all lie in C order.
+        The number of axes of what is written or reduced.
+    is_small
+        Whether all places are below 2**31: devices divide numbers of 32 bits several times faster.
 
-    Its arguments are the number of elements, the lengths, each input followed by its strides, the scalars, the outputs and the partial results.
+    Its arguments are the number of elements; of reductions, also those of an element of the result and how many blocks share them; the lengths of the
+    axes, unless all reads are plain; the arrays; the key and the high word of each draw; the first place and the strides of each read that
+    isn't plain; the scalars; the outputs, or the partial results.
     """
-    arguments = ["const long long size"]
-    arguments += [f"const long long n{axis}" for axis in range(ndim or 0)]
-    for number, dtype in enumerate(inputs):
-        arguments.append(f"const {TYPES[dtype]}* __restrict__ in{number}")
-        arguments += [f"const long long s{number}_{axis}" for axis in range(ndim or 0)]
+    is_plain = all(read.is_plain for read in reads)
+    arguments = ["const long long size", *(_FOLD_ARGUMENTS if fold is not None else [])]
+    arguments += [] if is_plain else [f"const long long n{axis}" for axis in range(ndim)]
+    arguments += [f"const {TYPES[dtype]}* __restrict__ in{number}" for number, dtype in enumerate(arrays)]
+    for number in range(len(draws)):
+        arguments += [f"const unsigned long long key{number}", f"const unsigned long long high{number}"]
+    for number, read in enumerate(reads):
+        if not read.is_plain:
+            arguments.append(f"const long long o{number}")
+            arguments += [f"const long long s{number}_{axis}" for axis in range(ndim)]
     arguments += [f"const {TYPES[dtype]} scalar{number}" for number, dtype in enumerate(scalars)]
-    arguments += [f"{TYPES[operations[number].dtype]}* __restrict__ out{place}" for place, number in enumerate(outputs)]
-    if fold is not None:
-        arguments.append(f"{TYPES[fold.dtype]}* __restrict__ parts")
-    body = _places(len(inputs), ndim)
+    arguments += [f"{TYPES[dtype]}* __restrict__ out{place}" for place, (_, dtype) in enumerate(outputs)]
+    arguments += [] if fold is None else [f"{TYPES[fold.dtype]}* __restrict__ parts"]
+    body = [_read(number, read, draws, ndim) for number, read in enumerate(reads)]
     for number, operation in enumerate(operations):
         body.append(f"const {TYPES[operation.dtype]} step{number} = {_expression(operation)};")
-    body += [f"out{place}[i] = step{number};" for place, number in enumerate(outputs)]
-    lines = [*([] if fold is None else _begin(fold)), _LOOP]
-    lines += [
-        f"  {line}"
-        for line in [*body, *([] if fold is None else [_joined(fold, "sum", _operand(fold.operand, fold.dtype))])]
-    ]
-    lines += ["}", *([] if fold is None else _end(fold))]
+    body += [f"out{place}[i] = {_operand(value, dtype)};" for place, (value, dtype) in enumerate(outputs)]
+    place_type = None if is_plain else "unsigned int" if is_small else "long long"
+    lines = _element_loop(body, ndim, place_type) if fold is None else _fold_loops(fold, body, ndim, place_type)
     text = "\n".join(f"  {line}" for line in lines)
     name = "fused_fold" if fold is not None else "fused"
-    return KernelSource(name, f'extern "C" __global__ void {name}({", ".join(arguments)}) {{\n{text}\n}}\n')
+    functions = FUNCTIONS if draws else ""
+    return KernelSource(name, f'{functions}extern "C" __global__ void {name}({", ".join(arguments)}) {{\n{text}\n}}\n')
 
 
+_FOLD_ARGUMENTS = ["const long long n_reduced", "const long long splits"]
 _LOOP = "for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < size; i += gridDim.x * (long long)blockDim.x) {"
 
 
-def _places(count: int, ndim: int | None) -> list[str]:
-    """Return what reads the inputs at a position."""
-    if ndim is None:
-        return [f"const auto value{number} = in{number}[i];" for number in range(count)]
-    lines = ["long long rest = i;"]
-    for axis in reversed(range(ndim)):
-        lines.append(f"const long long c{axis} = rest % n{axis}; rest /= n{axis};")
-    for number in range(count):
-        place = " + ".join(f"c{axis} * s{number}_{axis}" for axis in range(ndim)) or "0"
-        lines.append(f"const auto value{number} = in{number}[{place}];")
-    return lines
+def _element_loop(body: list[str], ndim: int, place_type: str | None) -> list[str]:
+    """Return the loop over the elements of the outputs."""
+    places = [] if place_type is None else _places("i", tuple(range(ndim)), place_type)
+    return [_LOOP, *_indented([*places, *body]), "}"]
+
+
+def _fold_loops(fold: Fold, body: list[str], ndim: int, place_type: str | None) -> list[str]:
+    """Return the loops of a reduction: over elements of the result, and over what each is made of."""
+    own, kept = TYPES[fold.dtype], tuple(axis for axis in range(ndim) if axis not in fold.axes)
+    outer = [] if place_type is None else _places("kept", kept, place_type)
+    inner = [
+        "const long long i = kept * n_reduced + at;"
+    ]  # in C order if the last axes are reduced; others have no plain reads
+    inner += [] if place_type is None else _places("at", fold.axes, place_type)
+    inner += [*body, _joined(fold, "sum", _operand(fold.operand, fold.dtype))]
+    begin = [f"{own} sum = {'1' if fold.ufunc == 'multiply' else '0'};", "bool any = false;", *outer]
+    if fold.is_by_thread:
+        return [
+            "for (long long kept = blockIdx.x * (long long)blockDim.x + threadIdx.x; kept < size / n_reduced; kept += gridDim.x * (long long)blockDim.x) {",
+            *_indented([*begin, "for (long long at = 0; at < n_reduced; ++at) {", *_indented(inner), "}"]),
+            "  parts[kept] = sum;",
+            "}",
+        ]
+    return [
+        f"__shared__ {own} shared[{THREADS}];",
+        f"__shared__ bool filled[{THREADS}];",
+        "for (long long kept = blockIdx.x / splits; kept < size / n_reduced; kept += gridDim.x / splits) {",
+        *_indented([
+            *begin,
+            "for (long long at = (blockIdx.x % splits) * blockDim.x + threadIdx.x; at < n_reduced; at += splits * blockDim.x) {",
+            *_indented(inner), "}", *_end(fold),
+        ]),
+        "}",
+    ]  # fmt: skip
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def _places(number: str, axes: Sequence[int], place_type: str) -> list[str]:
+    """Return what finds the places along these axes of an element by its number among theirs, in C order."""
+    lines = [f"{place_type} rest_{number} = ({place_type}){number};"] if axes else []
+    for axis in reversed(axes[1:]):
+        length = f"({place_type})n{axis}"
+        lines.append(f"const {place_type} c{axis} = rest_{number} % {length}; rest_{number} /= {length};")
+    return [*lines, *(f"const {place_type} c{axis} = rest_{number};" for axis in axes[:1])]
+
+
+def _read(number: int, read: Read, draws: Sequence[tuple[str, str]], ndim: int) -> str:
+    """Return what reads or draws a value."""
+    along = "".join(f" + c{axis} * s{number}_{axis}" for axis in range(ndim))
+    place = "i" if read.is_plain else f"o{number}{along}"
+    if read.source == "array":
+        return f"const auto value{number} = in{read.number}[{place}];"
+    base, dtype = draws[read.number]
+    bits = f"draw_bits(key{read.number}, high{read.number}, (unsigned long long)({place}))"
+    return f"const auto value{number} = {number_text(base, dtype, bits)};"
 
 
 def _operand(value: Value, dtype: str) -> str:
-    name = {"in": "value", "scalar": "scalar", "step": "step"}[value.source]
+    name = {"read": "value", "scalar": "scalar", "step": "step"}[value.source]
     return f"(({TYPES[dtype]}){name}{value.number})"
 
 
@@ -233,18 +310,6 @@ def _extreme(function: str, one: str, other: str) -> str:
     return f"(({one} {sign} {other} || {one} != {one}) ? {one} : {other})"
 
 
-def _begin(fold: Fold) -> list[str]:
-    """Return what a thread begins a reduction with. Its first element stands for an identity where there is none."""
-    own = TYPES[fold.dtype]
-    start = {"add": "0", "multiply": "1"}.get(fold.ufunc, "0")
-    return [
-        f"__shared__ {own} shared[{THREADS}];",
-        f"__shared__ bool filled[{THREADS}];",
-        f"{own} sum = {start};",
-        "bool any = false;",
-    ]
-
-
 def _joined(fold: Fold, name: str, value: str) -> str:
     if fold.ufunc == "add":
         return f"{name} += {value}; any = true;"
@@ -267,5 +332,6 @@ def _end(fold: Fold) -> list[str]:
         "  }",
         "  __syncthreads();",
         "}",
-        "if (t == 0) parts[blockIdx.x] = shared[0];",
+        "if (t == 0) parts[kept * splits + blockIdx.x % splits] = shared[0];",
+        "__syncthreads();",
     ]

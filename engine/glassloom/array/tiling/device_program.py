@@ -1,17 +1,33 @@
-"""Runs a fused block on a device: chains of element-wise steps, with the reduction behind them, as one kernel each, other steps one by one."""
+"""Runs a fused block on a device: draws, slices and chains of element-wise steps, with the reduction behind them, as one kernel each, other steps one by one.
+
+What can be part of a kernel is *deferred* until a step needs it that can't. A kernel is then made for what that step needs, from the arrays and the draws on
+which it stands (`glassloom.array.tiling.device_plan`). A reduction's kernel writes nothing but partial results: what later steps need of the same, they compute again, which
+takes less than to write and to read it.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from glassloom.array.tiling import kernels
-from glassloom.array.tiling.device_kernels import FOLDS, Fold, KernelSource, Operation, Value, can_be_made, make_kernel
-from glassloom.array.tiling.steps import TiledCast, TiledElementwise, TiledFirstStage
+from glassloom.array.tiling.device_kernels import FOLDS, Fold, KernelSource, can_be_made, make_kernel
+from glassloom.array.tiling.device_plan import Deferred, DeferredOperation, KernelPlan, plan_kernel
+from glassloom.array.tiling.steps import (
+    TiledCast,
+    TiledElementwise,
+    TiledFirstStage,
+    TiledIndexedDraw,
+    TiledNewAxes,
+    TiledPermute,
+    TiledSame,
+    TiledSlice,
+)
 from glassloom.array.tiling.tiles import Spec
 from glassloom.backends.cupy_ import KERNEL_THREADS as THREADS
 from glassloom.expr.blockwise import Step
@@ -20,6 +36,13 @@ Launch = Callable[[KernelSource, int, tuple[Any, ...]], None]
 """Runs a kernel with so many blocks of `THREADS` threads and these arguments: arrays, NumPy's scalars and integers."""
 MOST_BLOCKS = 1024
 """Blocks of a kernel; each goes through what is its share."""
+MANY_RESULTS = 8192
+"""From so many elements of a reduction's result on a thread may make each alone."""
+SHORT_LINE = 64
+"""Lines along the last axis of fewer elements don't keep the threads of a block busy."""
+_SMALL = 2**31
+_VIEWS = (TiledSlice, TiledPermute, TiledNewAxes, TiledSame)
+_BLOCK = object()
 _cached_kernel = lru_cache(maxsize=512)(make_kernel)
 
 
@@ -46,176 +69,233 @@ class DeviceRun:
         self._first, self._steps = n_inputs, steps
         self._values: list[Any] = [*inputs, *[None] * len(steps)]
         self._launch, self._empty, self._owns = launch, empty, owns
-        self._pending: dict[int, Operation | Fold] = {}
-        self._inputs: list[int] = []
-        self._scalars: list[Any] = []
-        self._shape: tuple[int, ...] = ()
-        self._last_use = {slot: number for number, step in enumerate(steps) for slot in step.slots}
+        self._deferred: dict[int, Deferred] = {}
 
     def run(self) -> Any:
         """Return the last value."""
+        last = self._first + len(self._steps) - 1
         for number, step in enumerate(self._steps):
             slot = self._first + number
-            if not self._join(slot, step):
-                is_ready = isinstance(step.tiled, (TiledElementwise, TiledCast)) or any(
-                    one in self._pending for one in step.slots
-                )
-                if is_ready:
-                    self._flush(number)
-                if not (is_ready and self._join(slot, step)):
-                    self._values[slot] = step.function(*[self._values[one] for one in step.slots])
-            if isinstance(self._pending.get(slot), Fold):
-                self._flush(number + 1)
-            if not self._pending:
-                self._forget(number)
-        self._flush(len(self._steps))
-        return self._values[-1]
+            deferred = self._deferrable(step)
+            if deferred is not None:
+                self._deferred[slot] = deferred
+                continue
+            partial = self._first_stage(step.slots[0], step.tiled) if isinstance(step.tiled, TiledFirstStage) else None
+            self._values[slot] = self._called(step, number) if partial is None else partial
+            self._forget(number + 1, last)
+        return self._value(last, len(self._steps))
 
-    def _forget(self, number: int) -> None:
-        """Free what no later step reads."""
-        for slot in {slot for step in self._steps[: number + 1] for slot in step.slots}:
-            if self._last_use[slot] <= number:
-                self._values[slot] = None
+    def _called(self, step: Step, number: int) -> Any:
+        return step.function(*[self._value(slot, number) for slot in step.slots])
 
-    # Collecting
+    def _forget(self, next_number: int, last: int) -> None:
+        """Free what no later step needs."""
+        todo = [last, *(slot for step in self._steps[next_number:] for slot in step.slots)]
+        needed: set[int] = set()
+        while todo:
+            slot = todo.pop()
+            if slot not in needed:
+                needed.add(slot)
+                todo += self._deferred[slot].slots if slot in self._deferred else ()
+        self._deferred = {slot: deferred for slot, deferred in self._deferred.items() if slot in needed}
+        self._values = [value if slot in needed else None for slot, value in enumerate(self._values)]
 
-    def _join(self, slot: int, step: Step) -> bool:
-        """Add a step to those of the next kernel, if it can be one of them."""
+    # What kernels can make
+
+    def _deferrable(self, step: Step) -> Deferred | None:
+        """Return how a kernel makes a step's result; None if none does."""
         form = step.tiled
-        if isinstance(form, TiledFirstStage):
-            return self._join_fold(slot, step, form)
-        specs = [self._spec(one) for one in step.slots]
-        if not isinstance(form, (TiledElementwise, TiledCast)) or not specs or None in specs:
-            return False
-        spec = form.spec(specs)
-        if spec is None or not math.prod(spec.shape) or (self._pending and spec.shape != self._shape):
-            return False
-        made = self._operation(form, step.slots, specs, spec)
-        if made is None:
-            return False
-        self._pending[slot], self._shape = made, spec.shape
-        return True
+        if isinstance(form, TiledIndexedDraw):
+            operands = [self._values[slot] for slot in step.slots]
+            return _unless_empty(Deferred(form, step.slots, form.spec(operands), operands))
+        if isinstance(form, _VIEWS):
+            if step.slots[0] not in self._deferred:  # an array that is there already is viewed by its library
+                return None
+            operands = [self._deferred[step.slots[0]].spec, *(self._values[slot] for slot in step.slots[1:])]
+            return _unless_empty(Deferred(form, step.slots, form.spec(operands), operands))
+        return self._operation(form, step.slots) if isinstance(form, (TiledElementwise, TiledCast)) else None
 
     def _spec(self, slot: int) -> Spec | None:
-        pending = self._pending.get(slot)
-        if isinstance(pending, Operation):
-            return Spec(self._shape, np.dtype(pending.dtype))
+        if slot in self._deferred:
+            return self._deferred[slot].spec
         value = self._values[slot]
         return Spec(tuple(value.shape), np.dtype(value.dtype)) if self._owns(value) else None
 
-    def _operation(self, form: Any, slots: Sequence[int], specs: Sequence[Any], spec: Spec) -> Operation | None:
-        if isinstance(form, TiledCast):
-            own_loop = (str(specs[0].dtype), str(spec.dtype))
-            is_exact = (
-                specs[0].dtype.kind != "f" or spec.dtype.kind in "fb"
-            )  # C leaves open what floats beyond a whole number's range become
-            if not is_exact or not can_be_made("cast", own_loop):
-                return None
-            return Operation("cast", (self._value(slots[0]),), own_loop)
-        blocks = iter(zip(slots, specs, strict=True))
-        operands: list[tuple[int | None, Any]] = []
-        types: list[Any] = []
-        for place, arg in enumerate(form.args):
-            if place in form.places_of_blocks:
-                one, own = next(blocks)
-                operands.append((one, None))
-                types.append(own.dtype)
-            else:
-                operands.append((None, arg))
-                types.append(type(arg) if type(arg) in (int, float) else np.asarray(arg).dtype)
-        loop = _loop(form.function, types, spec.dtype) if not form.kwargs else None
-        name = getattr(form.function, "__name__", "")
-        if loop is None or not can_be_made(name, loop):
+    def _operation(self, form: TiledElementwise | TiledCast, slots: tuple[int, ...]) -> Deferred | None:
+        specs = [self._spec(slot) for slot in slots]
+        spec = form.spec(specs) if specs and None not in specs else None
+        if spec is None:
             return None
-        made = [
-            self._scalar(arg, dtype) if one is None else self._value(one)
-            for (one, arg), dtype in zip(operands, loop, strict=False)
-        ]
-        return None if None in made else Operation(name, tuple(each for each in made if each is not None), loop)
+        if isinstance(form, TiledCast):
+            (own,) = specs
+            loop: tuple[str, ...] | None = (str(own.dtype), str(spec.dtype)) if own is not None else None
+            # C leaves open what floats beyond a whole number's range become
+            is_exact = own is not None and (own.dtype.kind != "f" or spec.dtype.kind in "fb")
+            name, args = "cast", [None]
+        else:
+            name, args = getattr(form.function, "__name__", ""), list(form.args)
+            rest = iter(specs)
+            types = []
+            for place, arg in enumerate(args):
+                if place in form.places_of_blocks:
+                    types.append(next(rest).dtype)  # type: ignore[union-attr]
+                    args[place] = None
+                else:
+                    types.append(type(arg) if type(arg) in (int, float) else np.asarray(arg).dtype)
+            loop, is_exact = (None if form.kwargs else _loop(form.function, types, spec.dtype)), True
+        if loop is None or not is_exact or not can_be_made(name, loop):
+            return None
+        scalars = _scalars(args, loop)
+        if scalars is None:
+            return None
+        return _unless_empty(DeferredOperation(form, slots, spec, specs, name, loop, scalars))
 
-    def _join_fold(self, slot: int, step: Step, form: TiledFirstStage) -> bool:
-        kernel, (operand,) = form.kernel, step.slots
-        pending = self._pending.get(operand)
-        if (
-            not isinstance(kernel, kernels.Fold)
-            or kernel.skips_nan
-            or kernel.ufunc not in FOLDS
-            or not isinstance(pending, Operation)
-        ):
-            return False
-        if sorted(form.axes) != list(range(len(self._shape))):
-            return False
-        source = np.dtype(pending.dtype)
+    # Kernels
+
+    def _value(self, slot: int, next_number: int) -> Any:
+        """Return a value, which is computed if it was deferred. Steps from `next_number` on haven't run."""
+        deferred = self._deferred.get(slot)
+        if deferred is None:
+            return self._values[slot]
+        is_single = slot >= self._first and not any(one in self._deferred for one in deferred.slots)
+        plan = None if is_single else plan_kernel([slot], deferred.spec.shape, self._deferred, self._values)
+        if plan is None:
+            self._values[slot] = self._called(self._steps[slot - self._first], next_number)
+        else:
+            later = {one for step in self._steps[next_number:] for one in step.slots}
+            self._run_elements(plan, [slot, *(one for one in plan.whole if one in later and one != slot)])
+        self._deferred.pop(slot, None)
+        return self._values[slot]
+
+    def _run_elements(self, plan: KernelPlan, slots: list[int]) -> None:
+        """Write what was deferred, all of the shape of the plan."""
+        types = [str(self._deferred[slot].spec.dtype) for slot in slots]
+        size = math.prod(plan.shape)
+        made = [self._empty(plan.shape, dtype) for dtype in types]
+        outputs = tuple((plan.whole[slot], dtype) for slot, dtype in zip(slots, types, strict=True))
+        self._run(plan, min(MOST_BLOCKS, -(-size // THREADS)), [size], outputs, None, made)
+        for slot, array in zip(slots, made, strict=True):
+            self._values[slot] = array
+            del self._deferred[slot]
+
+    def _run(
+        self, plan: KernelPlan, n_blocks: int, sizes: list[int], outputs: Any, fold: Fold | None, made: list[Any]
+    ) -> None:
+        is_plain = all(read.is_plain for read in plan.reads)
+        source = _cached_kernel(
+            tuple(str(array.dtype) for array in plan.arrays), tuple(draw.kind for draw in plan.draws), tuple(plan.reads),
+            tuple(str(scalar.dtype) for scalar in plan.scalars), tuple(plan.operations), outputs, fold, len(plan.shape),
+            sizes[0] < _SMALL,
+        )  # fmt: skip
+        arguments: list[Any] = [*sizes, *([] if is_plain else plan.shape), *plan.arrays]
+        for draw in plan.draws:
+            arguments += draw.words
+        for read, places in zip(plan.reads, plan.places, strict=True):
+            arguments += [] if read.is_plain else places
+        self._launch(source, n_blocks, (*arguments, *plan.scalars, *made))
+
+    # Reductions
+
+    def _first_stage(self, operand: int, form: TiledFirstStage) -> Any:
+        """Return a partial result by kernels of ours; None if the library of the array has to make it."""
+        spec, kernel = self._spec(operand), form.kernel
+        if spec is None or not spec.shape or not math.prod(spec.shape):
+            return None
+        if operand not in self._deferred and not kernel.makes_temporaries:
+            return None
         with np.errstate(all="ignore"):
-            dtype = str(kernel.first(np.ones((1,) * len(self._shape), source), form.axes).dtype)
-        if not can_be_made("cast", (pending.dtype, dtype)) or dtype == "bool":
-            return False
-        self._pending[slot] = Fold(kernel.ufunc, self._value(operand), dtype)
-        return True
+            sample = np.ones((1,) * len(spec.shape), spec.dtype)
+            if isinstance(kernel, kernels.Fold) and kernel.ufunc in FOLDS:
+                return self._folded(kernel, operand, form.axes, kernel.first(sample, form.axes).dtype)
+            if isinstance(kernel, kernels.Mean) and not kernel.skips_nan:
+                total = self._fold("add", operand, form.axes, kernel.first(sample, form.axes)[1].dtype)
+                return None if total is None else (self._count(spec.shape, form.axes), total)
+            if isinstance(kernel, kernels.Variance) and not kernel.skips_nan:
+                return self._variance(kernel, operand, form.axes)
+        return None
 
-    def _value(self, slot: int) -> Value:
-        if slot in self._pending:
-            return Value("step", list(self._pending).index(slot))
-        if slot not in self._inputs:
-            self._inputs.append(slot)
-        return Value("in", self._inputs.index(slot))
+    def _folded(self, kernel: kernels.Fold, operand: int, axes: tuple[int, ...], dtype: Any) -> Any:
+        spec = self._spec(operand)
+        if kernel.skips_nan and spec is not None and spec.dtype.kind == "f":
+            is_nan = self._added(np.isnan, [operand])
+            identity = spec.dtype.type(getattr(np, kernel.ufunc).identity)
+            clean = None if is_nan is None else self._added(np.where, [is_nan, operand], (_BLOCK, identity, _BLOCK))
+            return None if clean is None else self._fold(kernel.ufunc, clean, axes, dtype)
+        return self._fold(kernel.ufunc, operand, axes, dtype)
 
-    def _scalar(self, value: Any, dtype: str) -> Value | None:
+    def _variance(self, kernel: kernels.Variance, operand: int, axes: tuple[int, ...]) -> Any:
+        """Return what `Variance.first` does. The distances from the mean are never written."""
+        spec = self._spec(operand)
+        total = self._fold("add", operand, axes, np.dtype(kernel.dtype))
+        if total is None or spec is None:
+            return None
+        count = self._count(spec.shape, axes)
+        mean = total / count
+        self._values.append(mean)
+        distance = self._added(np.subtract, [operand, len(self._values) - 1])
+        square = None if distance is None else self._added(np.multiply, [distance, distance])
+        squares = None if square is None else self._fold("add", square, axes, self._deferred[square].spec.dtype)
+        return None if squares is None else (count, mean.astype(kernel.dtype), squares)
+
+    def _added(self, function: Any, slots: list[int], args: tuple[Any, ...] | None = None) -> int | None:
+        """Return the slot of one more operation; None if no kernel makes it. It is not a step's, and is forgotten as nothing else needs it."""
+        form = TiledElementwise(function, args or (_BLOCK,) * len(slots), {}, _BLOCK)
+        deferred = self._operation(form, tuple(slots))
+        if deferred is None:
+            return None
+        self._values.append(None)
+        self._deferred[len(self._values) - 1] = deferred
+        return len(self._values) - 1
+
+    def _count(self, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+        count = self._empty(_kept(shape, axes), np.dtype(np.int64))
+        count.fill(math.prod(shape[axis] for axis in axes))
+        return count
+
+    def _fold(self, ufunc: str, operand: int, axes: tuple[int, ...], dtype: Any) -> Any:
+        """Return an operand reduced, with reduced axes of length 1; None if no kernel does that."""
+        spec = self._spec(operand)
+        if spec is None or str(dtype) == "bool" or not can_be_made("cast", (str(spec.dtype), str(dtype))):
+            return None
+        shape, axes = spec.shape, tuple(sorted(axes))
+        plan = plan_kernel([operand], shape, self._deferred, self._values)
+        if plan is None:
+            return None
+        reduced = math.prod(shape[axis] for axis in axes)
+        kept = math.prod(shape) // reduced
+        is_by_thread = kept >= MANY_RESULTS and (len(shape) - 1 not in axes or reduced < SHORT_LINE)
+        splits = 1 if is_by_thread else min(-(-reduced // THREADS), max(1, MOST_BLOCKS // kept))
+        n_blocks = min(MOST_BLOCKS, -(-kept // THREADS)) if is_by_thread else splits * min(kept, MOST_BLOCKS // splits)
+        parts = self._empty((kept, splits), dtype)
+        if axes != tuple(
+            range(len(shape) - len(axes), len(shape))
+        ):  # then threads don't go through the operand in C order
+            plan.reads = [replace(read, is_plain=False) for read in plan.reads]
+        fold = Fold(ufunc, plan.whole[operand], str(dtype), axes, is_by_thread)
+        self._run(plan, n_blocks, [math.prod(shape), reduced, splits], (), fold, [parts])
+        if splits > 1:
+            method = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max"}[ufunc]
+            parts = getattr(parts, method)(axis=1)
+        return parts.reshape(_kept(shape, axes))
+
+
+def _unless_empty(deferred: Deferred) -> Deferred | None:
+    return deferred if deferred.spec is not None and math.prod(deferred.spec.shape) else None
+
+
+def _kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if axis in axes else length for axis, length in enumerate(shape))
+
+
+def _scalars(args: Sequence[Any], loop: Sequence[str]) -> list[Any] | None:
+    """Return the scalars among operands in the types of the loop, None in place of blocks; None if one doesn't fit its type."""
+    made: list[Any] = []
+    for arg, dtype in zip(args, loop, strict=False):
         try:
-            made = np.asarray(value).astype(dtype)[()]
+            made.append(None if arg is None else np.asarray(arg).astype(dtype)[()])
         except (TypeError, ValueError, OverflowError):
             return None
-        self._scalars.append(made)
-        return Value("scalar", len(self._scalars) - 1)
-
-    # Running
-
-    def _flush(self, next_number: int) -> None:
-        """Run what was collected, before the step of that number."""
-        pending = list(self._pending)
-        if len(pending) == 1:
-            (slot,) = pending
-            step = self._steps[slot - self._first]
-            self._values[slot] = step.function(*[self._values[one] for one in step.slots])
-        elif pending:
-            self._run_kernel(pending, next_number)
-        self._pending, self._inputs, self._scalars = {}, [], []
-
-    def _run_kernel(self, pending: list[int], next_number: int) -> None:
-        last = len(self._values) - 1
-        operations = [made for made in self._pending.values() if isinstance(made, Operation)]
-        folds = [(slot, made) for slot, made in self._pending.items() if isinstance(made, Fold)]
-        fold = folds[0][1] if folds else None
-        read_later = {one for step in self._steps[next_number:] for one in step.slots} | {last}
-        outputs = [place for place, slot in enumerate(pending[: len(operations)]) if slot in read_later]
-        arrays = [self._values[slot] for slot in self._inputs]
-        is_plain = all(one.flags.c_contiguous and one.shape == self._shape for one in arrays)
-        source = _cached_kernel(
-            tuple(str(one.dtype) for one in arrays), tuple(str(one.dtype) for one in self._scalars), tuple(operations), tuple(outputs), fold,
-            None if is_plain else len(self._shape),
-        )  # fmt: skip
-        size = math.prod(self._shape)
-        n_blocks = min(MOST_BLOCKS, -(-size // THREADS))
-        made = [self._empty(self._shape, operations[place].dtype) for place in outputs]
-        arguments: list[Any] = [size, *([] if is_plain else self._shape)]
-        for array in arrays:
-            arguments += [array, *([] if is_plain else _strides(array, len(self._shape)))]
-        parts = None if fold is None else self._empty((n_blocks,), fold.dtype)
-        self._launch(source, n_blocks, (*arguments, *self._scalars, *made, *([] if parts is None else [parts])))
-        for place, array in zip(outputs, made, strict=True):
-            self._values[pending[place]] = array
-        if fold is not None:
-            method = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max"}[fold.ufunc]
-            self._values[folds[0][0]] = getattr(parts, method)().reshape((1,) * len(self._shape))
-
-
-def _strides(array: Any, ndim: int) -> list[int]:
-    """Return by how many elements each axis of the result moves in an array that is broadcast to it."""
-    own = [
-        0 if length == 1 else stride // array.itemsize
-        for length, stride in zip(array.shape, array.strides, strict=True)
-    ]
-    return [0] * (ndim - len(own)) + own
+    return made
 
 
 def _loop(function: Any, types: Sequence[Any], result: np.dtype[Any]) -> tuple[str, ...] | None:

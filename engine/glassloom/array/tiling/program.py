@@ -29,6 +29,7 @@ import numpy as np
 
 from glassloom.array.tiling import tiles
 from glassloom.array.tiling.device_program import DeviceRun
+from glassloom.array.tiling.steps import TiledIndexedDraw
 from glassloom.array.tiling.tiles import (
     Along,
     Bounds,
@@ -201,15 +202,16 @@ def _lifetimes(
 class TiledProgram(Program):
     """A `Program` that runs over tiles where the block is large enough and its steps can."""
 
-    __slots__ = ("_device", "_leaves")
+    __slots__ = ("_device", "_draws_on_device", "_leaves")
 
     def __init__(self, n_inputs: int, steps: tuple[Step, ...], label: str) -> None:
         super().__init__(n_inputs, reductions_first(n_inputs, steps), label)
         self._device = device_that_makes([step.function for step in steps])
+        self._draws_on_device = any(isinstance(step.tiled, TiledIndexedDraw) for step in steps)
         self._leaves = [(step.tiled, step.slots) for step in steps if step.tiled is not None and step.tiled.is_leaf]
 
     def __call__(self, *inputs: Any) -> Any:
-        if self._is_large(inputs):
+        if not self._draws_on_device and self._is_large(inputs):
             return _Evaluation(self, inputs).run()
         device = self._device or device_that_owns(inputs)
         if device is not None:

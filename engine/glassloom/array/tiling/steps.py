@@ -26,6 +26,7 @@ from glassloom.array.tiling.tiles import (
     is_number,
 )
 from glassloom.backends.arrays import join
+from glassloom.backends.indexed_draws import BASES, C_TYPES, stream_words
 
 _ELEMENTWISE = (np.where, np.isclose)
 """Functions besides ufuncs that work element by element and return new arrays."""
@@ -232,6 +233,44 @@ class TiledDraw(TiledForm):
             return lambda: pieces.fill(begin_of(parts_at(bounds.value)), memory)
 
         return run
+
+
+class TiledIndexedDraw(TiledForm):
+    """Random numbers that a device draws by their index, in any order. Operands: number, shape. Kernels draw them, or the step's own function."""
+
+    def __init__(self, block: Any, dtype: Any, base: str, after: tuple[tuple[str, Any], ...]) -> None:
+        self.block, self.dtype, self.base, self.after = block, np.dtype(dtype), base, after
+
+    @classmethod
+    def of(cls, block: Any, dtype: Any) -> TiledIndexedDraw | None:
+        """Return the form for a `DrawBlock`; None if its backend draws by no index, or none by this method."""
+        has_scalars = not any(np.ndim(arg) for arg in block.args) and not block.kwargs.keys() - {"dtype"}
+        if not has_scalars or not block.streams.are_indexed or str(np.dtype(dtype)) not in C_TYPES:
+            return None
+        found = _drawn_from(block.method, block.args)
+        return None if found is None else cls(block, dtype, *found)
+
+    def spec(self, operands: Sequence[Any]) -> Spec | None:
+        _, shape = operands
+        return Spec(shape, self.dtype) if shape else None
+
+    def words(self, operands: Sequence[Any]) -> tuple[Any, Any]:
+        """Return the key and the high word of the stream."""
+        return stream_words(self.block.streams.sequence_of(operands[0]))
+
+
+def _drawn_from(method: str, args: tuple[Any, ...]) -> tuple[str, tuple[tuple[str, Any], ...]] | None:
+    """Return which of `BASES` a method's numbers are made of, and by which functions with which scalar."""
+    if method in BASES and not args:
+        return method, ()
+    if method in ("normal", "lognormal"):
+        loc, scale = args
+        after: tuple[tuple[str, Any], ...] = (("multiply", scale), ("add", loc))
+        return "standard_normal", after if method == "normal" else (*after, ("exp", None))
+    if method == "uniform":
+        low, high = args
+        return "random", (("multiply", high - low), ("add", low))
+    return ("standard_exponential", (("multiply", args[0]),)) if method == "exponential" else None
 
 
 class _Pieces:
