@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import bokeh
 import glassloom_dashboards
 import pytest
+from bokeh.document import Document
+from bokeh.plotting import figure
+from glassloom_dashboards.parts.theme import set_seconds_axis
 
 SCRIPT = Path(glassloom_dashboards.__file__).parent / "static" / "glassloom.js"
 
@@ -52,6 +56,37 @@ def test_a_start_is_written_as_exactly_as_its_task_is_long(script, start_s, leng
 )
 def test_labels_of_a_time_axis_have_as_many_digits_as_tell_them_apart(script, ticks, words):
     assert script.evaluate("all => all.map(one => glassloom.secondsTick(one, all))", ticks) == words
+
+
+@pytest.mark.parametrize(
+    ("apart_px", "shown"),
+    [(60, [0, 1, 2, 3, 4, 5, 6]), (40, [0, 2, 4, 6]), (16, [0, 4]), (1, [0])],
+)
+def test_labels_without_room_are_left_out_evenly(script, apart_px, shown):
+    distance = f"(one, other) => (other - one) * {apart_px} - 45"
+    assert script.evaluate(f"glassloom.evenLabels([0, 1, 2, 3, 4, 5, 6], {distance})") == shown
+
+
+def test_a_time_axis_has_ticks_at_times_that_people_count_in(script):
+    plot = figure()
+    set_seconds_axis(plot)
+    document = Document()
+    document.add_root(plot)
+    script.add_script_tag(path=Path(bokeh.__file__).parent / "server" / "static" / "js" / "bokeh.min.js")
+    steps = script.evaluate(
+        """document => {
+          const {ticker} = Bokeh.loader['document/document'].Document.from_json(document).roots()[0].below[0]
+          const steps = new Set()
+          for (let span = 10; span < 86400; span *= 1.05) {
+            const {major} = ticker.get_ticks_no_defaults(0, span, NaN, ticker.desired_num_ticks)
+            steps.add(major[1] - major[0])
+          }
+          return [...steps]
+        }""",
+        document.to_json(deferred=False),
+    )
+    hours = [hour * 3600 for hour in (1, 2, 4)]
+    assert steps == [2, 5, 10, 20, *(minutes * 60 for minutes in (0.5, 1, 2, 5, 10, 15, 30)), *hours]
 
 
 def test_a_task_is_called_by_its_key_in_hover_cards(script):

@@ -29,7 +29,7 @@ def test_no_javascript_is_in_python_but_the_names_of_functions():
 
 
 def test_every_function_that_python_names_is_there():
-    named = set(re.findall(r"\b(?:hover|ticks|callback)\(\s*\"(\w+)\"", "".join(SOURCES.values())))
+    named = set(re.findall(r"\b(?:hover|ticks|labels|callback)\(\s*\"(\w+)\"", "".join(SOURCES.values())))
     given = set(re.findall(r"\w+", re.search(r"  return \{\n(.*?)\n  \};", SCRIPT, re.DOTALL)[1]))
     assert len(named) > 10 and named <= given
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bokeh.models import CustomJS, CustomJSHover, CustomJSTickFormatter
+from bokeh.models import CustomJS, CustomJSHover, CustomJSTickFormatter, CustomLabelingPolicy
 
 
 def hover(function: str, **models: Any) -> CustomJSHover:
@@ -15,6 +15,11 @@ def hover(function: str, **models: Any) -> CustomJSHover:
 def ticks(function: str) -> CustomJSTickFormatter:
     """Return what formats the labels of an axis with a function of ours."""
     return CustomJSTickFormatter(code=f"return glassloom.{function}(tick, ticks)")
+
+
+def labels(function: str) -> CustomLabelingPolicy:
+    """Return what chooses the labels of an axis that are shown with a function of ours."""
+    return CustomLabelingPolicy(code=f"return glassloom.{function}(indices, distance)")
 
 
 def callback(function: str, **models: Any) -> CustomJS:

@@ -21,7 +21,7 @@ from glassloom_metrics.protocol import Action
 from markupsafe import Markup
 
 from glassloom_dashboards.parts.numbers import three_digits
-from glassloom_dashboards.parts.scripts import ticks
+from glassloom_dashboards.parts.scripts import labels, ticks
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 
@@ -354,7 +354,8 @@ def set_seconds_axis(plot: figure) -> None:
     plot.xaxis.ticker = CompositeTicker(
         tickers=[
             AdaptiveTicker(base=10, mantissas=[1, 2, 5], max_interval=20, num_minor_ticks=0),
-            AdaptiveTicker(base=60, mantissas=[0.5, 1, 2, 5, 10, 15, 30], min_interval=30, max_interval=1800),
+            # Mantissas count in the least interval.
+            AdaptiveTicker(base=120, mantissas=[1, 2, 4, 10, 20, 30, 60], min_interval=30, max_interval=1800),
             AdaptiveTicker(base=24, mantissas=[1, 2, 4, 6, 8, 12], min_interval=3600),
         ]
     )
@@ -384,13 +385,11 @@ def style_figure(plot: figure, palette: Palette) -> None:
         axis.axis_label_text_font_size = "11px"
         axis.axis_label_text_font_style = "normal"
         axis.axis_label_standoff = 4
-        axis.major_label_policy = NoOverlap(min_distance=_LABELS_APART_PX if axis in plot.xaxis else 0)
+        # Labels beside each other are left out evenly; those of lanes are below each other, as near as they fit.
+        axis.major_label_policy = labels("evenLabels") if axis in plot.xaxis else NoOverlap(min_distance=0)
     plot.xgrid.grid_line_color = palette.grid
     plot.ygrid.grid_line_color = None
 
-
-_LABELS_APART_PX = 8
-"""Labels beside each other; those of lanes are below each other, as near as they fit."""
 
 TOOLTIP_CSS = """
 <style>

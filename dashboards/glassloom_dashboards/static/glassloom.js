@@ -114,6 +114,23 @@ window.glassloom = (() => {
       : inMinutes(tick, step);
   };
 
+  // Where there is no room for all labels, of each two, three or more one is shown, so that they stay as far apart.
+  const LABELS_APART_PX = 8;
+  const evenLabels = (indices, distance) => {
+    const all = [...indices];
+    for (let step = 1; step < all.length; step++) {
+      const shown = all.filter((_, place) => place % step === 0);
+      const fits = shown.every(
+        (one, place) =>
+          place === 0 || distance(shown[place - 1], one) >= LABELS_APART_PX
+      );
+      if (fits) {
+        return shown;
+      }
+    }
+    return all.slice(0, 1);
+  };
+
   const durationTick = tick => {
     if (tick >= 3600) {
       return `${trim(tick / 3600, 2)} h`;
@@ -307,6 +324,7 @@ window.glassloom = (() => {
     doubleTap,
     duration,
     durationTick,
+    evenLabels,
     ends,
     followLanes,
     followTime,

@@ -46,7 +46,7 @@ def bars_of(aggregate: ClusterAggregate, values: dict[int, float]) -> list[Bar]:
     ordered = sorted(ids, key=lambda worker: (-values.get(worker, 0.0), worker))
     size = -(-len(ordered) // MAX_BARS)
     groups = [tuple(ordered[first : first + size]) for first in range(0, len(ordered), size)]
-    return [Bar(group, f"{len(group)} workers: {_some_names(group, aggregate)}") for group in groups]
+    return [Bar(group, f"{len(group):,} workers: {_some_names(group, aggregate)}") for group in groups]
 
 
 def _some_names(group: Sequence[int], aggregate: ClusterAggregate) -> str:
@@ -58,7 +58,7 @@ def grouping_note(aggregate: ClusterAggregate, bars: Sequence[Bar], by: str) -> 
     """Return the sentence that says what a bar stands for, or nothing if each is a worker."""
     if len(aggregate.workers) <= MAX_BARS:
         return ""
-    return f"{len(aggregate.workers)} workers ordered by {by}; a bar is the mean of {len(bars[0].workers)}"
+    return f"{len(aggregate.workers):,} workers ordered by {by}; a bar is the mean of {len(bars[0].workers):,}"
 
 
 def bar_figure(name: str, label: str) -> figure:

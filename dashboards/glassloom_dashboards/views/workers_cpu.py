@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from bokeh.layouts import column as layout_column
-from bokeh.models import ColumnDataSource, HoverTool, Range1d, Toolbar, UIElement
+from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Range1d, Toolbar, UIElement
 from bokeh.models.glyphs import HBar, Line, VArea
 from bokeh.plotting import figure
 
@@ -62,8 +62,8 @@ def columns(aggregate: ClusterAggregate, bars: Sequence[Bar]) -> dict[str, list[
             "queued": sum(sample.queued for sample in samples),
         }
         row["reach"] = max(row["cpu"], row["most"])
-        row["text"] = (f"{row['cpu']:.0f} %" if samples else NOT_MEASURED) if has_numbers(bars) else ""
-        row["said"] = f"{row['cpu']:.1f} % of {row['most']:.0f} %" if samples else NOT_MEASURED
+        row["text"] = (f"{row['cpu']:,.0f} %" if samples else NOT_MEASURED) if has_numbers(bars) else ""
+        row["said"] = f"{row['cpu']:,.1f} % of {row['most']:,.0f} %" if samples else NOT_MEASURED
         for name, value in row.items():
             rows[name].append(value)
     return rows
@@ -93,6 +93,7 @@ def history_columns(aggregate: ClusterAggregate, left: float, right: float) -> d
 def plot_bars(source: ColumnDataSource) -> figure:
     """Return the figure that draws `columns`."""
     bars = bar_figure("workers-cpu", "% of one core")
+    bars.xaxis.formatter = NumeralTickFormatter(format="0,0")
     style: dict[str, Any] = {"y": "y", "height": BAR_HEIGHT, "source": source, "line_color": None}
     track = draw(bars, HBar, left=0, right="most", **style, name="track")
     draw(bars, HBar, left=0, right="cpu", **style, name="cpu")
@@ -104,7 +105,7 @@ def plot_bars(source: ColumnDataSource) -> figure:
                 renderers=[track],
                 tooltips=tooltip(
                     "@label",
-                    [("CPU", "@said"), ("running", "@executing"), ("queued", "@queued")],
+                    [("CPU", "@said"), ("running", "@executing{0,0}"), ("queued", "@queued{0,0}")],
                 ),
             )
         ],
@@ -115,7 +116,7 @@ def plot_bars(source: ColumnDataSource) -> figure:
 def plot_history(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, HoverTool]:
     """Return the figure that draws `history_columns`, and the tool that says its numbers."""
     lines = time_figure("workers-cpu-history", x_range, sizing_mode="stretch_both", min_height=110, min_border=2)
-    lines.xaxis.ticker.tickers[0].desired_num_ticks = 5
+    lines.xaxis.ticker.desired_num_ticks = 4
     lines.yaxis.axis_label = "cores busy"
     lines.yaxis.ticker.desired_num_ticks = 3
     lines.yaxis.ticker.num_minor_ticks = 0
@@ -124,7 +125,7 @@ def plot_history(source: ColumnDataSource, x_range: Range1d) -> tuple[figure, Ho
     tool = HoverTool(
         renderers=[line],
         mode="vline",
-        tooltips=tooltip("@mean{0.00} cores busy", [("at most", "@highest{0.00}"), ("at", "@at{0.0} s")]),
+        tooltips=tooltip("@mean{0,0.00} cores busy", [("at most", "@highest{0,0.00}"), ("at", "@at{0.0} s")]),
     )
     return lines, tool
 
@@ -133,7 +134,7 @@ def summary_of(aggregate: ClusterAggregate) -> str:
     """Return how busy all workers are together."""
     workers, threads, samples = len(aggregate.workers), aggregate.threads, aggregate.samples.values()
     said = f"{workers:,} worker{'s' * (workers != 1)} with {threads:,} thread{'s' * (threads != 1)}"
-    return f"{said}, {sum(one.cpu_percent for one in samples) / 100:.1f} cores busy." if samples else f"{said}."
+    return f"{said}, {sum(one.cpu_percent for one in samples) / 100:,.1f} cores busy." if samples else f"{said}."
 
 
 class WorkersCpu(TimeCard):
@@ -201,6 +202,6 @@ class WorkersCpu(TimeCard):
             sample, threads = self._aggregate.samples.get(worker), f"{joined.nthreads:,}"
             numbers = [NOT_MEASURED, threads, "", ""]
             if sample is not None:
-                numbers = [f"{sample.cpu_percent:.0f} %", threads, f"{sample.executing:,}", f"{sample.queued:,}"]
+                numbers = [f"{sample.cpu_percent:,.0f} %", threads, f"{sample.executing:,}", f"{sample.queued:,}"]
             rows.append([self._aggregate.worker_name(worker), *numbers])
         return Table(("worker", "CPU, % of one core", "threads", "running", "queued"), rows)

@@ -68,7 +68,7 @@ def table_rows(aggregate: ClusterAggregate, rows: list[WorkerRow]) -> list[dict[
                 else f"{sample.executing:,} of {threads:,}"
                 if row.is_measured
                 else f"{threads:,}",
-                "cpu": f"{sample.cpu_percent:.0f} %" if is_here and row.is_measured else "",
+                "cpu": f"{sample.cpu_percent:,.0f} %" if is_here and row.is_measured else "",
                 "memory": memory_bar(row) if is_here else None,
                 "device": fitted_device(row) if is_here else None,
                 "shared": bytes_text(sample.shared_bytes) if is_here and sample.shared_bytes else "",
@@ -165,7 +165,7 @@ def charts_of(history: WorkerHistory) -> list[Chart]:
     most = 100.0 * history.joined.nthreads
     charts = [
         stacked_chart("Memory", at_s, parts, bytes_text, limit=float(limit) if limit else None),
-        stacked_chart("CPU, 100 % is one core", at_s, cpu, lambda percent: f"{percent:.0f} %", most=most),
+        stacked_chart("CPU, 100 % is one core", at_s, cpu, lambda percent: f"{percent:,.0f} %", most=most),
     ]
     if history.joined.devices:
         held = [("results", "--gl-device", columns["device_held_bytes"])]
