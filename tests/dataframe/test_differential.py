@@ -17,11 +17,10 @@ pytestmark = pytest.mark.more
 
 N_GROUPS, N_CASES = (10, 500) if LONG_TESTS else (2, 40)
 KNOWN = {
-    1640: "expanding().count() of Arrow's integers with missing values",
     3068: ".str.find of categories of which a partition has none, then rank",
     3534: "std of times beside columns of Arrow's that have one value",
     3637: "mode of no rows",
-    3751: "rank within groups of categories that have missing values",
+    3751: "pandas' own: within groups, rank gives missing values of which no other is known a rank if keys are missing",
     4141: "rolling().mean() of categories without rows is refused",
     4183: ".str after booleans became text, of a partition without rows",
     4822: "quantile of columns of one name, one of them text",

@@ -45,6 +45,20 @@ def test_windows_of_rows_are_those_of_pandas(pair):
     check_all(ROLLING, *pair)
 
 
+@pytest.mark.parametrize("npartitions", [1, 2, 3, 7])
+def test_infinite_values_are_missing_to_windows_as_to_pandas_but_counted(npartitions):
+    frame = pd.DataFrame({"f": [1.0, np.inf, 3.0, -np.inf, np.nan, 6.0, 2.0], "g": np.arange(7.0)})
+    lazy = gd.from_pandas(frame, npartitions=npartitions)
+    for how in ("count", "sum", "mean", "min", "max", "var", "sem"):
+        for least in (0, 1, 3, 5):
+            expected = getattr(frame.expanding(least), how)()
+            pd.testing.assert_frame_equal(getattr(lazy.expanding(least), how)().compute(), expected)
+    for options in ({"com": 1.5}, {"span": 3, "ignore_na": True}, {"alpha": 0.3, "adjust": False}):
+        for how in ("mean",) if "adjust" in options else ("sum", "mean", "std"):
+            expected = getattr(frame.ewm(**options), how)()
+            pd.testing.assert_frame_equal(getattr(lazy.ewm(**options), how)().compute(), expected)
+
+
 BY_TIME = {
     "sum": lambda f: f.rolling("2h").sum(),
     "left": lambda f: f.x.rolling("3h", closed="left").sum(),

@@ -19,8 +19,12 @@ class State(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Of each column: number of values, sum, mean, sum of squared distances from the mean, smallest, largest."""
+    """Number of rows; of each column: number of values, infinite ones among them, and of finite values the number, sum, mean,
+    sum of squared distances from the mean, smallest and largest: pandas takes infinite ones for missing, unless it counts.
+    """
 
+    rows: int
+    values: Any
     count: Any
     total: Any
     mean: Any
@@ -33,14 +37,16 @@ def state_of(block: Any) -> Moments | None:
     """Return what a partition hands on; None if it has no rows."""
     if not len(block):
         return None
-    values = _values(block)
+    values = values_of(block)
+    n_values = (~np.isnan(values)).sum(axis=0).astype("float64")
+    values = finite(values)
     count = (~np.isnan(values)).sum(axis=0).astype("float64")
     total = np.nansum(values, axis=0)
     mean = np.divide(total, count, out=np.zeros_like(total), where=count > 0)
     squares = np.nansum((values - mean) ** 2, axis=0)
     low = np.fmin.reduce(values, axis=0, initial=np.inf)
     high = np.fmax.reduce(values, axis=0, initial=-np.inf)
-    return Moments(count, total, mean, squares, low, high)
+    return Moments(len(block), n_values, count, total, mean, squares, low, high)
 
 
 def state_together(states: list[Moments]) -> Moments:
@@ -56,6 +62,8 @@ def _joined(one: Moments, other: Moments) -> Moments:
     share = np.divide(other.count, count, out=np.zeros_like(count), where=count > 0)
     apart = other.mean - one.mean
     return Moments(
+        one.rows + other.rows,
+        one.values + other.values,
         count,
         one.total + other.total,
         np.where(one.count > 0, one.mean + apart * share, other.mean),
@@ -72,10 +80,17 @@ def with_state(state: State, block: Any, before: Moments | None = None) -> Any:
         return getattr(block.expanding(min_periods), how)(**options)
     if options.get("numeric_only") and isinstance(block, pd.DataFrame):
         raise_if_dropped(block)
-    values = _values(block)
-    count = np.cumsum(~np.isnan(values), axis=0) + before.count
-    made = _RESULTS[how](values, count, before, options.get("ddof", 1))
-    made = np.where(count >= max(min_periods, 0 if how == "count" else 1), made, np.nan)
+    values = values_of(block)
+    n_values = np.cumsum(~np.isnan(values), axis=0) + before.values
+    if how == "count":  # pandas asks whether there are enough rows, those without value among them
+        n_rows = np.arange(1, len(block) + 1) + before.rows
+        made = np.where((n_rows >= min_periods)[:, None], n_values, np.nan)
+    else:
+        values, ddof = finite(values), options.get("ddof", 1)
+        count = np.cumsum(~np.isnan(values), axis=0) + before.count
+        made = _RESULTS["std" if how == "sem" else how](values, count, before, ddof)
+        made = np.where(count >= max(min_periods, 1), made, np.nan)
+        made = _error_of_mean(made, n_values, ddof) if how == "sem" else made
     if isinstance(block, pd.Series):
         return pd.Series(made[:, 0], index=block.index, name=block.name)
     return pd.DataFrame(made, index=block.index, columns=block.columns)
@@ -94,14 +109,16 @@ def raise_if_dropped(block: Any) -> None:
         raise NotImplementedError(f"expanding(...)(numeric_only=True) with {dropped!r}: choose the columns before")
 
 
-def _values(block: Any) -> Any:
+def finite(values: Any) -> Any:
+    """Return numbers with NaN for infinite ones, which windows of pandas take for missing."""
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def values_of(block: Any) -> Any:
+    """Return a partition's columns, or a series, as a matrix of floats with NaN for what is missing."""
     columns = [block] if isinstance(block, pd.Series) else [block.iloc[:, place] for place in range(block.shape[1])]
     arrays = [column.to_numpy(dtype="float64", na_value=np.nan) for column in columns]
     return np.stack(arrays, axis=1) if arrays else np.empty((len(block), 0))
-
-
-def _count(values: Any, count: Any, before: Moments, ddof: int) -> Any:
-    return count
 
 
 def _sum(values: Any, count: Any, before: Moments, ddof: int) -> Any:
@@ -136,19 +153,16 @@ def _std(values: Any, count: Any, before: Moments, ddof: int) -> Any:
     return np.sqrt(_var(values, count, before, ddof))
 
 
-def _sem(values: Any, count: Any, before: Moments, ddof: int) -> Any:
-    deviation = _std(values, count, before, ddof)
-    divisor = count if HAS_COPY_ON_WRITE else np.maximum(count - ddof, 0)  # pandas' own formula until version 3
-    return np.divide(deviation, np.sqrt(divisor), out=np.full(values.shape, np.nan), where=divisor > 0)
+def _error_of_mean(deviation: Any, n_values: Any, ddof: int) -> Any:
+    divisor = n_values if HAS_COPY_ON_WRITE else np.maximum(n_values - ddof, 0)  # pandas' own formula until version 3
+    return np.divide(deviation, np.sqrt(divisor), out=np.full(deviation.shape, np.nan), where=divisor > 0)
 
 
 _RESULTS = {
-    "count": _count,
     "sum": _sum,
     "mean": _mean,
     "min": _min,
     "max": _max,
     "var": _var,
     "std": _std,
-    "sem": _sem,
 }

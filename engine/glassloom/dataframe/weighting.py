@@ -16,6 +16,7 @@ import pandas as pd
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.prefix import Carried, meta_of, scan
+from glassloom.dataframe.running import finite, values_of
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,7 @@ def _remade(decay: Decay, frame: FrameExpr) -> FrameExpr:
 
 
 def _values(block: Any) -> Any:
-    columns = [block] if isinstance(block, pd.Series) else [block.iloc[:, place] for place in range(block.shape[1])]
-    arrays = [column.to_numpy(dtype="float64", na_value=np.nan) for column in columns]
-    return pd.DataFrame(np.stack(arrays, axis=1) if arrays else np.empty((len(block), 0)))
+    return pd.DataFrame(finite(values_of(block)))
 
 
 def _continued(decay: Decay, meta: Any, block: Any, before: Any = None) -> Any:
