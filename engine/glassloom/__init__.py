@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from glassloom.collection import compute, optimize, persist, visualize
     from glassloom.delayed_call import Delayed, delayed
     from glassloom.distributed.threads_get import get
+    from glassloom.notebook.monitor import monitor
     from glassloom.notebook.progress import progress
     from glassloom.protocol.annotations import annotate
     from glassloom.recordings.recording import record
@@ -53,6 +54,7 @@ __all__ = [
     "get",
     "get_client",
     "get_worker",
+    "monitor",
     "optimize",
     "performance_report",
     "persist",
@@ -87,6 +89,7 @@ _HOMES = {
     "get": "distributed.threads_get",
     "get_client": "client.worker_api",
     "get_worker": "client.worker_api",
+    "monitor": "notebook.monitor",
     "optimize": "collection",
     "performance_report": "recordings.report",
     "persist": "collection",

@@ -19,7 +19,7 @@ from glassloom_metrics.protocol import (
     WorkerSamples,
 )
 from glassloom_metrics.recorder import STATES
-from glassloom_metrics.worker_memory import cluster_bytes, unmanaged_column
+from glassloom_metrics.worker_memory import cluster_bytes, in_memory_bytes, unmanaged_column
 
 MEMORY_PARTS = ("managed", "shared", "spilled", "unmanaged")
 DEVICE_PARTS = ("held", "used", "pool", "other", "moved")
@@ -33,6 +33,19 @@ class _Sample(NamedTuple):
     shared_bytes: int
     spilled_bytes: int
     unmanaged_bytes: int
+    executing: int
+
+
+class WorkerRow(NamedTuple):
+    """A worker as it was measured last; zeros if it wasn't yet. ``cpu_percent``: 100 is one core busy."""
+
+    name: str
+    n_threads: int
+    memory_limit_bytes: int | None
+    cpu_percent: float
+    memory_bytes: int
+    spilled_bytes: int
+    executing: int
 
 
 class ClusterSummary:
@@ -100,6 +113,7 @@ class ClusterSummary:
             message.shared_bytes,
             message.spilled_bytes,
             unmanaged_column(message),
+            message.executing,
             strict=True,
         )
         for worker, row in zip(message.workers, rows, strict=True):
@@ -120,6 +134,23 @@ class ClusterSummary:
         """Return the name of a worker that is here; ``""`` if there is none of this number."""
         known = self._workers.get(worker)
         return known.name if known else ""
+
+    def worker_rows(self) -> list[WorkerRow]:
+        """Return the workers that are here, in the order in which they came."""
+        idle = _Sample(0.0, 0, 0, 0, 0, 0, 0)
+        known = [(each, self._samples.get(worker, idle)) for worker, each in self._workers.items()]
+        return [
+            WorkerRow(
+                each.name,
+                each.nthreads,
+                each.memory_limit_bytes or None,
+                sample.cpu_percent,
+                in_memory_bytes(sample),
+                sample.spilled_bytes,
+                sample.executing,
+            )
+            for each, sample in known
+        ]
 
     @property
     def n_cancelled(self) -> int:

@@ -41,7 +41,7 @@ def test_glassloom_exports_these_names() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     expected = (
         "Client Delayed Event Future LocalCUDACluster LocalCluster Lock Queue Semaphore Variable annotate as_completed compute config default_client "
-        "delayed fire_and_forget get get_client get_worker optimize performance_report persist progress record rejoin replay secede visualize wait worker_client"
+        "delayed fire_and_forget get get_client get_worker monitor optimize performance_report persist progress record rejoin replay secede visualize wait worker_client"
     )
     assert done.stdout.splitlines() == [expected, expected]
 

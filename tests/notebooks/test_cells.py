@@ -239,3 +239,33 @@ def test_cards_of_clients_and_clusters_follow_what_they_show_until_it_has_ended(
     kernel.send("cluster.close()")
     kernel.read_until(has_shown("closed", 2))
     kernel.run("del other, cluster")
+
+
+def test_a_monitor_follows_its_cluster_in_its_newest_output_and_needs_no_script(
+    cluster: Kernel, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    shown: dict[str, list[str]] = {}
+
+    def has_shown(n_outputs: int, text: str) -> Callable[[dict[str, Any]], bool]:
+        def look(message: dict[str, Any]) -> bool:
+            if message["msg_type"] in ("display_data", "update_display_data"):
+                content = message["content"]
+                assert "<script" not in content["data"]["text/html"]
+                shown.setdefault(content["transient"]["display_id"], []).append(content["data"]["text/plain"])
+            return len(shown) == n_outputs and text in list(shown.values())[-1][-1]
+
+        return look
+
+    for n_outputs in (1, 2):
+        cluster.send("monitor = gl.monitor(client)\nmonitor")
+        cluster.read_until(has_shown(n_outputs, ", running: 2 workers"))
+    cluster.send(
+        f"import os\ndef wait(_):\n    while not os.path.exists({str(go)!r}):\n        time.sleep(0.02)\nwaiting = client.submit(wait, 0)"
+    )
+    cluster.read_until(has_shown(2, "tasks: 1 running"))
+    go.touch()
+    cluster.read_until(has_shown(2, "tasks: 0 running"))
+    older, _ = shown.values()
+    assert not any("tasks: 1 running" in text for text in older), "it stays as it was"
+    cluster.run("monitor.close(); del monitor, waiting")

@@ -1,4 +1,4 @@
-"""What notebooks and terminals see of runs as they go: progress below a cell, and progress bars. Imported when first needed.
+"""What notebooks and terminals see of runs as they go: progress below a cell, progress bars, and a cluster's monitor. Imported when first needed.
 
 `glassloom.graph.cell_runs` calls `cell_began_run` when code in a notebook's cell begins a run.
 """

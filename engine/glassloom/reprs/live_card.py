@@ -15,7 +15,7 @@ from typing import Any
 from glassloom._supervision import Crash, start_thread
 
 MAX_SHOWN = 8
-"""How many outputs are kept current; older ones stay as they are, and say when that was so."""
+"""How many outputs are kept current by default; older ones stay as they are, and say when that was so."""
 PAUSE_S = 0.25
 """How long after an update the next may come."""
 
@@ -33,6 +33,8 @@ class LiveCard:
         Called in a thread of the card's own before it looks at the facts: it alone may wait.
     next_look_s
         Returns in how many seconds to look at the facts again though nobody has called `refresh`; None: not by itself.
+    max_shown
+        How many outputs are kept current, the newest ones.
     """
 
     def __init__(
@@ -41,13 +43,14 @@ class LiveCard:
         bundle: Callable[[], dict[str, str] | None],
         prepare: Callable[[], None] | None = None,
         next_look_s: Callable[[], float | None] | None = None,
+        max_shown: int = MAX_SHOWN,
     ) -> None:
         self._facts = facts
         self._bundle = bundle
         self._prepare = prepare
         self._next_look_s = next_look_s
         self._lock = threading.Lock()
-        self._handles: deque[Any] = deque(maxlen=MAX_SHOWN)
+        self._handles: deque[Any] = deque(maxlen=max_shown)
         self._called = threading.Event()
         self._is_due = False
         self._is_drawing = False
