@@ -12,13 +12,13 @@ from glassloom import Client
 from glassloom.distributed import initialize_mpi
 
 initialize_mpi(nthreads=1, memory_limit="500MB")
-print("rank of the script", os.environ["OMPI_COMM_WORLD_RANK"], flush=True)
+print(f"rank of the script {os.environ['OMPI_COMM_WORLD_RANK']}", flush=True)
 with Client() as client:
     n = 200_000
     xy = ga.random.default_rng(1).uniform(size=(n, 2), chunks=n // 4)
-    print("pi", round(float((4 * ((xy**2).sum(axis=1) < 1).sum() / n).compute()), 1), flush=True)
+    print(f"pi {float((4 * ((xy**2).sum(axis=1) < 1).sum() / n).compute()):.1f}", flush=True)
     pids = client.run(os.getpid)
-    print("workers", len(pids), flush=True)
+    print(f"workers {len(pids)}", flush=True)
     how = sys.argv[1]
     if how == "error":
         raise ValueError("the script's own error")
