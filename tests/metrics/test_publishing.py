@@ -106,6 +106,23 @@ def test_a_late_subscriber_gets_the_backlog_and_then_what_happens(tmp_path):
     run(body, tmp_path)
 
 
+def test_what_happens_soon_after_subscribers_were_told_is_told_the_next_time(tmp_path):
+    async def body(cluster):
+        stream = subscribe(cluster.record)
+        assert await anext(stream) == HELLO
+        cluster.add(Life(1.0, "started"))
+        assert await anext(stream) == Life(1.0, "started")
+        woken = cluster.publisher._grown
+        cluster.recorder.record(Life(2.0, "soon after"))
+        cluster.publisher.notify(apart_s=60.0)
+        assert cluster.publisher._grown is woken
+        cluster.publisher.notify()
+        assert await anext(stream) == Life(2.0, "soon after")
+        await stream.aclose()
+
+    run(body, tmp_path)
+
+
 def test_topics_and_no_backlog_leave_out_the_rest_but_never_hello_and_how_things_stand(tmp_path):
     async def body(cluster):
         cluster.add(Life(1.0, "started"), Layers([0], ["old"], [1], [""]))

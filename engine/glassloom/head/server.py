@@ -21,7 +21,7 @@ import msgspec
 from glassloom_metrics.framing import FrameError, FrameSplitter
 from glassloom_metrics.peer import peer_of
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Command, Connect, Hello
-from glassloom_metrics.publisher import Publisher, read_frame
+from glassloom_metrics.publisher import TOLD_APART_S, Publisher, read_frame
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import CLUSTER_LOG, remove_record
 
@@ -574,7 +574,7 @@ class Head:
             self._worker_pool.enforce_limits()
             self._worker_pool.tell_changes()
             self._metrics_writer.flush()
-            self._publisher.notify()
+            self._publisher.notify(apart_s=TOLD_APART_S)
 
     def _collect_samples(self, now_s: float) -> None:
         """Write down how the workers are, let their number follow the work, forget code that no task uses."""

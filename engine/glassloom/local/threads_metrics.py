@@ -16,7 +16,7 @@ from pathlib import Path
 
 from glassloom_metrics.errors import CommandRefused
 from glassloom_metrics.protocol import LEAST_RUNNING_S, PROTOCOL_VERSION, Command, Hello, Life, Running, WorkerJoined
-from glassloom_metrics.publisher import Publisher
+from glassloom_metrics.publisher import TOLD_APART_S, Publisher
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord, process_started_s, remove_record, write_record
 
@@ -272,7 +272,7 @@ class ThreadsMetrics:
                 self._note_running(now_s)
             self._note_profile(at_once=self._stop.is_set())
             self.recorder.flush(self.clock.now_s())
-        publisher.notify()
+        publisher.notify(apart_s=TOLD_APART_S)
 
     def _note_profile(self, *, at_once: bool) -> None:
         taken = None if self._profiler is None or not self._profiler.has_samples else self._profiler.take()
