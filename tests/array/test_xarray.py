@@ -262,6 +262,8 @@ def test_variables_of_a_data_set_are_computed_together():
 def test_numpy_arrays_are_chunked_to_ours(plain):
     assert isinstance(plain.chunk(time=4, chunked_array_type="glassloom").data, ga.Array)
     assert plain.chunk(time=4).chunks[0] == (4, 4, 4)
+    with xr.set_options(chunk_manager="glassloom"):
+        assert isinstance(plain.chunk(time=4).data, ga.Array)
 
 
 def test_chunks_and_unified_chunks(lazy):
