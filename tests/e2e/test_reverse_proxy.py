@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 from free_ports import free_port
 from glassloom_server.routes import ROUTES
@@ -82,8 +83,8 @@ def make_certificate(directory: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A JupyterLab that is reached through nginx."""
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, psutil.Process]]:
+    """A JupyterLab that is reached through nginx, and that."""
     directory = tmp_path_factory.mktemp("nginx")
     make_certificate(directory)
     options = ["--ServerApp.allow_unauthenticated_access=False", "--ServerApp.trust_xheaders=True"]
@@ -102,10 +103,24 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     nginx.wait(0.05)
                     pytest.fail((directory / "error.log").read_text())
-            yield proxied
+            yield proxied, psutil.Process(nginx.pid)
         finally:
             nginx.send_signal(signal.SIGQUIT)
             nginx.wait(20)
+
+
+@pytest.fixture(scope="module")
+def lab(proxied: tuple[Lab, psutil.Process]) -> Lab:
+    return proxied[0]
+
+
+@pytest.fixture
+def nginx(proxied: tuple[Lab, psutil.Process]) -> Iterator[list[psutil.Process]]:
+    """The proxy's processes; they go on after the test."""
+    processes = [proxied[1], *proxied[1].children()]
+    yield processes
+    for process in processes:
+        process.resume()
 
 
 def accepts(port: int) -> bool:
@@ -153,3 +168,24 @@ def test_panel_and_panes_live_behind_a_proxy_with_tls_and_come_back_after_a_relo
     page.reload()
     pane = page.locator(f'.gl-Pane[data-cluster="{cluster}"][data-page="status"]')
     expect(pane).to_have_attribute("data-state", "live", timeout=OPENING_MS)
+
+
+@pytest.mark.long
+@pytest.mark.fault("the network between browser and Jupyter is silent")
+def test_panel_and_panes_say_that_the_network_is_silent_and_come_back_with_it(
+    page, nginx, publish_cluster, open_lab, open_pane, keep_picture
+):
+    cluster = publish_cluster("nightly")
+    open_lab()
+    pane = open_pane(cluster, "status")
+    for process in nginx:
+        process.suspend()  # all connections stay open, and nothing comes: as after sleep, or where a cable was pulled
+    expect(page.locator("#glassloom-panel")).to_contain_text("No connection to the Jupyter server", timeout=OPENING_MS)
+    expect(pane).to_have_attribute("data-state", "lost")
+    expect(pane.locator(".gl-Pane-cover")).to_contain_text("Reconnecting…")
+    keep_picture("network-silent")
+    for process in nginx:
+        process.resume()
+    expect(pane).to_have_attribute("data-state", "live", timeout=OPENING_MS)
+    expect(page.locator("#glassloom-panel")).not_to_contain_text("No connection")
+    expect(page.locator(f'.gl-Card[data-cluster="{cluster}"]')).to_contain_text("nightly")

@@ -51,10 +51,10 @@ class Lab:
 
 
 @contextmanager
-def running_lab(directory: Path, base_url: str, *options: str) -> Iterator[Lab]:
-    """Run a JupyterLab with a home of its own; its log is kept among the artifacts."""
+def running_lab(directory: Path, base_url: str, *options: str, port: int = 0) -> Iterator[Lab]:
+    """Run a JupyterLab with a home of its own; its log is kept among the artifacts. One that is run there again finds what the first has left."""
     root = directory / "root"
-    root.mkdir()
+    root.mkdir(exist_ok=True)
     environment = {
         **os.environ,
         "HOME": str(directory),
@@ -66,7 +66,7 @@ def running_lab(directory: Path, base_url: str, *options: str) -> Iterator[Lab]:
         "JUPYTERLAB_WORKSPACES_DIR": str(directory / "workspaces"),
     }
     log = directory / "lab.log"
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.port=0"]
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.port={port}"]
     command += [f"--ServerApp.base_url={base_url}", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}"]
     command += options
     # Lets tests run commands, and keeps JupyterLab from asking about news.
@@ -74,7 +74,7 @@ def running_lab(directory: Path, base_url: str, *options: str) -> Iterator[Lab]:
     # A page says after 6 s without news that the dashboards don't respond: they are replaced soon after that.
     command += ["--GlassloomServer.dashboards_silence_s=12"]
     notification = directory / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
-    notification.parent.mkdir(parents=True)
+    notification.parent.mkdir(parents=True, exist_ok=True)
     notification.write_text('{"fetchNews": "false"}')
     with open(log, "wb") as output:
         process = subprocess.Popen(
