@@ -150,7 +150,7 @@ class CudaDevice:
         if isinstance(value, self._cupy.ndarray):
             base = value if value.base is None else value.base  # a view keeps all that it is a view of
             return int(base.nbytes)
-        used = value.memory_usage(deep=True)
+        used = value.memory_usage()  # all of it; asking for "deep" is a warning of some indexes
         return int(used.sum() if hasattr(used, "sum") else used)
 
     def to_host(self, value: Any) -> HostArray | HostFrame:
