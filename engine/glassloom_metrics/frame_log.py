@@ -9,9 +9,10 @@ frame 0, and `first` to the newest. Nothing here raises because of a disk. Threa
 from __future__ import annotations
 
 import errno
+import math
 import re
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 
@@ -24,6 +25,38 @@ WRITE_BYTES = 2**20
 """How much is written at once: a head does nothing else meanwhile."""
 _MAX_TOPICS = 255
 _DISK_FULL = frozenset([errno.ENOSPC, errno.EDQUOT])
+
+
+class _Room:
+    """For how much there is room in what is read at a time.
+
+    Attributes
+    ----------
+    frames
+        How many more.
+    """
+
+    def __init__(self, frames: int, nbytes: float) -> None:
+        self.frames = frames
+        self._bytes = nbytes
+
+    @property
+    def is_taken(self) -> bool:
+        return self.frames <= 0 or self._bytes <= 0
+
+    def take(self, numbers: Sequence[int], lengths: Iterable[int]) -> Sequence[int]:
+        """Return the first of `numbers`, as many as there is room for."""
+        if self._bytes == math.inf:
+            self.frames -= len(numbers)
+            return numbers
+        count = 0
+        for length in lengths:
+            if self.is_taken:
+                break
+            count += 1
+            self.frames -= 1
+            self._bytes -= length
+        return numbers[:count]
 
 
 class FrameLog:
@@ -100,13 +133,17 @@ class FrameLog:
             if self.memory_bytes > self._next_write_bytes and self._directory is not None:
                 self._move_oldest(self._directory)
 
-    def read(self, start: int, *, limit: int, topics: Collection[str] | None = None) -> tuple[list[bytes], int]:
+    def read(
+        self, start: int, *, limit: int, topics: Collection[str] | None = None, enough_bytes: float = math.inf
+    ) -> tuple[list[bytes], int]:
         """Return up to `limit` payloads of frames from number `start` on, and the number of the frame to go on with.
 
         Parameters
         ----------
         topics
             Which are wanted; the others are passed over without being read. None: all.
+        enough_bytes
+            The frame with which there are so many is the last.
 
         Raises
         ------
@@ -117,21 +154,22 @@ class FrameLog:
             if self._closed:
                 raise ValueError("the recorder is closed")
             if start <= 0 < limit:
-                payloads, following = self.read(1, limit=limit - 1, topics=topics)
+                payloads, following = self.read(1, limit=limit - 1, topics=topics, enough_bytes=enough_bytes)
                 return [self._hello[1], *payloads], following
             start = max(start, self.first)
             found: list[bytes] = []
+            room = _Room(limit, enough_bytes)
             for segment in self._segments:
-                if start < segment.stop and len(found) < limit:
-                    numbers = self._wanted(segment.topics, start - segment.first, topics, limit - len(found))
+                if start < segment.stop and not room.is_taken:
+                    wanted = self._wanted(segment.topics, start - segment.first, topics, room.frames)
+                    numbers = room.take(wanted, map(segment.length, wanted))
                     found += segment.read(numbers)
-                    is_full = len(found) >= limit and numbers
-                    start = segment.first + numbers[-1] + 1 if is_full else segment.stop
-            if start >= self._first_in_memory and len(found) < limit:
-                numbers = self._wanted(self._topics, start - self._first_in_memory, topics, limit - len(found))
+                    start = segment.first + numbers[-1] + 1 if room.is_taken else segment.stop
+            if start >= self._first_in_memory and not room.is_taken:
+                wanted = self._wanted(self._topics, start - self._first_in_memory, topics, room.frames)
+                numbers = room.take(wanted, (len(self._payloads[number]) for number in wanted))
                 found += [self._payloads[number] for number in numbers]
-                is_full = len(found) >= limit and numbers
-                start = self._first_in_memory + numbers[-1] + 1 if is_full else len(self)
+                start = self._first_in_memory + numbers[-1] + 1 if room.is_taken else len(self)
             return found, start
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ readers whose frames are gone. A recorder never raises because of its disk, or o
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
@@ -220,20 +221,24 @@ class Recorder:
         if errors is not None:
             self.record(errors)
 
-    def read(self, start: int, *, limit: int, topics: Collection[str] | None = None) -> tuple[list[bytes], int]:
+    def read(
+        self, start: int, *, limit: int, topics: Collection[str] | None = None, enough_bytes: float = math.inf
+    ) -> tuple[list[bytes], int]:
         """Return up to `limit` payloads from frame number `start` on, and the number of the frame to go on with.
 
         Parameters
         ----------
         topics
             Which are wanted; None: all. The hello counts as one.
+        enough_bytes
+            The frame with which there are so many is the last.
 
         Raises
         ------
         ValueError
             If the recorder is closed.
         """
-        return self._log.read(start, limit=limit, topics=topics)
+        return self._log.read(start, limit=limit, topics=topics, enough_bytes=enough_bytes)
 
     def dropped(self, start: int) -> Dropped | None:
         """Tell what is gone of the frames from number `start` on; None if nothing is."""

@@ -108,6 +108,10 @@ class Segment:
         self.is_indexed = False
         del self._offsets[:], self._lengths[:], self.topics[:]
 
+    def length(self, position: int) -> int:
+        """Return how many bytes a payload has."""
+        return self._lengths[position]
+
     def read(self, positions: Iterable[int]) -> list[bytes]:
         """Return the payloads of frames by their position in the segment; those that can't be read are left out."""
         found = []

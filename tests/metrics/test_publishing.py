@@ -513,15 +513,26 @@ def test_an_idle_cluster_gives_signs_of_life(tmp_path):
     run(body, tmp_path)
 
 
-def test_a_long_backlog_lets_the_loop_do_other_things(tmp_path):
+@pytest.mark.parametrize(("frames", "length"), [(20_000, 1), (400, 100_000)])
+def test_a_long_backlog_lets_the_loop_do_other_things(tmp_path, monkeypatch, frames, length):
+    written, write = [], asyncio.StreamWriter.writelines
+
+    def note(writer, parts):
+        parts = list(parts)
+        written.append(sum(map(len, parts)))
+        write(writer, parts)
+
+    monkeypatch.setattr(asyncio.StreamWriter, "writelines", note)
+
     async def body(cluster):
-        cluster.add(*(Life(float(number), "x") for number in range(20_000)))
+        cluster.add(*(Life(float(number), "x" * length) for number in range(frames)))
         turns = 0
         reading = asyncio.ensure_future(everything(cluster.record))
         while not reading.done():
             await asyncio.sleep(0)
             turns += 1
-        assert turns > 20_000 / 64
-        assert len(reading.result()) == 20_002
+        assert turns > frames / 64
+        assert len(reading.result()) == frames + 2
+        assert max(written) < 2**18 + 2 * length + 1000  # one frame more than enough, and how far that was
 
     run(body, tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 
 import pytest
 from glassloom_metrics import frame_log, segments
@@ -74,22 +75,27 @@ def test_a_log_that_goes_to_disk_reads_like_one_in_memory(tmp_path_factory, size
     st.lists(st.sampled_from("abc"), max_size=80),
     st.integers(0, 500),
     st.integers(1, 5),
-    st.sets(st.sampled_from("abcd")),
+    st.none() | st.integers(1, 100),
+    st.none() | st.sets(st.sampled_from("abcd")),
 )
 def test_reading_some_topics_gives_their_frames_and_goes_on_after_them(
-    tmp_path_factory, topics, memory_bytes, limit, wanted
+    tmp_path_factory, topics, memory_bytes, limit, enough_bytes, wanted
 ):
+    size, enough_bytes = 21, enough_bytes or math.inf
     directory = tmp_path_factory.mktemp("log")
     log = FrameLog(("hello", b"hello"), memory_bytes=memory_bytes, directory=directory)
     for number, topic in enumerate(topics):
         log.append(topic, f"{topic}{number:020}".encode())
     found, position = [], 1
     while position < len(log):
-        payloads, following = log.read(position, limit=limit, topics=wanted)
+        payloads, following = log.read(position, limit=limit, topics=wanted, enough_bytes=enough_bytes)
         assert len(payloads) <= limit and following > position
+        assert size * (len(payloads) - 1) < enough_bytes
         found += payloads
         position = following
-    assert found == [f"{topic}{number:020}".encode() for number, topic in enumerate(topics) if topic in wanted]
+    assert found == [
+        f"{topic}{number:020}".encode() for number, topic in enumerate(topics) if wanted is None or topic in wanted
+    ]
     log.close()
 
 
