@@ -6,12 +6,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import dask
 import distributed
 import glassloom.array as ga
 import pytest
-from attached import Told, wait_for
+from attached import Told, attached, wait_for
 from calls import inc
 from glassloom import Client, config
+from glassloom.distributed import metrics_plugin
+from glassloom.errors import ClusterError
 from glassloom_metrics.protocol import Layers, Runs
 from glassloom_metrics.recording import hello_of
 from glassloom_metrics.registry import read_records
@@ -64,8 +67,6 @@ def test_clients_share_one_attachment_that_ends_with_the_last(
 
 
 def test_graphs_of_dasks_own_client_are_runs(cluster: distributed.LocalCluster) -> None:
-    from attached import attached
-
     with attached(cluster.scheduler_address) as told, distributed.Client(cluster, set_as_default=False) as client:
         client.gather(client.map(inc, range(5), key="mapped"))
         time.sleep(1.1)  # tasks within a second are one run: this is no wait for a result
@@ -91,3 +92,22 @@ def test_a_scheduler_in_this_process_is_attached_to_by_a_thread(own_folders: Non
         assert client.submit(inc, 1).result() == 2
         wait_for(told.rows, "no row")
     wait_for(lambda: not Path(record.directory).exists(), "it ends with the client")
+
+
+def test_a_scheduler_that_takes_no_plugins_is_attached_to_if_it_was_started_with_ours(own_folders: None) -> None:
+    with (
+        dask.config.set({"distributed.scheduler.blocked-handlers": ["register_scheduler_plugin"]}),
+        distributed.LocalCluster(
+            processes=False, n_workers=1, protocol="tcp://", host="127.0.0.1", dashboard_address=None, silence_logs=50
+        ) as cluster,
+    ):
+        with (
+            pytest.raises(ClusterError, match="disallowed.*--preload glassloom.distributed.metrics_plugin"),
+            attached(cluster.scheduler_address),
+        ):
+            pass
+        metrics_plugin.dask_setup(cluster.scheduler)
+        for name in ("first", "second"):  # it stays when the first has left
+            with attached(cluster.scheduler_address, name=name) as told, distributed.Client(cluster) as client:
+                assert client.submit(inc, 1, key=f"{name}-1").result() == 2
+                wait_for(lambda told=told, name=name: any(row["name"] == name for row in told.rows()), "rows")

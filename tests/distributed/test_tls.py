@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
@@ -11,27 +9,9 @@ from time import monotonic
 import distributed
 import pytest
 from calls import inc
+from certificates import certificate
 from glassloom import Client
 from glassloom.errors import ClusterNotFound, OptionError
-
-if shutil.which("openssl") is None:
-    pytest.skip("needs openssl, to make certificates", allow_module_level=True)
-
-
-def certificate(folder: Path, name: str) -> distributed.Security:
-    """Make a certificate that is its own authority; return what uses it on all sides."""
-    key, made = folder / f"{name}.key", folder / f"{name}.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
-         "-subj", "/CN=localhost", "-keyout", str(key), "-out", str(made)],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    sides = {
-        f"tls_{side}_{part}": str(path)
-        for side in ("client", "scheduler", "worker")
-        for part, path in (("key", key), ("cert", made))
-    }
-    return distributed.Security(tls_ca_file=str(made), require_encryption=True, **sides)
 
 
 @pytest.fixture(scope="module")

@@ -94,12 +94,15 @@ class MetricsPlugin(SchedulerPlugin):
     ----------
     name
         Of the plugin, and of the operation by which readers ask.
+    stays
+        Whether it stays on the scheduler when nothing reads any more.
     """
 
     idempotent = True
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, stays: bool = False) -> None:
         self.name = name
+        self._stays = stays
         self._scheduler: Any = None
         self._readers: dict[str, float] = {}
         self._closing = False
@@ -178,6 +181,7 @@ class MetricsPlugin(SchedulerPlugin):
         self._readers.pop(reader, None)
         if not self._readers:
             self._forget()
+        if not self._readers and not self._stays:
             self._scheduler.handlers.pop(self.name, None)
             self._scheduler.handlers.pop(self.name + "-run", None)
             self._scheduler.plugins.pop(self.name, None)
@@ -596,7 +600,7 @@ def _pack(batch: list[Any]) -> bytes:
 def dask_setup(scheduler: Any) -> None:
     """Called where this module is a preload of the scheduler."""
     with open(__file__, "rb") as file:
-        plugin = MetricsPlugin("glassloom-metrics-" + sha256(file.read()).hexdigest()[:12])
+        plugin = MetricsPlugin("glassloom-metrics-" + sha256(file.read()).hexdigest()[:12], stays=True)
     plugin._scheduler = scheduler
     scheduler.add_plugin(plugin, name=plugin.name, idempotent=True)
     scheduler.handlers[plugin.name] = plugin.read

@@ -62,10 +62,18 @@ class SchedulerReader:
         self.abort()
         try:
             options = self._security.get_connection_args("client")
+        except (ssl.SSLError, OSError, ValueError, TypeError) as error:
+            raise OptionError(f"the certificates for {self.address} can't be used: {error}; {self._files()}") from error
+        if self.address.startswith("tls://") and options.get("ssl_context") is None:
+            raise OptionError(
+                f"{self.address!r} needs certificates: --tls-ca-file, --tls-cert and --tls-key, or distributed.comm.tls of Dask's "
+                f"configuration; {self._files()}"
+            )
+        try:
             async with asyncio.timeout(self._timeout_s):
                 self._comm = await connect(self.address, timeout=self._timeout_s, **options)
             told = await self._ask("identity")
-        except (ssl.SSLError, FileNotFoundError, ValueError, TypeError, RuntimeError) as error:
+        except (ValueError, TypeError, RuntimeError) as error:
             raise OptionError(f"can't connect to {self.address}: {error}") from error
         except (OSError, TimeoutError) as error:
             cause = str(error) or "what listens there doesn't say that it is one"
@@ -84,12 +92,26 @@ class SchedulerReader:
             answer = await self._ask("register_scheduler_plugin", plugin=pickled(), name=NAME, idempotent=True)
         except (OSError, TimeoutError) as error:
             raise ClusterNotFound(f"the scheduler at {self.address} went away: {error}") from error
-        if isinstance(answer, dict) and "exception" in answer:
+        if isinstance(answer, dict) and "exception" in answer and not await self._has_plugin():
             raise ClusterError(
                 f"the scheduler at {self.address} doesn't take the plugin by which Glassloom reads it: "
                 f"{answer.get('exception_text') or answer.get('text')}; install glassloom=={VERSION} there, and start it with "
                 "--preload glassloom.distributed.metrics_plugin"
             )
+
+    async def _has_plugin(self) -> bool:
+        """Whether the scheduler was started with the plugin: those that take no plugins refuse one that they have, too."""
+        with contextlib.suppress(OSError, TimeoutError):
+            told = await self._ask(NAME, reader=self._name, log="", since=-1, wait_s=0.0)
+            return isinstance(told, dict) and "log" in told
+        return False
+
+    def _files(self) -> str:
+        """Say which files are given. What isn't a path is a certificate or a key itself, and isn't shown."""
+        told = self._security.get_tls_config_for_role("client")
+        given = {name: str(value) for name in ("ca_file", "cert", "key") if (value := told.get(name))}
+        texts = [f"{name} {'as text' if chr(10) in value else value}" for name, value in given.items()]
+        return f"given are {', '.join(texts)}" if texts else "none are given"
 
     async def read(self) -> Answer:
         """Return what is new, or nothing new after a second.
