@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import subprocess
+import sys
 import threading
 import traceback
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +56,31 @@ def test_our_code_travels_to_workers_that_have_none(remote: Client, processes: d
     where = remote.run(lambda: __import__("glassloom").__file__)
     assert len(where) == 2 and all("glassloom_code.zip" in path for path in where.values())
     assert remote.submit(process).result() not in {process(), None}
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:cluster .* has no workers")
+def test_our_code_travels_to_a_scheduler_and_to_workers_that_come_later(own_folders: None) -> None:
+    hide = ["--preload", str(Path(__file__).parent / "hide_glassloom.py")]
+    address = f"tcp://127.0.0.1:{distributed.utils.open_port()}"
+    options = {"scheduler": ["--host", "127.0.0.1", "--port", address.rpartition(":")[2]], "worker": [address, "--nthreads", "1"]}  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with ExitStack() as stack:
+
+        def start(role: str) -> None:
+            command = [sys.executable, "-m", f"distributed.cli.dask_{role}", *options[role], "--no-dashboard", *hide]
+            process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+
+        start("scheduler")
+        stack.enter_context(distributed.Client(address, timeout=60, set_as_default=False))  # it waits for the scheduler
+        with Client(address, set_as_default=False) as client:
+            future = client.compute((ga.ones(10, chunks=5) + 1).sum())
+            start("worker")
+            assert future.result(timeout=60) == 20
+            where = client.run(lambda: __import__("glassloom").__file__)
+            assert len(where) == 1 and all("glassloom_code.zip" in path for path in where.values())
 
 
 def test_calls_and_futures(remote: Client) -> None:
@@ -330,13 +359,18 @@ def test_addresses_that_cannot_be() -> None:
 
 
 class WithWorkers:
-    """A client of distributed's whose workers have what it is told."""
+    """A client of distributed's whose workers, and scheduler, have what it is told."""
 
     def __init__(self, *answers: dict[str, Any]) -> None:
         self._answers, self.sent = list(answers), 0
 
+    def run_on_scheduler(self, _: Any) -> Any:
+        return self._scheduler
+
     def run(self, _: Any) -> dict[str, Any]:
-        return self._answers.pop(0)
+        answer = {"s": (HERE, glassloom.__version__, ""), **self._answers.pop(0)}
+        self._scheduler = answer.pop("s")
+        return answer
 
     def register_plugin(self, plugin: Any, name: str) -> None:
         self.sent += 1
@@ -356,6 +390,11 @@ HERE = f"{__import__('sys').version_info[0]}.{__import__('sys').version_info[1]}
         (
             [{"w": (HERE, None, "")}, {"w": (HERE, None, "ModuleNotFoundError: No module named 'msgspec'")}],
             f"worker w of tcp://s can't run .*'msgspec'; install glassloom=={glassloom.__version__} there",
+        ),
+        ([{"s": ("2.7", None, "")}], "the scheduler of tcp://s runs Python 2.7, and this process Python 3"),
+        (
+            [{"s": (HERE, None, "")}, {"s": (HERE, None, "ModuleNotFoundError: No module named 'numpy'")}],
+            f"the scheduler of tcp://s can't run .*'numpy'; install glassloom=={glassloom.__version__} there",
         ),
     ],
 )

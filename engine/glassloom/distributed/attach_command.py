@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import signal
 import sys
@@ -16,6 +17,7 @@ from glassloom_metrics.registry import ClusterRecord, is_alive
 from glassloom.distributed import attachment_holders as holders
 from glassloom.distributed.attachment import Attachment
 from glassloom.distributed.scheduler_reader import SchedulerReader
+from glassloom.errors import OptionError
 
 _LOOK_S = 0.2
 
@@ -45,6 +47,11 @@ def attach(address: str, *, name: str | None, tls: Mapping[str, str | None], as_
     if for_clients:
         told = json.loads(sys.stdin.readline())
         tls, holder = told["tls"], told["holder"]
+    if address.startswith("gateway://"):
+        try:
+            importlib.import_module("dask_gateway")  # makes such addresses known to dask.distributed
+        except ImportError as error:
+            raise OptionError(f"{address!r} needs dask-gateway, which can't be imported: {error}") from error
     given = {option: value for option, value in tls.items() if value is not None}
     security = distributed.Security(**given, **({"require_encryption": True} if given else {}))
     return asyncio.run(_run(SchedulerReader(address, security), name, as_json, holder))

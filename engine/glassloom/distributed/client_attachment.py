@@ -104,7 +104,7 @@ class ClientAttachment:
             text=True,
             start_new_session=True,
         )
-        tls = {name: value for name in _TLS if (value := getattr(self._security, name, None)) is not None}
+        tls = _certificates(self._security)
         assert process.stdin is not None, "it is a pipe"
         with process.stdin:
             process.stdin.write(json.dumps({"tls": tls, "holder": os.getpid()}) + "\n")
@@ -129,3 +129,14 @@ class ClientAttachment:
     def _is_ready(self, record: ClusterRecord) -> None:
         self._record = record
         self._tried.set()
+
+
+def _certificates(security: Any) -> dict[str, str]:
+    """Return what connects another process. dask-gateway's has a key, and a certificate that is its own authority."""
+    if hasattr(security, "tls_cert"):
+        return {
+            "tls_ca_file": security.tls_cert,
+            "tls_client_cert": security.tls_cert,
+            "tls_client_key": security.tls_key,
+        }
+    return {name: value for name in _TLS if (value := getattr(security, name, None)) is not None}

@@ -1,4 +1,4 @@
-"""What workers of another cluster have: whether they can run our tasks, and our code for those that don't have it."""
+"""What scheduler and workers of another cluster have: whether they can run our tasks, and our code for those that don't have it."""
 
 from __future__ import annotations
 
@@ -11,70 +11,88 @@ from types import FunctionType
 from typing import Any
 
 import distributed
-from distributed.diagnostics.plugin import UploadFile
+from distributed.diagnostics.plugin import SchedulerUploadFile, UploadFile
 
 from glassloom.errors import ClusterError
 
 VERSION = installed_version("glassloom")
+SCHEDULER = "the scheduler"
 _PACKAGES = ("glassloom", "glassloom_metrics")
 _SUFFIXES = (".py", ".json", ".yaml", ".j2", ".css", ".svg", ".html")
 
 
 def prepare(dask: distributed.Client, address: str) -> None:
-    """See that the workers can run our tasks: send our code to those that don't have it.
+    """See that scheduler and workers can load and run our tasks: send our code to those that don't have it.
 
-    Workers that come later get it too. Nothing is asked if there are none yet.
+    Workers that come later get it too, unless they have one. The scheduler loads graphs, whose tasks name our functions.
 
     Raises
     ------
     ClusterError
-        If a worker has another Python or another version of Glassloom, or lacks what our code needs. It says what to install.
+        If one of them has another Python or another version of Glassloom, or lacks what our code needs. It says what to install.
     """
     found = _probed(dask)
-    for worker, (python, version, _) in found.items():
+    for who, (python, version, _) in found.items():
         here = f"{sys.version_info[0]}.{sys.version_info[1]}"
         if python != here:
             raise ClusterError(
-                f"worker {worker} of {address} runs Python {python}, and this process Python {here}: code can't be sent "
+                f"{who} of {address} runs Python {python}, and this process Python {here}: code can't be sent "
                 "between them; use the same Python"
             )
         if version not in (None, VERSION):
             raise ClusterError(
-                f"worker {worker} of {address} has glassloom {version}, and this process {VERSION}; "
+                f"{who} of {address} has glassloom {version}, and this process {VERSION}; "
                 f"install glassloom=={VERSION} there"
             )
-    if all(version is not None for _, version, _ in found.values()):
+    lacking = {who for who, (_, version, _) in found.items() if version is None}
+    if not lacking and len(found) > 1:
         return
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            _send(dask, _packed(Path(folder, "glassloom_code.zip")))
-        except (ImportError, SyntaxError) as error:
-            raise _unusable("a worker", address, f"{type(error).__name__}: {error}") from error
-        for worker, (_, version, problem) in _probed(dask).items():
-            if version is None:
-                raise _unusable(f"worker {worker}", address, problem)
+        archive = _packed(Path(folder, "glassloom_code.zip"))
+        plugins: dict[str, Any] = {"a worker": _upload_unless_there(archive)}
+        if SCHEDULER in lacking:  # one that has our code may be in this process, whose modules must stay as they are
+            plugins = {SCHEDULER: SchedulerUploadFile(str(archive)), **plugins}
+        for who, plugin in plugins.items():
+            try:
+                dask.register_plugin(plugin, name=f"glassloom-code-{VERSION}")
+            except (ImportError, SyntaxError) as error:
+                raise _unusable(who, address, f"{type(error).__name__}: {error}") from error
+    for who, (_, version, problem) in _probed(dask).items() if lacking else ():
+        if version is None:
+            raise _unusable(who, address, problem)
 
 
-def _send(dask: distributed.Client, archive: Path) -> None:
-    """Send an archive to the workers only: a scheduler may run in this process, whose modules must stay as they are."""
-    dask.register_plugin(UploadFile(str(archive)), name=f"glassloom-code-{VERSION}")
+def _upload_unless_there(archive: Path) -> UploadFile:
+    """Return a plugin for workers. It is pickled with its code, as they may have nothing of ours."""
+
+    class CodeOfGlassloom(UploadFile):
+        async def setup(self, worker: Any) -> None:
+            import importlib
+
+            try:
+                importlib.import_module("glassloom")
+            except ImportError:
+                await super().setup(worker)
+
+    return CodeOfGlassloom(str(archive))
 
 
-def _unusable(worker: str, address: str, problem: str) -> ClusterError:
+def _unusable(who: str, address: str, problem: str) -> ClusterError:
     return ClusterError(
-        f"{worker} of {address} can't run Glassloom's code, which was sent there: {problem}; "
+        f"{who} of {address} can't run Glassloom's code, which was sent there: {problem}; "
         f"install glassloom=={VERSION} there"
     )
 
 
 def _probed(dask: distributed.Client) -> dict[str, tuple[str, str | None, str]]:
-    """Return what each worker has: the version of Python, that of Glassloom or None, and why there is none."""
-    found: dict[str, tuple[str, str | None, str]] = dask.run(_by_value(_probe))
-    return found
+    """Return what scheduler and workers have: the version of Python, that of Glassloom or None, and why there is none."""
+    probe = _by_value(_probe)
+    workers: dict[str, tuple[str, str | None, str]] = dask.run(probe)
+    return {SCHEDULER: dask.run_on_scheduler(probe), **{f"worker {name}": told for name, told in workers.items()}}
 
 
 def _probe() -> Any:
-    """Run on a worker, where there may be nothing of ours: it names nothing but builtins."""
+    """Run on the scheduler or a worker, where there may be nothing of ours: it names nothing but builtins."""
     import importlib
     import sys
 

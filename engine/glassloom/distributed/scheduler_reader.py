@@ -64,7 +64,7 @@ class SchedulerReader:
             options = self._security.get_connection_args("client")
         except (ssl.SSLError, OSError, ValueError, TypeError) as error:
             raise OptionError(f"the certificates for {self.address} can't be used: {error}; {self._files()}") from error
-        if self.address.startswith("tls://") and options.get("ssl_context") is None:
+        if self.address.startswith(("tls://", "gateway://")) and options.get("ssl_context") is None:
             raise OptionError(
                 f"{self.address!r} needs certificates: --tls-ca-file, --tls-cert and --tls-key, or distributed.comm.tls of Dask's "
                 f"configuration; {self._files()}"
