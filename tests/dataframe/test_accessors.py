@@ -112,3 +112,19 @@ def test_unknown_categories_are_asked_for_by_name():
     assert known.cat.categories.tolist() == ["a", "b", "z"]
     assert_same(known.cat.codes.compute(), whole.cat.codes)
     assert_same(known.cat.rename_categories(str.upper).compute(), whole.cat.rename_categories(str.upper))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda f: f.b.apply(str).str.len(),
+        lambda f: f.x.map(lambda n: "a" * n).str.upper(),
+        lambda f: f.x.apply(lambda n: pd.Timestamp(2000 + n, 1, 1)).dt.year,
+        lambda f: f.apply(lambda row: str(row.x), axis=1).str.len(),
+        lambda f: f[["x"]].map(str).x.str.len(),
+    ],
+)
+def test_what_a_function_makes_has_one_dtype_in_partitions_without_rows_too(work):
+    frame = pd.DataFrame({"x": [1, 2, 30, 40], "b": [True, False, True, False]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    pd.testing.assert_series_equal(work(lazy[lazy.x > 5]).compute(), work(frame[frame.x > 5]))

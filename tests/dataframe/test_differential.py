@@ -22,7 +22,6 @@ KNOWN = {
     3637: "mode of no rows",
     3751: "pandas' own: within groups, rank gives missing values of which no other is known a rank if keys are missing",
     4141: "rolling().mean() of categories without rows is refused",
-    4183: ".str after booleans became text, of a partition without rows",
     4822: "quantile of columns of one name, one of them text",
     4878: "rolling().mean() of text without rows is refused",
 }

@@ -36,11 +36,37 @@ class WithMeta(Rowwise):
         return self.given_meta
 
 
+class CallForEach:
+    """A method of pandas that calls a user's function with each value or row.
+
+    Of no rows pandas can't know what the function makes, and returns what it was given: a partition without rows is `meta` then, so that
+    what follows (``.str``, ``.dt``) finds the same dtype in all of them.
+    """
+
+    def __init__(self, method: str, meta: Any = None) -> None:
+        self._method, self._meta = method, meta
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self._method, self._meta)
+
+    @property
+    def __name__(self) -> str:
+        return self._method
+
+    def __call__(self, block: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._meta is None or len(block) or not isinstance(block, (pd.DataFrame, pd.Series)):
+            return getattr(block, self._method)(*args, **kwargs)
+        made = self._meta.copy()
+        made.index = block.index
+        return made
+
+
 def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any) -> Any:
     """Return the lazy result of a pandas method that calls a user's function for rows or values."""
     label = f"{method}-{function_label(function)}" if callable(function) else method
-    nodes, call = bind(Method(method), (frame, function, *args), kwargs, label=label)
+    nodes, call = bind(CallForEach(method), (frame, function, *args), kwargs, label=label)
     found = infer_meta(call, nodes, method) if meta is None else parse_meta(meta)
+    nodes, call = bind(CallForEach(method, found), (frame, function, *args), kwargs, label=label)
     return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
 
 
