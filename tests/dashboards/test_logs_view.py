@@ -8,6 +8,7 @@ import pytest
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.views.logs_view import ROWS, STEP
 from glassloom_metrics.protocol import Errors, Log, WorkerJoined
+from msgspec import structs
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_pages import FRAME_BYTES, Opened, aggregate_of
 
@@ -110,6 +111,16 @@ def test_errors_are_shown_in_groups_with_the_first_traceback_of_one_that_is_open
     assert 'href="task?open=0%3A4"' in text
     assert "bad price</pre>" in text and "(&#39;clean&#39;, 4)</code></a>, and 5 more" in text and "w0" in text
     assert "</pre>" not in ask(page, "open", "0")
+
+
+def test_an_error_says_the_file_and_line_and_where_it_is_open_their_folder_too():
+    place = f"/home/jo/{'long/' * 20}model.py:85: wait(client.map(check, range(24)))"
+    aggregate = aggregate_of(Shape(workers=1, tasks=0))
+    aggregate.apply(structs.replace(with_errors(["bad price"], ["k"]), origins=[place]))
+    page = Opened("logs", aggregate)
+    assert ">model.py:85: wait(client.map(check, range(24)))<" in page.card("logs").view.text
+    assert place not in page.card("logs").view.text
+    assert place in ask(page, "open", "0")
 
 
 def test_a_cluster_that_has_said_nothing_says_what_it_waits_for():

@@ -109,6 +109,9 @@ def test_a_run_is_called_by_the_line_that_asked_for_it_and_not_by_an_import():
         "<code>x.compute()</code>" in text and "compute · study.ipynb · cell 3, line 4" in text and "import" not in text
     )
     assert f"{code}</pre>" in ask(page, "open", "0")
+    aggregate.apply(structs.replace(run_rows([0], code=""), origins=["/home/jo/churn/model.py:85: (a / b).compute()"]))
+    page.update()
+    assert "· model.py:85: (a / b).compute()<" in page.card("runs").view.text, "a division is no folder"
     aggregate.apply(structs.replace(run_rows([0], code=code), origins=[""]))
     page.update()
     assert "<code>import numpy</code>" in page.card("runs").view.text, "nothing else is known"

@@ -8,6 +8,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from glassloom_metrics.protocol import Layers, Progress, Runs
 from glassloom_metrics.run_row import RunRow
 
+from glassloom_dashboards.folds.places import short_place
+
 MAX_RUNS = 10_000
 """How many runs are kept: the newest."""
 MAX_CODE_CHARACTERS = 8_000_000
@@ -38,7 +40,7 @@ class Run(RunRow):
     def where(self) -> str:
         """The notebook and what is known of the place in it, or the file and line, without what the code says already."""
         place, _, line = self.origin.partition(": ")
-        place = (place if line and line in self.code else self.origin).rsplit("/", 1)[-1]
+        place = short_place(place if line and line in self.code else self.origin)
         notebook = self.notebook.rsplit("/", 1)[-1]
         return " · ".join(part for part in (notebook, place or self.cell) if part)
 

@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.gpu_history import GpuHistory
+from glassloom_dashboards.folds.places import short_place
 from glassloom_dashboards.folds.task_keys import indices_of
 from glassloom_dashboards.parts.badge import Attention, Badge, badge_of
 from glassloom_dashboards.parts.card import Seen, html_div, show_html, versions_of
@@ -179,7 +180,7 @@ def _error_html(aggregate: ClusterAggregate) -> Markup:
     (index,) = indices_of(aggregate, error.layer, error.keys[:1])
     href = "" if index is None else task_href(error.layer, index)
     linked = Markup('<a href="{}">{}</a>').format(href, key) if href else key
-    where = ellipsis(f" · {error.origin}", MAX_ERROR_LENGTH) if error.origin else ""
+    where = ellipsis(f" · {short_place(error.origin)}", MAX_ERROR_LENGTH) if error.origin else ""
     return Markup('<div class="error">Latest error: <b>{}</b> in {}{}{}</div>').format(text, many, linked, where)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate, ErrorGroup
 from glassloom_dashboards.folds.log_table import GROUPS, HEAD, Line
+from glassloom_dashboards.folds.places import short_place
 from glassloom_dashboards.folds.task_keys import indices_of
 from glassloom_dashboards.parts.base_cards import HtmlCard
 from glassloom_dashboards.parts.html_body import Asked, fit_html, number_or_none
@@ -40,7 +41,7 @@ def error_rows(aggregate: ClusterAggregate, opened: int | None) -> list[dict[str
     groups = list(reversed(aggregate.errors.values()))[:MAX_ERRORS]
     messages = fit_html([f"{group.exception}: {group.message}" for group in groups], 300, _ERROR_BYTES)
     layers = fit_html([middle_cut(aggregate.layer_name(group.layer), 40) for group in groups], 40, _ERROR_BYTES)
-    places = fit_html([middle_cut(group.origin, 80) for group in groups], 80, _ERROR_BYTES)
+    places = fit_html([ellipsis(short_place(group.origin), 80) for group in groups], 80, _ERROR_BYTES)
     return [
         {
             "id": group.id,

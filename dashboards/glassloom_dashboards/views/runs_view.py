@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
+from glassloom_dashboards.folds.places import short_place
 from glassloom_dashboards.folds.runs import Run
 from glassloom_dashboards.parts.base_cards import ListCard
 from glassloom_dashboards.parts.html_body import Asked, fit_html, number_or_none
@@ -101,7 +102,7 @@ def detail_of(aggregate: ClusterAggregate, run: Run) -> dict[str, object]:
     shown = sorted(layers, key=lambda layer: -layer.tasks.busy_s)[:MAX_LAYERS]
     shown.sort(key=lambda layer: (layer.tasks.first_s, layer.id))
     names = fit_html([middle_cut(layer.name, 60) for layer in shown], 60, _TEXT_BYTES)
-    origins = fit_html([middle_cut(layer.origin, 80) for layer in shown], 80, _TEXT_BYTES)
+    origins = fit_html([ellipsis(short_place(layer.origin), 80) for layer in shown], 80, _TEXT_BYTES)
     facts = [
         ("Kind", kind_words(run)),
         ("Started", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started_s))),
