@@ -34,7 +34,7 @@ window.marks = {}
   const mark = (name) => { window.marks[name] ??= performance.now() / 1000 }
   const look = () => {
     const doc = window.Bokeh?.documents[0]
-    if (!doc && document.querySelector('.card .first')) mark('first_contents_s')
+    if (doc || document.querySelector('.card .first')) mark('first_contents_s')
     if (doc?.is_idle) {
       mark('first_paint_s')
       if (doc.get_model_by_name('task-stream-total')?.data.events[0] === TASKS) mark('all_tasks_s')
