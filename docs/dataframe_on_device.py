@@ -25,15 +25,16 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "dataframe"))
 import strict_frames
 
 FOUND = Path(__file__).parent / "dataframe-on-device.json"
-YES, FIRST, NO_ROWS, HOST, FILES, UNKNOWN = (
+YES, FIRST, KEYS, NO_ROWS, HOST, FILES, UNKNOWN = (
     "yes",
     "yes; partial results move to the host",
+    "yes; the host reads the keys",
     "needs no rows",
     "no: partitions move to the host",
     "no: the host writes files",
     "not tried",
 )
-ANSWERS = (YES, FIRST, NO_ROWS, HOST, FILES, UNKNOWN)
+ANSWERS = (YES, FIRST, KEYS, NO_ROWS, HOST, FILES, UNKNOWN)
 """From best to worst; others are errors."""
 TO_FILES = {"to_csv", "to_json", "to_orc", "to_parquet", "to_sql"}
 _ROWS = 60
@@ -95,7 +96,7 @@ def _lazy(data: pd.DataFrame, backend: str) -> Any:
 
 
 def _on_device(kind: str, name: str, call: Call, frame: Any) -> str:
-    strict_frames.MOVES.update({"to": 0, "from": 0, "rows": 0})
+    strict_frames.MOVES.update({"to": 0, "from": 0, "rows": 0, "columns": set()})
     made = _outcome(kind, name, call, frame)
     if isinstance(made, Exception):
         return f"no: {type(made).__name__}"
@@ -103,7 +104,8 @@ def _on_device(kind: str, name: str, call: Call, frame: Any) -> str:
     if not began:
         return NO_ROWS
     if moved >= _ROWS // 2:
-        return HOST
+        stays = kind == "DataFrame" and all(isinstance(one, strict_frames.Strict) for one in made)
+        return KEYS if stays and len(strict_frames.MOVES["columns"]) < len(_NUMBERS.columns) else HOST
     return FIRST if moved else YES
 
 

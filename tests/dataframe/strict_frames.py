@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-MOVES = {"to": 0, "from": 0, "rows": 0}
+MOVES = {"to": 0, "from": 0, "rows": 0, "columns": set()}
 _KINDS = {"frame": pd.DataFrame, "series": pd.Series, "index": pd.Index}
 
 
@@ -112,6 +112,7 @@ def from_pandas(value):
 def to_pandas(value):
     MOVES["from"] += 1
     MOVES["rows"] += len(value._data)
+    MOVES["columns"] |= set(getattr(value._data, "columns", [getattr(value._data, "name", None)]))
     return value._data
 
 

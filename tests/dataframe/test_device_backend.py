@@ -24,7 +24,7 @@ HOST = pd.DataFrame(
 @pytest.fixture(autouse=True)
 def strict(monkeypatch):
     monkeypatch.setitem(DEVICE_BACKENDS, "strict_frames", strict_frames)
-    strict_frames.MOVES.update({"to": 0, "from": 0, "rows": 0})
+    strict_frames.MOVES.update({"to": 0, "from": 0, "rows": 0, "columns": set()})
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_first_steps_of_reductions_and_groups_run_on_the_device_and_give_what_pa
 @pytest.mark.parametrize(
     "operation",
     [
-        lambda f: f.sort_values("n"), lambda f: f.drop_duplicates("k"), lambda f: f.m.value_counts(), lambda f: f.x.cumsum(),
+        lambda f: f.n.sort_values(), lambda f: f.sort_index(), lambda f: f.sort_values("n", key=lambda n: -n), lambda f: f.drop_duplicates("k"), lambda f: f.m.value_counts(), lambda f: f.x.cumsum(),
         lambda f: f.x.rolling(2).mean(), lambda f: f[["x", "n"]].describe(), lambda f: f.set_index("n"), lambda f: f.x.sum(skipna=False),
         lambda f: f.groupby("k", sort=False).x.sum(), lambda f: f.groupby(f.k.str.upper()).x.sum(), lambda f: f.groupby("k").x.first(),
         lambda f: f.groupby("k").b.any(), lambda f: f.groupby("k").x.median(), lambda f: f.b.sum(), lambda f: f.k.max(),
@@ -144,6 +144,63 @@ def test_joins_with_a_small_side_run_on_the_device_in_pandas_order(plain, large,
     for n, part in enumerate(parts):
         assert_same(part._data, operation(own(plain), other).partitions[n].compute(scheduler="inline"))
     assert strict_frames.MOVES["rows"] <= 3 * len(TABLE), "at most the small side"
+
+
+@pytest.mark.parametrize(
+    ("options", "npartitions"),
+    [
+        ({"by": "n"}, 3), ({"by": "n", "ascending": False}, 3), ({"by": "k"}, 3), ({"by": ["k", "m"], "ascending": [False, True]}, 3),
+        ({"by": "x", "na_position": "first"}, 3), ({"by": "at", "ascending": False}, 3), ({"by": ["b", "u"]}, 3), ({"by": "f"}, 1), ({"by": "x"}, 40),
+    ],
+)  # fmt: skip
+def test_frames_are_sorted_on_the_device_by_keys_that_the_host_reads(options, npartitions):
+    lazy = gd.from_pandas(ROWS, npartitions=npartitions)
+    found = lazy.to_backend("strict_frames").sort_values(**options)
+    assert found.expr.backend == "strict_frames"
+    result = found.compute(scheduler="inline")
+    by = options["by"] if isinstance(options["by"], list) else [options["by"]]
+    assert strict_frames.MOVES["columns"] == set(by), "nothing but the keys"
+    assert_same(result._data, ROWS.sort_values(**options, kind="stable"))
+
+
+OTHER = pd.DataFrame({"k": [*("b", None, "a", "d") * 15], "m": [1, 2, 3] * 20, "z": range(100, 160)})
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        lambda f, o: f.merge(o, on=["k", "m"], broadcast=False), lambda f, o: f.merge(o, on=["k", "m"], how="left", broadcast=False),
+        lambda f, o: f.merge(o, left_on="u", right_on="m", how="left", broadcast=False),
+        lambda f, o: f.merge(o, on="m", broadcast=False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("npartitions", [3, 40])
+def test_large_joins_run_on_the_device_after_an_exchange_by_keys_that_the_host_reads(plain, join, npartitions):
+    other = gd.from_pandas(OTHER, npartitions=npartitions)
+    expected = join(plain, other)
+    found = join(plain.to_backend("strict_frames"), other.to_backend("strict_frames"))
+    assert found.expr.backend == "strict_frames" and found.npartitions == expected.npartitions == npartitions
+    parts = [found.partitions[n].compute(scheduler="inline") for n in range(3)]
+    assert strict_frames.MOVES["columns"] <= {"k", "m", "u"}, "nothing but the keys"
+    for n, part in enumerate(parts):
+        assert_same(part._data, expected.partitions[n].compute(scheduler="inline"))
+
+
+def test_a_large_join_of_a_frame_on_the_device_and_one_on_the_host_runs_on_the_device(plain, large):
+    other = gd.from_pandas(OTHER, npartitions=3)
+    for left, right in ((large, other), (other, large)):
+        found = left.merge(right, on=["k", "m"], broadcast=False)
+        assert found.expr.backend == "strict_frames"
+        own = left.to_backend("pandas").merge(right.to_backend("pandas"), on=["k", "m"], broadcast=False)
+        assert_same(found.compute(scheduler="inline")._data, own.compute(scheduler="inline"))
+
+
+def test_joins_by_columns_of_which_some_have_one_name_are_the_host_s(plain, large):
+    other = gd.from_pandas(OTHER, npartitions=3)
+    found = large.merge(other, left_on=["k", "n"], right_on=["k", "z"], how="left")
+    assert found.expr.backend == "pandas"
+    expected = plain.merge(other, left_on=["k", "n"], right_on=["k", "z"], how="left")
+    assert_same(found.compute(scheduler="inline"), expected.compute(scheduler="inline"))
 
 
 @pytest.mark.parametrize("how", ["outer", "right"])

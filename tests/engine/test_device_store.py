@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from glassloom.backends.simulated_ import ALIGNMENT, SimulatedArray, SimulatedOutOfMemory, set_memory, xp
+from glassloom.dataframe.moving.exchange import Pieces
 from glassloom.devices.simulated import SimulatedDevice
 from glassloom.devices.values import HostForm, device_bytes, on_device, on_host
 from glassloom.errors import NoDevice
@@ -167,6 +168,16 @@ def test_containers_of_arrays_move_as_one_and_each_array_once(books: Books) -> N
     assert back["both"][0] is back["x"]
     assert back["both"][1][0].get()[0] == 2.0
     assert back["both"][1][1] == "text"
+
+
+def test_pieces_of_an_exchange_count_and_move_as_the_frame_that_they_are_of(books: Books) -> None:
+    books.store.put(0, Pieces(chunk(1), np.array([0, 3, 5])), 1)
+    assert books.store.nbytes(0) == CHUNK
+    books.store.make_room()
+    gc.collect()
+    assert books.device.used() == 0
+    back = books.store.get(0)
+    assert (back.frame.get()[0], back.bounds.tolist()) == (1.0, [0, 3, 5])
 
 
 def test_results_that_are_not_the_devices_go_to_the_host(books: Books) -> None:

@@ -1,6 +1,7 @@
 """Results that have values of a device in them: how large they are there, and how they get to the host and back.
 
-A result may be a device's value, or hold some: a tuple, list, dict or set of them, nested a little.
+A result may be a device's value, or hold some: a tuple, list, dict or set of them, nested a little, or an object of ours whose ``__glassloom_parts__()``
+returns them.
 """
 
 from __future__ import annotations
@@ -83,6 +84,9 @@ def _values_in(value: Any, device: Device, depth: int) -> Iterator[Any]:
         for item in value.values() if isinstance(value, dict) else value:
             if type(item) not in _ATOMS:
                 yield from _values_in(item, device, depth - 1)
+    elif depth and hasattr(type(value), "__glassloom_parts__"):
+        for item in value.__glassloom_parts__():
+            yield from _values_in(item, device, depth - 1)
 
 
 def on_host(value: Any, device: Device, *, exports: bool = False) -> HostForm:

@@ -4,6 +4,8 @@ With few partitions each piece is an object of its own. With many, that would be
 by groups of outputs, the pieces of some inputs are merged, and split again by output (two stages, about ``2 * n ** 1.5``
 pieces). Every task reads and makes about as much as a partition has, so that memory is bounded by that, whatever has gone
 to disk.
+
+Partitions on a device stay there where the rows of frames move by keys that are columns (`splits_on_device`): only the keys are copied to the host.
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import register_sizeof, sizeof
@@ -21,6 +24,7 @@ from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.graph import Key, Task, TaskRef
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 MAX_PIECES = 1024
 """With more, the exchange has two stages."""
 
@@ -37,6 +41,10 @@ class Pieces:
     def __reduce__(self) -> tuple[Any, ...]:
         return (Pieces, (self.frame, self.bounds))
 
+    def __glassloom_parts__(self) -> tuple[Any, ...]:
+        """Return what may be a device's: see `glassloom.devices.values`."""
+        return (self.frame,)
+
     def __len__(self) -> int:
         return len(self.bounds) - 1
 
@@ -47,7 +55,7 @@ class Pieces:
     def some(self, first: int, last: int) -> Pieces:
         """Return the rows of the outputs from `first` to before `last`, in memory of their own."""
         bounds = self.bounds[first : last + 1]
-        return Pieces(_copied(self.frame[bounds[0] : bounds[-1]]), bounds - bounds[0])
+        return Pieces(_copied(rows_between(self.frame, bounds[0], bounds[-1])), bounds - bounds[0])
 
 
 @register_sizeof(Pieces)
@@ -74,8 +82,23 @@ def split(block: Any, places: Any, count: int) -> Pieces:
     return Pieces(block.take(np.argsort(places, kind="stable")), bounds)
 
 
+def splits_on_device(tell: Callable[..., bool]) -> Callable[[_Function], _Function]:
+    """Declare that a function that splits partitions takes frames of every library, if `tell` says so of its arguments."""
+
+    def declared(function: _Function) -> _Function:
+        function.splits_on_device = tell  # type: ignore[attr-defined]
+        return function
+
+    return declared
+
+
 class Split(Chunk):
     """The first step of an exchange: `Pieces` of each partition."""
+
+    @property
+    def keeps_backend(self) -> bool:
+        tell = getattr(self.call.function, "splits_on_device", None)
+        return tell is not None and isinstance(self.frame.meta, pd.DataFrame) and tell(*self.call.args)
 
     @property
     def siblings_from(self) -> int | None:
@@ -92,6 +115,10 @@ class Exchange(FrameExpr):
 
     split: Split
     count: int
+
+    @property
+    def keeps_backend(self) -> bool:
+        return self.split.keeps_backend
 
     @property
     def frame(self) -> FrameExpr:

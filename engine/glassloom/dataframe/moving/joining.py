@@ -35,7 +35,9 @@ class Joining:
         has_keys = (
             not self.left_index and not self.right_index and self.left_on is not None and self.right_on is not None
         )
-        return has_keys and self.how in ("inner", "left") and not self.indicator and self.validate is None
+        shares_some = not self.same_keys and set(self.left_on or ()) & set(self.right_on or ())
+        is_plain = not self.indicator and self.validate is None
+        return has_keys and not shares_some and self.how in ("inner", "left") and is_plain
 
     def __call__(self, left: Any, right: Any) -> Any:
         """Return the join of two blocks; on a device, if one of them is there."""

@@ -60,9 +60,10 @@ class Join(AnyJoin):
     @property
     def keeps_backend(self) -> bool:
         left, right = self.sides
-        is_broadcast = right.npartitions == 1 and left is self.frame and self.meta.columns.is_unique
-        metas = [left.meta, right.meta]
-        return is_broadcast and self.joining.runs_on_device and all(meta.columns.is_unique for meta in metas)
+        each_has_its_own = left.npartitions == right.npartitions
+        fits = left is self.frame and (right.npartitions == 1 or each_has_its_own)
+        metas = [left.meta, right.meta, self.meta]
+        return fits and self.joining.runs_on_device and all(meta.columns.is_unique for meta in metas)
 
     @property
     def hashed_by(self) -> tuple[Any, ...] | None:

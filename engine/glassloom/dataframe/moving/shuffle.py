@@ -7,12 +7,14 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.backends.frames import converted
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
-from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split
+from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split, splits_on_device
 from glassloom.dataframe.moving.hashing import hash_keys, places_of
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.on_device import is_on_device
 from glassloom.errors import OptionError
 
 _SHUFFLE_METHODS = (None, "tasks", "disk", "p2p")
@@ -75,8 +77,10 @@ def key_columns(block: Any, keys: tuple[Any, ...]) -> list[Any]:
     return [block] if isinstance(block, pd.Series) else [block[key] for key in keys]
 
 
+@splits_on_device(lambda block, keys, count: bool(keys))
 def _split_by_hash(block: Any, keys: tuple[Any, ...], count: int) -> Pieces:
-    return split(block, places_of(hash_keys(key_columns(block, keys)), count), count)
+    read = converted(block[list(keys)], "pandas") if is_on_device(block) else block
+    return split(block, places_of(hash_keys(key_columns(read, keys)), count), count)
 
 
 def require_shuffle_method(method: str | None) -> None:

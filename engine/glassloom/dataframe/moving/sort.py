@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.frames import converted, takes_any_library
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.moving.boundaries import (
@@ -24,10 +25,12 @@ from glassloom.dataframe.moving.boundaries import (
     places_among,
     sample_keys,
 )
-from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split
+from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split, splits_on_device
 from glassloom.dataframe.moving.ordering import stable_order
 from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Partitions
+from glassloom.dataframe.on_device import is_on_device
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.errors import OptionError
 
 
@@ -55,8 +58,15 @@ class Sorting:
     def __glassloom_tokenize__(self) -> Any:
         return (self.by, self.order, self.key, self.by_index)
 
+    @property
+    def runs_on_device(self) -> bool:
+        """Whether blocks on a device may stay there, but for the keys."""
+        return bool(self.by) and self.key is None and not self.by_index
+
     def keys_of(self, block: Any) -> Any:
-        """Return the keys as a frame; its index counts the rows."""
+        """Return the keys as a frame on the host; its index counts the rows."""
+        if is_on_device(block):
+            block = converted(block[list(dict.fromkeys(self.by))], "pandas")
         found = [self._applied(column) for column in self._columns(block)]
         return pd.DataFrame(dict(enumerate(found)), copy=False)
 
@@ -78,6 +88,10 @@ class Sorting:
 
     def sorted(self, block: Any) -> Any:
         """Return a block in order."""
+        if is_on_device(block):
+            keys = self.keys_of(block)
+            places = stable_order(keys, self.order)
+            return block.take(self.order.sorted(keys).index.to_numpy() if places is None else places)
         if self.key is None and (places := stable_order(self.keys_of(block), self.order)) is not None:
             return block.take(places)
         order = self.order
@@ -112,6 +126,18 @@ class SortedExchange(Exchange):
 class SortedBlocks(LabelKeeping):
     """A frame each of whose partitions is sorted by itself."""
 
+    @property
+    def keeps_backend(self) -> bool:
+        return isinstance(self.frame.meta, pd.DataFrame) and bool(self.call.function.__self__.runs_on_device)  # type: ignore[attr-defined]
+
+
+class SampledChunk(Chunk):
+    """Samples of the keys of each partition."""
+
+    @property
+    def takes_any_library(self) -> bool:
+        return self.call.takes_any_library
+
 
 def sort(node: FrameExpr, sorting: Sorting, npartitions: int | None = None) -> FrameExpr:
     """Return a frame in order; its divisions are not known."""
@@ -122,7 +148,7 @@ def sort(node: FrameExpr, sorting: Sorting, npartitions: int | None = None) -> F
     steps = Operation(
         partial(_sample, sorting, n_samples), join_samples, partial(_choose_boundaries, count, sorting.order)
     )
-    boundaries = tree(node, steps, 0, "boundaries")
+    boundaries = tree(node, steps, 0, "boundaries", chunk_type=SampledChunk if sorting.runs_on_device else Chunk)
     call = BlockCall(_split_by_boundaries, (Block(0), Block(1), sorting, count), label="split-by-range")
     return SortedExchange(Split(node, (boundaries,), call), count, sorting, None)
 
@@ -169,6 +195,7 @@ def require_stable(kind: Any) -> None:
         raise OptionError(f"kind={kind!r} should be 'stable', 'quicksort', 'mergesort' or 'heapsort'")
 
 
+@takes_any_library
 def _sample(sorting: Sorting, n_samples: int, block: Any) -> Samples:
     return sample_keys(sorting.keys_of(block), n_samples)
 
@@ -177,6 +204,7 @@ def _choose_boundaries(count: int, order: Order, samples: Sequence[Samples]) -> 
     return choose_boundaries(join_samples(samples), count, order)
 
 
+@splits_on_device(lambda block, boundaries, sorting, count: sorting.runs_on_device)
 def _split_by_boundaries(block: Any, boundaries: Any, sorting: Sorting, count: int) -> Pieces:
     return split(block, places_among(sorting.keys_of(block), boundaries, sorting.order), count)
 
