@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
 
@@ -41,6 +42,7 @@ from benchmarks.jupyter_server import (
     run_code,
     stalled_socket,
     start_kernel,
+    tree_cpu_s,
 )
 from benchmarks.log_source import CLUSTER_ID
 from benchmarks.viewers import open_page
@@ -74,6 +76,8 @@ class Contender:
     """The request that starts a cluster with two workers."""
     page: str
     """The selector of what opens the stream of tasks."""
+    next_page: str
+    """The selector of what opens the page that is opened next."""
 
 
 OURS = Contender(
@@ -84,6 +88,7 @@ OURS = Contender(
     ".gl-Card[data-cluster]",
     ("POST", "glassloom/api/clusters", {"n_workers": 2, "threads_per_worker": 1, "idle_timeout": "2 min"}),
     '.gl-Page[data-page="task-stream"]',
+    '.gl-Page[data-page="memory"]',
 )
 DASK = Contender(
     "dask-labextension",
@@ -93,6 +98,7 @@ DASK = Contender(
     ".dask-ClusterListingItem",
     ("PUT", "dask/clusters", None),
     '.dask-DashboardListing-item:has-text("Task Stream") button',
+    '.dask-DashboardListing-item:has-text("Cluster Memory") button',
 )
 
 
@@ -111,9 +117,15 @@ def compare(python: str, contender: Contender) -> dict[str, Any]:
         )
         page.locator(contender.panel).first.wait_for()
         figures["panel_usable_s"] = round(time.perf_counter() - began_s, 2)
+        figures["panel_usable_cpu_s"] = _cpu_s(jupyter)
         figures["idle_cpu_percent"] = _loop_cost(jupyter)
         figures["start_to_card_s"] = _start_to_card(page, jupyter, contender)
+        before = _cpu_s(jupyter)
         figures["click_to_paint_s"] = _click_to_paint(page, contender)
+        figures["click_to_paint_cpu_s"] = {
+            name: round(used_s - before[name], 2) for name, used_s in _cpu_s(jupyter).items()
+        }
+        figures["next_click_to_paint_s"] = _next_click_to_paint(page, contender)
         figures["pane_open_cpu_percent"] = _loop_cost(jupyter)
         if contender is OURS:
             with ThreadPoolExecutor(1) as thread:  # the browser's driver runs a loop in this one
@@ -142,6 +154,15 @@ def _loop_cost(jupyter: Jupyter) -> float:
     return round(100 * (jupyter.cpu_s() - before_s) / LOOP_S, 2)
 
 
+def _cpu_s(jupyter: Jupyter) -> dict[str, float]:
+    """Return the CPU time so far of the server with all that it has started, and of the browser: other programs change it less than time on the wall."""
+    server_s = jupyter.tree_cpu_s()
+    this = psutil.Process()
+    own_s = sum(this.cpu_times()[:2])
+    below_s = sum(map(tree_cpu_s, this.children()))
+    return {"server": round(server_s, 2), "browser": round(below_s - server_s, 2), "script": round(own_s, 2)}
+
+
 def _start_to_card(page: Any, jupyter: Jupyter, contender: Contender) -> float:
     method, path, body = contender.cluster
     began_s = time.perf_counter()
@@ -156,6 +177,16 @@ def _click_to_paint(page: Any, contender: Contender) -> float:
     page.locator(contender.card).first.click()
     began_s = time.perf_counter()
     page.locator(contender.page).first.click()
+    page.wait_for_function(_PAINTED)
+    return round(time.perf_counter() - began_s, 2)
+
+
+def _next_click_to_paint(page: Any, contender: Contender) -> float:
+    """Return how long it takes from a click on another page, with the first one closed, until it is painted."""
+    page.evaluate("() => window.jupyterapp.commands.execute('application:close-all')")
+    page.wait_for_function(f"() => !({_PAINTED})()")
+    began_s = time.perf_counter()
+    page.locator(contender.next_page).first.click()
     page.wait_for_function(_PAINTED)
     return round(time.perf_counter() - began_s, 2)
 

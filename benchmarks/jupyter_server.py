@@ -14,7 +14,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,10 @@ class Jupyter:
         times = self.process.cpu_times()
         return float(times.user + times.system)
 
+    def tree_cpu_s(self) -> float:
+        """Return the CPU time of the server and all processes below it that run."""
+        return tree_cpu_s(self.process)
+
     def longest_callbacks_ms(self) -> list[tuple[float, str]]:
         """Return what has held up the loop the longest, by CPU time; of a probed one."""
         return json.loads(self.probe.read_text()) if self.probe is not None else []
@@ -58,6 +62,15 @@ class Jupyter:
     def rss_mb(self) -> float:
         """Return the resident memory of the server's own process."""
         return float(self.process.memory_info().rss / 1e6)
+
+
+def tree_cpu_s(process: psutil.Process) -> float:
+    """Return the CPU time of a process and all below it that run, or have run and were waited for."""
+    total_s = 0.0
+    for each in (process, *process.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            total_s += sum(each.cpu_times()[:4])
+    return total_s
 
 
 @contextmanager

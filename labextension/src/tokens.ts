@@ -476,6 +476,8 @@ export interface IDashboards {
   readonly preferences: Preferences;
   /** Make a pane of the active cluster that is to be put somewhere, such as by dragging; null: there is none. */
   makePane(page: string): Widget | null;
+  /** A page is likely to be opened soon: let the server start the dashboards process. */
+  warmUp(): void;
 }
 
 export const IDashboards = new Token<IDashboards>(

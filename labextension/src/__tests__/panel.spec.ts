@@ -53,6 +53,7 @@ function makeClusters(models: IModels, told: unknown[]): ClustersSection {
   return new ClustersSection({
     ...models,
     trans,
+    onApproach: tell('approach'),
     onOpen: tell('open'),
     onInsert: tell('insert'),
     onMenu: tell('menu'),
@@ -317,6 +318,21 @@ describe('The section of clusters', () => {
     expect(actionsOf(node, '[data-elsewhere="a1"]')).toEqual([]);
     section.dispose();
   });
+
+  it.each(['pointerover', 'focusin'])(
+    'tells of a card whose dashboard may be opened next: %s',
+    async kind => {
+      const { told, ...models } = setUp();
+      const section = makeClusters(models, told);
+      const node = await show(section);
+      FakeSocket.last.tell(makeCluster());
+      await redrawn(section);
+      const name = node.querySelector('.gl-Card-name');
+      name?.dispatchEvent(new Event(kind, { bubbles: true }));
+      expect(told).toEqual([['approach', undefined]]);
+      section.dispose();
+    }
+  );
 
   it('offers to insert code only where there is a notebook', async () => {
     const { told, ...models } = setUp();

@@ -17,6 +17,7 @@ export interface ICardProps {
   isActive: boolean;
   isShuttingDown: boolean;
   onSelect: (id: string) => void;
+  onApproach: () => void;
   onOpen: (id: string) => void;
   /** Insert the code that connects to it; null where there are no notebooks. */
   onInsert: ((id: string) => void) | null;
@@ -36,6 +37,8 @@ export function ClusterCard(props: ICardProps): JSX.Element {
       }
       data-cluster={cluster.id}
       data-state={cluster.state}
+      onPointerEnter={() => props.onApproach()}
+      onFocus={() => props.onApproach()}
       onClick={() => props.onSelect(cluster.id)}
       onDoubleClick={event => {
         if (!isControl(event.target)) {

@@ -15,6 +15,8 @@ export interface IClustersOptions {
   clusters: IClusters;
   recordings: IRecordings;
   notebooks: INotebooks | null;
+  /** The pointer or the keyboard has come to what opens a dashboard. */
+  onApproach: () => void;
   onOpen: (id: string) => void;
   onInsert: (id: string) => void;
   onMenu: (id: string, anchor: DOMRect) => void;
@@ -68,6 +70,7 @@ export class ClustersSection extends SectionWidget {
             isActive={cluster.id === active?.id}
             isShuttingDown={clusters.isShuttingDown(cluster.id)}
             onSelect={id => clusters.activate(id)}
+            onApproach={this._options.onApproach}
             onOpen={this._options.onOpen}
             onInsert={
               notebooks?.current && isShared(cluster)

@@ -40,6 +40,8 @@ import { loadSettings } from './settings';
 
 const PLUGIN_ID = 'glassloom:dashboards';
 const DEFAULT_PAGE = 'status';
+/** For how long a dashboards process that was asked for is taken to run. */
+const WARM_MS = 30_000;
 
 export const dashboardsPlugin: JupyterFrontEndPlugin<IDashboards> = {
   id: PLUGIN_ID,
@@ -72,10 +74,12 @@ export const dashboardsPlugin: JupyterFrontEndPlugin<IDashboards> = {
     const preferences = new Preferences(read =>
       loadSettings(settings, PLUGIN_ID, trans, read)
     );
+    const api = new GlassloomAPI(app.serviceManager.serverSettings, trans);
+    let warmedAtMs = -Infinity;
     const panes = new Panes({
       app,
       labShell,
-      api: new GlassloomAPI(app.serviceManager.serverSettings, trans),
+      api,
       stream,
       pages,
       resolver: new Resolver(clusters, recordings),
@@ -123,6 +127,12 @@ export const dashboardsPlugin: JupyterFrontEndPlugin<IDashboards> = {
         return target === null
           ? null
           : panes.take(whichOf({ page, target: { ...target } }) as IWhich);
+      },
+      warmUp: () => {
+        if (Date.now() - warmedAtMs > WARM_MS) {
+          warmedAtMs = Date.now();
+          void api.probeDashboards();
+        }
       }
     };
   }

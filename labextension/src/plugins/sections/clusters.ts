@@ -12,6 +12,7 @@ import { CARD_COMMANDS, CommandIDs } from '../../commands';
 import { ClustersSection } from '../../panels/clusters';
 import {
   IClusters,
+  IDashboards,
   IGlassloomPanel,
   INotebooks,
   IRecordings,
@@ -29,7 +30,13 @@ export const clustersSectionPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Shows the clusters in the side panel.',
   autoStart: true,
   requires: [IGlassloomPanel, IStateStream, IClusters, IRecordings],
-  optional: [ITranslator, INotebooks, ISettingRegistry, IToolbarWidgetRegistry],
+  optional: [
+    ITranslator,
+    INotebooks,
+    ISettingRegistry,
+    IToolbarWidgetRegistry,
+    IDashboards
+  ],
   activate: (
     app: JupyterFrontEnd,
     panel: IGlassloomPanel,
@@ -39,7 +46,8 @@ export const clustersSectionPlugin: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null,
     notebooks: INotebooks | null,
     settings: ISettingRegistry | null,
-    toolbars: IToolbarWidgetRegistry | null
+    toolbars: IToolbarWidgetRegistry | null,
+    dashboards: IDashboards | null
   ): void => {
     const trans = languageOf(translator);
     const { commands } = app;
@@ -52,6 +60,7 @@ export const clustersSectionPlugin: JupyterFrontEndPlugin<void> = {
       clusters,
       recordings,
       notebooks,
+      onApproach: () => dashboards?.warmUp(),
       onOpen: cluster => execute(CommandIDs.openDashboard, { cluster }),
       onInsert: cluster => execute(CommandIDs.insertClient, { cluster }),
       onMenu: (cluster, { left, bottom }) =>

@@ -11,7 +11,6 @@ import { ITranslator } from '@jupyterlab/translation';
 import { CommandIDs } from '../../commands';
 import { DashboardsSection } from '../../panels/dashboards';
 import { dragPane } from '../../panels/drag';
-import { GlassloomAPI } from '../../request';
 import {
   IClusters,
   IDashboards,
@@ -23,8 +22,6 @@ import { makeToolbar } from './toolbar';
 import { languageOf } from '../language';
 
 const PLUGIN_ID = 'glassloom:dashboards-section';
-/** For how long a dashboards process that was asked for is taken to run. */
-const WARM_MS = 30_000;
 
 export const dashboardsSectionPlugin: JupyterFrontEndPlugin<void> = {
   id: PLUGIN_ID,
@@ -46,22 +43,13 @@ export const dashboardsSectionPlugin: JupyterFrontEndPlugin<void> = {
     const trans = languageOf(translator);
     const { commands } = app;
     const { preferences } = dashboards;
-    const api = new GlassloomAPI(app.serviceManager.serverSettings, trans);
-    let askedAtMs = -Infinity;
-    /** Let the server start the dashboards process, so that a page opens without a wait. */
-    const warmUp = (): void => {
-      if (Date.now() - askedAtMs > WARM_MS) {
-        askedAtMs = Date.now();
-        void api.probeDashboards();
-      }
-    };
     const widget = new DashboardsSection({
       trans,
       stream,
       clusters,
       pages,
       preferences,
-      onApproach: warmUp,
+      onApproach: () => dashboards.warmUp(),
       onOpen: page => void commands.execute(CommandIDs.openDashboard, { page }),
       onDrag: (event, page) => {
         if (clusters.active !== null) {
