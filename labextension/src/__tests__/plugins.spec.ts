@@ -148,6 +148,16 @@ describe('What clusters cannot do', () => {
     expect(models.calls.filter(({ method }) => method !== 'GET')).toEqual([]);
   });
 
+  it('is said where the cluster is gone, as by a button in an output that was saved', async () => {
+    const tell = jest.spyOn(Notification, 'info').mockReturnValue('');
+    await app.commands.execute(CommandIDs.scaleCluster, { cluster: 'gone' });
+    expect(tell).toHaveBeenCalledWith(
+      'This cluster has ended, or the Jupyter server does not know it.',
+      expect.anything()
+    );
+    tell.mockRestore();
+  });
+
   it('is left out of the list of what runs, and of "Shut Down All"', async () => {
     const added: IRunningSessions.IManager[] = [];
     const managers = {

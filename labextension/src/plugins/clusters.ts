@@ -9,6 +9,7 @@ import {
   Dialog,
   ICommandPalette,
   InputDialog,
+  Notification,
   showDialog
 } from '@jupyterlab/apputils';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
@@ -233,9 +234,18 @@ function addControl(context: IContext, control: IControl): void {
       const cluster = clusterOf(context, args);
       if (offers(cluster)) {
         await control.execute(cluster);
+      } else if (cluster === null && args.cluster !== undefined) {
+        tellGone(context.trans); // by a button in an output that was saved
       }
     }
   });
+}
+
+function tellGone(trans: TranslationBundle): void {
+  Notification.info(
+    trans.__('This cluster has ended, or the Jupyter server does not know it.'),
+    { autoClose: 5000 }
+  );
 }
 
 async function scale(
