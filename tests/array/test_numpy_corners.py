@@ -25,6 +25,13 @@ def test_durations_are_added_as_numbers_are(name, array):
     equal(getattr(ga, name)(lazy), getattr(np, name)(array))
 
 
+@pytest.mark.parametrize("name", ["nansum", "nanprod", "nancumsum", "nancumprod", "nanargmin", "nanargmax"])
+def test_nan_among_objects_is_left_out(name):
+    array = np.array([[True, np.nan, 2], [np.nan, 3.5, 1]], dtype=object)
+    for axis in (0, 1):
+        equal(getattr(ga, name)(ga.from_array(array, chunks=2), axis), getattr(np, name)(array, axis))
+
+
 def test_what_durations_cannot_is_said_at_once():
     for name in ("var", "std", "prod"):
         with pytest.raises(TypeError):

@@ -273,6 +273,12 @@ def test_chunks_and_unified_chunks(lazy):
     assert one.chunksizes["time"] == (4, 2, 2, 4)
 
 
+def test_groups_are_moved_together(lazy, plain):
+    moved = lazy.groupby("time.season").shuffle_to_chunks()
+    assert isinstance(moved.data, ga.Array)
+    xr.testing.assert_equal(moved.compute(), plain.groupby("time.season").shuffle_to_chunks())
+
+
 def test_zarr_is_written_and_read(lazy, plain, tmp_path):
     pytest.importorskip("zarr")
     lazy.to_dataset().to_zarr(tmp_path / "it.zarr", consolidated=False)

@@ -15,6 +15,7 @@ Nothing is copied: the tests are collected from where Dask and xarray are instal
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
@@ -131,6 +132,9 @@ def run_here(which: str, report: str, paths: list[str]) -> int:
     if any("xarray" in path for path in paths):
         chosen = ["-k", OF_XARRAY]
     options = ["-q", "--tb=short", "-p", "no:cacheprovider", "-W", "ignore", "-c", "/dev/null", f"--junitxml={report}"]
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # ignored in background jobs of shells, and tests interrupt themselves
     with in_place(which):
         return int(pytest.main([*options, *chosen, *paths]))
 

@@ -64,7 +64,7 @@ class ChunkManager(ChunkManagerEntrypoint[Any]):
         return collection.persist(*data, **kwargs)
 
     def shuffle(self, x: Array, indexer: list[list[int]], axis: int, chunks: Any) -> Array:
-        return shuffle(x, indexer, axis, chunks)
+        return shuffle(x, indexer, axis, "auto" if chunks is None else chunks)
 
     def reduction(
         self, arr: Array, func: Callable[..., Any], combine_func: Callable[..., Any] | None = None,

@@ -366,7 +366,7 @@ def nansum(
     np.float64(5.0)
     """
     made = reductions.fold(
-        asarray(array).expr, np.nansum, "add", axis=axis, dtype=dtype, keepdims=keepdims, split_every=split_every,
+        _objects_with_nan_as(array, 0).expr, np.nansum, "add", axis=axis, dtype=dtype, keepdims=keepdims, split_every=split_every,
         skips_nan=True,
     )  # fmt: skip
     return Array(made)
@@ -390,7 +390,7 @@ def nanprod(
     np.float64(6.0)
     """
     made = reductions.fold(
-        asarray(array).expr, np.nanprod, "multiply", axis=axis, dtype=dtype, keepdims=keepdims,
+        _objects_with_nan_as(array, 1).expr, np.nanprod, "multiply", axis=axis, dtype=dtype, keepdims=keepdims,
         split_every=split_every, skips_nan=True,
     )  # fmt: skip
     return Array(made)
@@ -529,8 +529,14 @@ def nanargmax(
     return _with_nan_as(array, -np.inf).argmax(axis, keepdims, split_every=split_every)
 
 
-def _with_nan_as(array: Any, value: float) -> Array:
+def _objects_with_nan_as(array: Any, value: float) -> Array:
+    """Return the array; if of objects, with another value for those that differ from themselves."""
     whole = asarray(array)
+    return replace_where(whole != whole, value, whole) if whole.dtype == object else whole
+
+
+def _with_nan_as(array: Any, value: float) -> Array:
+    whole = _objects_with_nan_as(array, value)
     return replace_where(np.isnan(whole), whole.dtype.type(value), whole) if whole.dtype.kind in "fc" else whole
 
 

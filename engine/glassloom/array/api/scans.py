@@ -87,6 +87,8 @@ def _put(made: Array, out: Any, method: str | None) -> Array:
 
 def _without_nan(a: Any, identity: int) -> Array:
     whole = asarray(a)
+    if whole.dtype == object:
+        return where(whole != whole, identity, whole)
     return where(np.isnan(whole), whole.dtype.type(identity), whole) if whole.dtype.kind in "fc" else whole
 
 
