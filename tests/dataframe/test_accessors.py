@@ -114,6 +114,10 @@ def test_unknown_categories_are_asked_for_by_name():
     assert_same(known.cat.rename_categories(str.upper).compute(), whole.cat.rename_categories(str.upper))
 
 
+def by_partition(frame, function, how="map_partitions", *args):
+    return function(frame) if isinstance(frame, pd.DataFrame) else getattr(frame, how)(function, *args)
+
+
 @pytest.mark.parametrize(
     "work",
     [
@@ -122,6 +126,8 @@ def test_unknown_categories_are_asked_for_by_name():
         lambda f: f.x.apply(lambda n: pd.Timestamp(2000 + n, 1, 1)).dt.year,
         lambda f: f.apply(lambda row: str(row.x), axis=1).str.len(),
         lambda f: f[["x"]].map(str).x.str.len(),
+        lambda f: by_partition(f, lambda block: block.assign(z=block.b.apply(str))).z.str.len(),
+        lambda f: by_partition(f, lambda block: block.b.apply(str), "map_overlap", 1, 0).str.len(),
     ],
 )
 def test_what_a_function_makes_has_one_dtype_in_partitions_without_rows_too(work):

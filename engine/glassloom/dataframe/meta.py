@@ -67,10 +67,12 @@ def infer_meta(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
 def checked(result: Any, meta: Any, who: str) -> Any:
     """Return the result of a user's function if it is of the kind and has the columns that `meta` says.
 
+    A result without rows gets the dtypes of `meta`, which pandas can't know then.
+
     Raises
     ------
     MetaError
-        If not. Dtypes may differ: a partition may lack the values that make a column of another dtype.
+        If not. Dtypes of rows may differ: a partition may lack the values that make a column of another dtype.
     """
     expected, got = _kind(meta), _kind(result)
     if expected != got:
@@ -80,7 +82,15 @@ def checked(result: Any, meta: Any, who: str) -> Any:
             f"{who} returned the columns {_names(result.columns)}, but meta says {_names(meta.columns)}"
             + (" (in this order)" if set(result.columns) == set(meta.columns) else "")
         )
-    return result
+    is_empty = isinstance(result, (pd.DataFrame, pd.Series)) and not len(result)
+    return without_rows(meta, result.index) if is_empty else result
+
+
+def without_rows(meta: Any, index: pd.Index) -> Any:
+    """Return an empty object as `meta` says, with an index of no labels."""
+    made = meta.copy()
+    made.index = index
+    return made
 
 
 def checked_call(function: Callable[..., Any], meta: Any, *args: Any, **kwargs: Any) -> Any:

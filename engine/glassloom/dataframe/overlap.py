@@ -175,7 +175,7 @@ def _call_user(
     name = function_label(function)
     result = function(guarded(block), *args, **kwargs)
     if meta is not None:
-        checked(result, meta, name)
+        result = checked(result, meta, name)
     if len(result) != len(block):
         raise ValueError(
             f"map_overlap({name}) made {len(result)} rows of {len(block)}, so it isn't known which belong to the rows beside"

@@ -14,7 +14,7 @@ from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.cumulative import NewLabels
-from glassloom.dataframe.meta import infer_meta, parse_meta
+from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise
 from glassloom.dataframe.options import is_columns, refuse_inplace, refused
@@ -56,9 +56,7 @@ class CallForEach:
     def __call__(self, block: Any, *args: Any, **kwargs: Any) -> Any:
         if self._meta is None or len(block) or not isinstance(block, (pd.DataFrame, pd.Series)):
             return getattr(block, self._method)(*args, **kwargs)
-        made = self._meta.copy()
-        made.index = block.index
-        return made
+        return without_rows(self._meta, block.index)
 
 
 def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any) -> Any:
@@ -66,7 +64,8 @@ def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwa
     label = f"{method}-{function_label(function)}" if callable(function) else method
     nodes, call = bind(CallForEach(method), (frame, function, *args), kwargs, label=label)
     found = infer_meta(call, nodes, method) if meta is None else parse_meta(meta)
-    nodes, call = bind(CallForEach(method, found), (frame, function, *args), kwargs, label=label)
+    if callable(function):
+        nodes, call = bind(CallForEach(method, found), (frame, function, *args), kwargs, label=label)
     return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
 
 
