@@ -169,6 +169,22 @@ def test_other_methods_are_those_of_the_librarys_own_generator(cpu):
         generator.random(3, dtype="i1")
 
 
+@pytest.mark.parametrize(
+    ("method", "args", "distribution"),
+    [
+        ("gumbel", (2, 3), stats.gumbel_r(2, 3)), ("laplace", (2, 3), stats.laplace(2, 3)), ("logistic", (2, 3), stats.logistic(2, 3)),
+        ("pareto", (2.5,), stats.lomax(2.5)), ("rayleigh", (2,), stats.rayleigh(scale=2)), ("standard_cauchy", (), stats.cauchy()),
+        ("standard_t", (4,), stats.t(4)), ("triangular", (-1, 1, 4), stats.triang(0.4, -1, 5)), ("weibull", (1.5,), stats.weibull_min(1.5)),
+        ("exponential", (2,), stats.expon(scale=2)), ("lognormal", (1, 0.5), stats.lognorm(0.5, scale=math.e)), ("uniform", (-1, 3), stats.uniform(-1, 4)),
+    ],
+)  # fmt: skip
+def test_distributions_that_are_made_of_others_are_right(cpu, method, args, distribution):
+    found = getattr(cpu.generator(SEED), method)(*args, size=20_000)
+    assert stats.kstest(found, distribution.cdf).pvalue > 0.001
+    lazy = getattr(rng(), method)(*args, size=(6, 4), chunks=3)
+    assert lazy.dtype == lazy.compute(scheduler="inline").dtype == np.float64
+
+
 # Arrays
 
 SHAPE, CHUNKS = (23, 30), (10, 16)

@@ -37,7 +37,7 @@ CALLS = {
     "cupy": [
         "empty(shape, dtype)", "asnumpy(a, order=0, out=0)", "array(a, order=0)", "get_default_memory_pool()", "get_default_pinned_memory_pool()",
         "RawModule(code=0, options=0)", "RawModule.get_function(name)", "RawKernel", "random.Generator(bits)", "random.Philox4x3210(seed)", "random.RandomState(seed)",
-        "random.Generator.poisson", "random.Generator.gamma", "random.Generator.integers", "cuda.Device(number)", "cuda.Device.pci_bus_id",
+        "random.Generator.poisson", "random.Generator.chisquare", "random.Generator.gamma", "random.Generator.integers", "cuda.Device(number)", "cuda.Device.pci_bus_id",
         "cuda.memory.OutOfMemoryError", "cuda.runtime.memGetInfo()", "cuda.runtime.deviceSynchronize()", "cuda.runtime.CUDARuntimeError",
         "cuda.runtime.ipcGetMemHandle(pointer)", "cuda.runtime.ipcOpenMemHandle(handle, flags)", "cuda.runtime.ipcCloseMemHandle(pointer)",
         "cuda.runtime.cudaIpcMemLazyEnablePeerAccess", "cuda.get_current_stream()", "cuda.Stream.synchronize()", "cuda.UnownedMemory(pointer, size, owner)",

@@ -130,6 +130,8 @@ class Draws:
         return self._own_generator(self._sequence)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         return getattr(self._generator, name)
 
     def _drawn(self, base: str, size: Any, dtype: Any) -> Any:
@@ -172,3 +174,48 @@ class Draws:
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
         """Return numbers whose logarithms are normal."""
         return np.exp(self.normal(mean, sigma, size))
+
+    # What CuPy's generators lack, by the inverse of the distribution function
+
+    def _between(self, size: Any) -> Any:
+        """Return uniform numbers that are neither 0 nor 1."""
+        return -np.expm1(-self.standard_exponential(size))
+
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Return numbers of the Gumbel distribution."""
+        return loc - scale * np.log(self.standard_exponential(size))
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Return numbers of the Laplace distribution."""
+        p = self._between(size)
+        return loc + scale * np.where(p < 0.5, np.log(2 * p), -np.log(2 * (1 - p)))
+
+    def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """Return numbers of the logistic distribution."""
+        return loc + scale * np.log(np.expm1(self.standard_exponential(size)))
+
+    def pareto(self, a: Any, size: Any = None) -> Any:
+        """Return numbers of the Lomax distribution."""
+        return np.expm1(self.standard_exponential(size) / a)
+
+    def rayleigh(self, scale: Any = 1.0, size: Any = None) -> Any:
+        """Return numbers of the Rayleigh distribution."""
+        return scale * np.sqrt(2 * self.standard_exponential(size))
+
+    def standard_cauchy(self, size: Any = None) -> Any:
+        """Return numbers of the Cauchy distribution with mode 0."""
+        return np.tan(math.pi * (self._between(size) - 0.5))
+
+    def standard_t(self, df: Any, size: Any = None) -> Any:
+        """Return numbers of Student's t distribution: normal ones over what the library's generator draws."""
+        return self.standard_normal(size) / np.sqrt(self._generator.chisquare(df, size) / df)
+
+    def triangular(self, left: Any, mode: Any, right: Any, size: Any = None) -> Any:
+        """Return numbers of the triangular distribution."""
+        p, width = self._between(size), right - left
+        rising = left + np.sqrt(p * width * (mode - left))
+        return np.where(p * width < mode - left, rising, right - np.sqrt((1 - p) * width * (right - mode)))
+
+    def weibull(self, a: Any, size: Any = None) -> Any:
+        """Return numbers of the Weibull distribution of scale 1."""
+        return self.standard_exponential(size) ** (1 / a)
