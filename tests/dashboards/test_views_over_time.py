@@ -83,12 +83,14 @@ def share(aggregate: ClusterAggregate, at_s: float, used: int, shared: int) -> N
 
 def test_what_the_limit_counts_is_a_line_below_it_where_shared_results_reach_beyond():
     aggregate = cluster()
-    measure(aggregate, 0.5, 40 * MIB)
-    share(aggregate, 1.0, 40 * MIB, 80 * MIB)
+    measure(aggregate, 0.5, 30 * MIB)
+    measure(aggregate, 1.0, 40 * MIB)
+    share(aggregate, 1.5, 40 * MIB, 80 * MIB)
     opened = Opened("memory", aggregate)
     rows, legend = data(opened, "memory-source"), opened.card("memory").legend.text
-    assert (rows["total"] / MIB).tolist() == [100, 260] and (rows["limit"] / MIB).tolist() == [200, 200]
-    assert np.array_equal(rows["limited"] / MIB, [np.nan, 100], equal_nan=True)
+    assert (rows["total"] / MIB).tolist() == [80, 100, 260] and (rows["limit"] / MIB).tolist() == [200] * 3
+    # The line begins where shared results do: between the last row without them and the first with them.
+    assert np.array_equal(rows["limited"] / MIB, [np.nan, 100, 100], equal_nan=True)
     assert "what the limit counts" in legend and "shared, not counted against the limit" in legend
     opened.card("memory").mode.active = BY_LAYER
     opened.update()

@@ -36,7 +36,7 @@ OTHERS = "other layers"
 class Drawn:
     """Bands from the bottom: their names and edges. ``total`` is where the uppermost ends, ``limited`` where what a limit counts does.
 
-    ``limited`` isn't a number where that is all, or there is no limit.
+    ``limited`` isn't a number where that is all, there and in the rows before and after, or there is no limit.
     """
 
     bands: tuple[str, ...]
@@ -70,11 +70,23 @@ def drawn(
         none = np.full(len(held), np.nan)
         rows |= {"total": rows["held"], "low": rows["held"], "limit": none, "limited": none}
     else:
-        is_less = np.isfinite(rows["limit"]) & (rows["shared"] > 0)
-        rows |= {"limited": np.where(is_less, rows["managed"] + rows["unmanaged"], np.nan)}
+        is_drawn = np.isfinite(rows["limit"]) & _with_neighbours(rows["shared"] > 0)  # a line has two ends
+        rows |= {"limited": np.where(is_drawn, rows["managed"] + rows["unmanaged"], np.nan)}
         names, bands = list(IN_MEMORY), [rows[part] for part in IN_MEMORY]
     in_view = {name: column[(rows["at"] >= left) & (rows["at"] <= right)] for name, column in rows.items()}
     return Drawn(tuple(names), _stacked(rows, bands), peaks(in_view), pauses(rows), held)
+
+
+def _with_neighbours(rows: np.ndarray) -> np.ndarray:
+    """Return which rows are chosen, or are beside one that is.
+
+    >>> _with_neighbours(np.array([False, False, True, False])).tolist()
+    [False, True, True, True]
+    """
+    near = rows.copy()
+    near[1:] |= rows[:-1]
+    near[:-1] |= rows[1:]
+    return near
 
 
 def _between(columns: Columns, left: float, right: float) -> Columns:
