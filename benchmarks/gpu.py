@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,22 +39,26 @@ def timed(work: Work) -> float:
 # W1: a large random array, reduced
 
 
-def w1_glassloom() -> float:
+def w1_glassloom(method: str = "sum") -> float:
     import glassloom.array as ga
     from glassloom import Client
 
     with Client(gpu=True):
         rng = ga.random.default_rng(12, backend="cupy")
-        return timed(lambda: float((rng.normal(10, 1, W1_SHAPE, chunks=W1_CHUNKS) + 1)[::2, ::2].sum().compute()))
+        return timed(lambda: float(_w1(rng.normal(10, 1, W1_SHAPE, chunks=W1_CHUNKS), method).compute()))
 
 
-def w1_cupy() -> float:
+def _w1(x: Any, method: str) -> Any:
+    return getattr((x + 1)[::2, ::2], method)()
+
+
+def w1_cupy(method: str = "sum") -> float:
     import cupy
 
-    return timed(lambda: float((cupy.random.RandomState(12).normal(10, 1, W1_SHAPE) + 1)[::2, ::2].sum()))
+    return timed(lambda: float(_w1(cupy.random.RandomState(12).normal(10, 1, W1_SHAPE), method)))
 
 
-def w1_dask_cuda() -> float:
+def w1_dask_cuda(method: str = "sum") -> float:
     import cupy
     import dask.array as da
     from dask_cuda import LocalCUDACluster
@@ -61,7 +66,7 @@ def w1_dask_cuda() -> float:
 
     with LocalCUDACluster() as cluster, Client(cluster):
         rs = da.random.RandomState(RandomState=cupy.random.RandomState, seed=12)
-        return timed(lambda: float((rs.normal(10, 1, W1_SHAPE, chunks=W1_CHUNKS) + 1)[::2, ::2].sum().compute()))
+        return timed(lambda: float(_w1(rs.normal(10, 1, W1_SHAPE, chunks=W1_CHUNKS), method).compute()))
 
 
 # W2: a tall and narrow SVD, with and without spilling
@@ -202,6 +207,11 @@ def w4_dask_cuda() -> float:
 
 CASES: dict[str, dict[str, Callable[[], float]]] = {
     "w1": {"glassloom": w1_glassloom, "cupy": w1_cupy, "dask_cuda": w1_dask_cuda},
+    "w1-std": {
+        "glassloom": partial(w1_glassloom, "std"),
+        "cupy": partial(w1_cupy, "std"),
+        "dask_cuda": partial(w1_dask_cuda, "std"),
+    },
     "w2": {"glassloom": w2_glassloom, "cupy": w2_cupy, "dask_cuda": w2_dask_cuda},
     "w2-spilling": {"glassloom": w2_spilling_glassloom, "dask_cuda": w2_spilling_dask_cuda},
     "w3": {"glassloom": w3_glassloom, "cudf": w3_cudf, "dask_cuda": w3_dask_cuda},

@@ -148,7 +148,20 @@ def test_w4_missing_keys_are_handled_alike_on_pandas_and_cudf(client):
 
 
 @pytest.mark.parametrize(
-    "name", ["sum", "mean", "std", "groups", "all keys", "two keys", "distinct", "left join", "inner join"]
+    "name",
+    [
+        "sum",
+        "mean",
+        "std",
+        "groups",
+        "all keys",
+        "two keys",
+        "distinct",
+        "left join",
+        "inner join",
+        "large join",
+        "sort",
+    ],
 )
 def test_frames_of_cudf_give_what_pandas_gives(client, name):
     cudf = pytest.importorskip("cudf")
@@ -161,7 +174,8 @@ def test_frames_of_cudf_give_what_pandas_gives(client, name):
         "groups": lambda f: f.groupby("k").agg({"x": ["sum", "count", "mean", "min", "var"], "n": ["sum", "max"]}),
         "all keys": lambda f: f.groupby("k", dropna=False).x.sum(), "two keys": lambda f: f.groupby(["m", "k"]).n.mean(),
         "distinct": lambda f: f.groupby("m").k.nunique(), "left join": lambda f: f.merge(table, on="k", how="left"),
-        "inner join": lambda f: f.merge(table, on="k"),
+        "inner join": lambda f: f.merge(table, on="k"), "sort": lambda f: f.sort_values(["m", "x"], ascending=[False, True]),
+        "large join": lambda f: f.merge(gd.from_pandas(table, npartitions=2), on="k", how="left", broadcast=False),
     }  # fmt: skip
     lazy = gd.from_pandas(host, npartitions=3)
     expected = operations[name](lazy).compute()
