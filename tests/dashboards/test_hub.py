@@ -361,6 +361,26 @@ def test_a_cluster_that_is_watched_anew_while_what_was_known_is_summed_up_is_sum
     asyncio.run(catch_up())
 
 
+def test_nothing_more_is_summed_up_of_a_recording_that_is_forgotten(runtime, monkeypatch):
+    for module in (hub_module, task_table, deferred):
+        monkeypatch.setattr(module, "ROWS_AT_ONCE", 100)
+    watched = _watched()
+    watched.fold(encode(task_events(0, ["0"] * 1000, start_s=1.0, duration_s=0.5, ok=1)))
+
+    async def forget():
+        hub = Hub()
+        read = asyncio.get_running_loop().create_task(asyncio.sleep(0))
+        hub._watched["r1"], hub._tasks["r1"] = watched, read
+        await read
+        hub._catch_up_later(watched)
+        hub._forget_ended()
+        await until(lambda: not hub._catching_up, "the end of what is made of the rows")
+        await hub.close()
+
+    asyncio.run(forget())
+    assert watched.aggregate.tasks.n_behind == 1000
+
+
 def _watched() -> Watched:
     return Watched(RecordingRecord("r1", "demo", "demo.glr", 0.0, 1, 0.0, 0.0))
 
