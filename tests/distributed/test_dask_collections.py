@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -201,6 +203,13 @@ def test_a_client_serves_dask_as_long_as_it_is_open(own_folders: None) -> None:
         assert dask.config.get("scheduler") == "sync"
     with pytest.raises(ClusterClosed, match="closed"):
         scheduler({"a": 1}, "a")
+
+
+def test_the_configuration_of_dask_can_be_copied_and_sent(own_folders: None) -> None:
+    with Client(n_workers=1, threads_per_worker=1, dask=True, set_as_default=False) as client:
+        assert pickle.loads(pickle.dumps(dask.config.get("scheduler"))) is None
+        with dask.config.set(scheduler=client.get):
+            assert copy.deepcopy(dask.config.config)["scheduler"] == client.get
 
 
 def test_what_is_set_in_its_place_stays(own_folders: None) -> None:

@@ -475,5 +475,9 @@ class Client(
             await asyncio.to_thread(self._open, *self._opening)
         return self
 
+    def __deepcopy__(self, _: Any) -> Self:
+        """Return the client itself: Dask's configuration, which may hold `get`, is copied in many places."""
+        return self
+
     def __reduce__(self) -> Any:
         raise TypeError("a Client can't be pickled; inside a task, get_client() returns one of its cluster")

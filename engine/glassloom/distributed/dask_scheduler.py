@@ -101,6 +101,11 @@ class _ClientScheduler:
     def __call__(self, dsk: Any, keys: Any, **options: Any) -> Any:
         return self._open().get(dsk, keys, **options)
 
+    def __reduce__(self) -> Any:
+        return type(
+            None
+        ), ()  # dask.distributed sends the configuration to its workers, where there is no such scheduler
+
     def persist(self, collections: Any, **options: Any) -> Any:
         return self._open().persist(collections, **options)
 
