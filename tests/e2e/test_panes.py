@@ -29,6 +29,16 @@ KEEP_STATES = """pane => {
 }"""
 
 
+PUT = """([area, mode]) => {
+  const { shell } = window.jupyterapp
+  const all = ['main', 'down'].flatMap(area => [...shell.widgets(area)])
+  const pane = all.find(widget => widget.hasClass('gl-Pane'))
+  const ref = all.find(widget => widget !== pane).id
+  shell.add(pane, area, mode && { mode, ref })
+  shell.activateById(pane.id)
+}"""
+
+
 def wait_until_drawn(pane: Locator, theme: str) -> None:
     """Wait until a status page has drawn all it has been sent, in a theme's colours."""
     frame = pane.locator("iframe").element_handle().content_frame()
@@ -121,6 +131,23 @@ def test_a_pane_says_that_its_cluster_has_ended_and_keeps_its_last_state(
     expect(pane.locator(".gl-Pane-cover")).to_contain_text("Cluster nightly has ended.")
     expect(pane.locator("iframe").content_frame.get_by_text("ended", exact=True)).to_be_visible()
     keep_picture("pane-ended")
+
+
+@pytest.mark.long
+def test_a_pane_that_is_put_elsewhere_goes_on_or_is_covered_until_its_page_lives_again(
+    page, open_lab, open_pane, publish_cluster
+):
+    cluster = publish_cluster("nightly")
+    open_lab()
+    pane = open_pane(cluster, "status")
+    pane.locator("iframe").content_frame.locator("body").evaluate("() => { window.wasLoadedOnce = true }")
+    pane.evaluate(KEEP_STATES)
+    page.evaluate(PUT, ["main", "split-bottom"])
+    frame = pane.locator("iframe").content_frame
+    assert frame.locator("body").evaluate("() => window.wasLoadedOnce")
+    page.evaluate(PUT, ["down", None])  # there the browser loads the frame anew
+    page.wait_for_function("() => window.states.includes('opening') && window.states.at(-1) === 'live'")
+    assert not frame.locator("body").evaluate("() => window.wasLoadedOnce")
 
 
 def test_panes_come_back_with_the_layout(page, lab, open_lab, open_pane, publish_cluster, wait_until_saved):

@@ -230,6 +230,27 @@ describe('DashboardPane', () => {
     models.dispose();
   });
 
+  it('is opened anew where it is put elsewhere, as the browser loads its frame again', async () => {
+    let probes = 0;
+    const [pane] = setUp(() => {
+      probes += 1;
+      return true;
+    });
+    await settle();
+    sayAlive(pane);
+    expect(pane.node.dataset.state).toBe('live');
+    const before = probes;
+    Widget.detach(pane);
+    Widget.attach(pane, document.body);
+    expect(pane.node.dataset.state).toBe('opening');
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(pane.node.dataset.state).toBe('opening');
+    sayAlive(pane);
+    expect(pane.node.dataset.state).toBe('live');
+    expect(probes).toBe(before);
+    pane.dispose();
+  });
+
   it('does not mind what a page says last that makes room for another', () => {
     const [pane] = setUp(() => true);
     sayAlive(pane);

@@ -148,8 +148,13 @@ export class DashboardPane extends Widget {
     );
   }
 
+  /** A frame that was put elsewhere, as when its tab was dragged, is loaded anew by the browser. */
   protected onAfterAttach(message: Message): void {
     super.onAfterAttach(message);
+    if (this._frame.hasAttribute('src')) {
+      this._liveness.load(Date.now());
+      this._showState();
+    }
     this._loadIfDue();
   }
 
