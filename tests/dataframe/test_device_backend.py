@@ -44,7 +44,7 @@ def on_device(lazy):
     "operation",
     [
         lambda f: f, lambda f: f["x"], lambda f: f[["n", "x"]], lambda f: f.x + 1, lambda f: f.x * f.n, lambda f: f[f.n > 1],
-        lambda f: f.assign(y=f.x / 2), lambda f: f.fillna({"x": 0.0}), lambda f: f.x.isna(), lambda f: f.rename(columns={"x": "z"}),
+        lambda f: f.assign(y=f.x / 2), lambda f: f.fillna({"x": 0.0}), lambda f: f.x.isna(), lambda f: f.rename(columns={"x": "z"}), lambda f: f.n.map({1: 2.0, 2: 3.0, 3: 4.0}), lambda f: f.n.map(abs), lambda f: f.n.apply(abs), lambda f: f.dropna(), lambda f: f.dropna(subset=["k"]), lambda f: f.dropna(thresh=3),
         lambda f: f.k.str.upper(), lambda f: f.x.clip(2, 5), lambda f: f.astype({"n": "float64"}), lambda f: -f.n, lambda f: f.n.isin([1, 2]),
         lambda f: f.map_partitions(lambda part: part.sort_values("n")) if hasattr(f, "map_partitions") else pd.concat([HOST[:3].sort_values("n"), HOST[3:].sort_values("n")]),
     ],

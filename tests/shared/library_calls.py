@@ -64,7 +64,7 @@ CALLS = {
         "Index.to_pandas()", "DataFrame.nans_to_nulls()", "Series.nans_to_nulls()", "concat(blocks)", "set_option(name, value)", "Series.count()",
         "Series.sum()", "Series.prod()", "Series.min()", "Series.max()", "Series.mean()", "Series.astype(dtype)", "DataFrame.rename(columns=0)",
         "DataFrame.reset_index(drop=0)", "DataFrame.assign()", "DataFrame.groupby(keys, dropna=0, sort=0)", "DataFrame.drop_duplicates()",
-        "DataFrame.merge(right, how=0, left_on=0, right_on=0, suffixes=0)", "DataFrame.sort_values(by)", "DataFrame.iloc", "DataFrame.columns", "DataFrame.take(places)", "DataFrame.copy(deep=0)",
+        "DataFrame.merge(right, how=0, left_on=0, right_on=0, suffixes=0)", "DataFrame.sort_values(by)", "DataFrame.iloc", "DataFrame.columns", "DataFrame.take(places)", "DataFrame.dropna(how=0, thresh=0, subset=0)", "Series.dropna()", "DataFrame.copy(deep=0)",
     ],
 }  # fmt: skip
 """By module: attributes, or calls of them; a number stands for any value of an argument that is given by its name."""

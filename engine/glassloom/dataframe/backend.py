@@ -1,7 +1,7 @@
 """Partitions of another library, such as cuDF's on a device: moved there, and back to the host where pandas' own functions are needed.
 
-A node says by `FrameExpr.keeps_backend` whether it works on whichever library its partitions are of: what calls methods does, and joins with a side that
-all partitions get. First steps of reductions and groups take partitions of every library, and make pandas' objects (`FrameExpr.takes_any_library`). In front of
+A node says by `FrameExpr.keeps_backend` whether it works on whichever library its partitions are of: what calls methods does, and inner and left
+joins by columns, sorts by columns and the exchanges of rows before them, for which the host reads the keys. First steps of reductions and groups take partitions of every library, and make pandas' objects (`FrameExpr.takes_any_library`). In front of
 others a plan gets a step that moves partitions to the host, so that every operation is there for frames of every library.
 """
 

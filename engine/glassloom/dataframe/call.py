@@ -73,6 +73,7 @@ class BlockCall:
             isinstance(function, (Method, Attribute, np.ufunc))
             or getattr(function, "__module__", None) == "_operator"
             or getattr(function, "__name__", "") in USERS_CALLS
+            or getattr(function, "calls_methods", False) is True
         )
 
     @property

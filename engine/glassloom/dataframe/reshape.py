@@ -10,6 +10,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat
 from glassloom.dataframe.base import Frame
+from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import LabelKeeping
@@ -167,7 +168,7 @@ class Reshaping(Frame):
         if subset is not None:
             require_columns(options["subset"], self._meta)
         kwargs = {name: value for name, value in options.items() if value is not None}
-        made = operate(_without_missing, self, kind=LabelKeeping, kwargs=kwargs, label="dropna")
+        made = operate(Method("dropna"), self, kind=LabelKeeping, kwargs=kwargs)
         return wrap(renumber(made.expr)) if ignore_index else made
 
     def categorize(self, columns: Any = None) -> Any:
@@ -219,10 +220,6 @@ def _is_text(dtype: Any) -> bool:
 
 def _melted(block: Any, **kwargs: Any) -> Any:
     return block.melt(**kwargs, ignore_index=False)
-
-
-def _without_missing(block: Any, **kwargs: Any) -> Any:
-    return block.dropna(**kwargs)
 
 
 def _pivoted(columns: Any, categories: Any, values: Any, fill_value: Any, grouped: Any) -> Any:

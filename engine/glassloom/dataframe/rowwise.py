@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -42,6 +42,9 @@ class CallForEach:
     Of no rows pandas can't know what the function makes, and returns what it was given: a partition without rows is `meta` then, so that
     what follows (``.str``, ``.dt``) finds the same dtype in all of them.
     """
+
+    calls_methods: ClassVar[bool] = True
+    """As in `BlockCall`: blocks of every library have the method."""
 
     def __init__(self, method: str, meta: Any = None) -> None:
         self._method, self._meta = method, meta
