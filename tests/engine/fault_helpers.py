@@ -4,21 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable
-from typing import Any
 
 import psutil
+from eventual import eventually
 from glassloom import Client
-
-
-def eventually(condition: Callable[[], Any], timeout_s: float = 20.0) -> Any:
-    """Return what `condition` returns once that is true."""
-    deadline_s = time.monotonic() + timeout_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline_s, f"{condition} did not come true within {timeout_s} s"
-        time.sleep(0.005)
-    return value
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:

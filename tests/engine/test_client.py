@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tasks
+from eventual import eventually
 from glassloom import Client, Future, LocalCluster, as_completed, compute, default_client, delayed, persist, wait
 from glassloom.errors import CancelledError, ClusterClosed, OptionError, RemoteError, SerialisationError
-
-
-def eventually(condition: Any, timeout_s: float = 20.0) -> Any:
-    """Return what `condition` returns once that is true."""
-    deadline_s = time.monotonic() + timeout_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline_s, f"{condition} did not come true within {timeout_s} s"
-        time.sleep(0.005)
-    return value
 
 
 def run_script(tmp_path: Path, text: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -92,34 +92,36 @@ def test_a_chain_that_is_cancelled_leaves_the_workers_free(client: Client, tmp_p
     eventually(lambda: len(set(client.gather(client.map(tasks.nap, [0.2, 0.2], range(2), pure=False)))) == 2)
 
 
-def pid_once_there(path: str | None, *_: object) -> int:
-    """Return the worker's pid, at once or once a file is there."""
-    if path is not None:
-        tasks.wait_for(path)
+def pid_once_there(begun: str | None, go_on: str | None, *_: object) -> int:
+    """Return the worker's pid: at once, or said in a file, and once another is there."""
+    if begun is not None:
+        tasks.begin_and_wait(begun, go_on)
     return os.getpid()
 
 
 def test_an_idle_worker_takes_over_what_a_slow_one_has_queued(client: Client, tmp_path: Path) -> None:
-    client.run(pid_once_there, None)  # both import it
+    client.run(pid_once_there, None, None)  # both import it
     large = client.submit(tasks.big, 1)
-    owner_pid = client.submit(pid_once_there, None, large).result()
+    owner_pid = client.submit(pid_once_there, None, None, large).result()
     # It seems to be short, also if one of these is preempted.
-    client.gather([client.submit(pid_once_there, None, large, number, pure=False) for number in range(200)])
-    paths = [(str(tmp_path / f"begun-{number}"), str(tmp_path / f"go-on-{number}")) for number in range(2)]
-    blockers = client.map(tasks.begin_and_wait, *zip(*paths, strict=True))
-    for begun, _ in paths:
+    client.gather([client.submit(pid_once_there, None, None, large, number, pure=False) for number in range(200)])
+    blocked = [(str(tmp_path / f"begun-{number}"), str(tmp_path / f"go-on-{number}")) for number in range(2)]
+    blockers = client.map(tasks.begin_and_wait, *zip(*blocked, strict=True))
+    for begun, _ in blocked:
         tasks.wait_for(begun)
-    paths.sort(key=lambda path: Path(path[0]).read_text() != str(owner_pid))
+    owner = next(number for number, (begun, _) in enumerate(blocked) if Path(begun).read_text() == str(owner_pid))
+    begun = [str(tmp_path / f"queued-{number}") for number in range(6)]
     go_on = tmp_path / "go-on"
-    queued = client.map(pid_once_there, [str(go_on)] * 6, [large] * 6, range(6), pure=False)
-    Path(paths[0][1]).touch()
+    queued = client.map(pid_once_there, begun, [str(go_on)] * 6, [large] * 6, range(6), pure=False)
+    Path(blocked[owner][1]).touch()
+    wait(blockers[owner : owner + 1])
 
     def running() -> list[int]:
         return sorted(worker["running"] for worker in client.scheduler_info()["workers"].values())
 
     eventually(lambda: running() == [1, 6])  # the owner of `large` has got them all
-    Path(paths[1][1]).touch()
-    eventually(lambda: running()[0] > 0 and sum(running()) == 6)
+    Path(blocked[1 - owner][1]).touch()
+    eventually(lambda: len({Path(path).read_text() for path in begun if Path(path).exists()}) == 2)
     go_on.touch()
     assert len(set(client.gather(queued))) == 2
     wait(blockers)
