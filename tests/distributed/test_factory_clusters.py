@@ -76,6 +76,17 @@ def test_wrong_factories_are_errors_that_say_so(
     assert told in capsys.readouterr().err
 
 
+def test_a_factory_that_does_not_fit_what_is_installed_says_so(
+    own_folders: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As dask-yarn's, whose last release is older than all of distributed that is of use."""
+    (tmp_path / "old_factory.py").write_text("from distributed.utils import no_such_function")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert cli.main(["cluster", "start", "--factory=old_factory.Cluster"]) == 1
+    told = capsys.readouterr().err
+    assert "can't be imported, as packages that are installed don't fit together" in told and "no_such_function" in told
+
+
 @pytest.mark.parametrize(
     ("factory", "package", "kwargs"),
     [

@@ -104,6 +104,8 @@ def _factory(name: str) -> Any:
 
 
 def _to_install(factory: str, error: ImportError) -> str:
+    if error.name and not isinstance(error, ModuleNotFoundError):
+        return f"factory={factory!r} can't be imported, as packages that are installed don't fit together: {error}"
     module = (error.name or "").partition(".")[0] or factory.partition(".")[0]
     return f"factory={factory!r} needs {module}, which isn't installed: pip install {_PACKAGES.get(module, module)} ({error})"
 
