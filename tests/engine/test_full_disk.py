@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-TESTS = str(Path(__file__).parent)
+FOLDERS = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "shared")]
+"""Where scripts find the helpers."""
 
 PREAMBLE = """
 import glob, os, signal, sys, time
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {folders!r}
 import numpy as np
 import tasks
 from fault_helpers import eventually, kill, worker_pids
@@ -46,7 +47,7 @@ def run_with_small_disk(tmp_path: Path, options: str, script: str, timeout_s: fl
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"only root can mount a file system: {error}")
     mount = f"mount -t tmpfs -o {options} tmpfs {disk}"
-    code = PREAMBLE.format(tests=TESTS, disk=str(disk)) + script
+    code = PREAMBLE.format(folders=FOLDERS, disk=str(disk)) + script
     command = ["unshare", "--mount", "sh", "-c", f'{mount} && exec "$0" -c "$1"', sys.executable, code]
     variables = [f"{name}={value.format(disk=disk)}" for name, value in environ.items()]
     done = subprocess.run(["env", *variables, *command], capture_output=True, text=True, timeout=timeout_s)

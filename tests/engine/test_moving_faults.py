@@ -203,7 +203,6 @@ def test_an_error_in_the_middle_ends_the_move_with_that_error(client, move, stag
 @pytest.mark.parametrize("move", ["shuffle"])
 def test_a_disk_that_is_full_in_the_middle_is_a_clear_error_or_no_matter(tmp_path, move):
     script = f"""
-sys.path.insert(0, {str(Path(__file__).parents[1] / "shared")!r})
 import test_moving_faults as here
 from pathlib import Path
 gate = here.Gate(Path({str(tmp_path)!r}), "split")
