@@ -27,6 +27,7 @@ from glassloom.reprs.block_states import COLOURS, block_states, states_html
 from glassloom.reprs.chunk_advice import LARGE_BYTES, chunk_advice
 from glassloom.reprs.grid import chunk_grid
 from glassloom.reprs.live_blocks import QUIET_S, FollowedBlocks
+from glassloom.reprs.live_card import LiveCard
 
 FINISHED = f'fill="{COLOURS["finished"]}"'
 FOLDER = Path(gl.__file__).parent / "reprs"
@@ -121,6 +122,28 @@ def test_the_card_of_a_persisted_collection_tells_what_the_head_knows_of_its_blo
         gc.collect()
         assert blocks.bundle() is None and blocks.next_look_s() is None
         del more
+
+
+def test_a_notebook_shows_each_persisted_collection_with_its_own_card(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cards: list[LiveCard] = []
+    monkeypatch.setattr(LiveCard, "show", lambda card: cards.append(card))
+    pdf = pd.DataFrame({"x": range(4), "name": list("abcd")})
+    frame = gd.from_pandas(pdf, npartitions=2)
+    lazy = [
+        ga.ones(4, chunks=2), frame[["x"]], frame, frame["x"], frame["x"] + 1, frame["name"], frame.index, frame["x"].sum(),
+        gb.from_sequence(range(4), npartitions=2), gb.from_sequence(range(4), npartitions=2).sum(), gl.delayed(sum)([1, 2]),
+    ]  # fmt: skip
+    for each in lazy:
+        held = each.persist(scheduler=client)
+        if hasattr(type(held), "_ipython_display_"):
+            held._ipython_display_()
+            bundle = cards[-1]._bundle()
+            assert bundle is not None and bundle["text/plain"] == repr(held) and "<rect" in bundle["text/html"]
+        else:
+            assert held._repr_html_()
+    assert len({id(card) for card in cards}) == len(cards) >= len(lazy) - 2
 
 
 def test_what_the_head_told_is_put_together_with_what_futures_know() -> None:

@@ -33,11 +33,11 @@ def show_blocks(collection: Any, draw: Draw) -> None:
     held = held_values(collection.expr)
     if not held or len(held) > MAX_BLOCKS or not all(hasattr(value, "client") for value in held):
         raise NotImplementedError
-    card = _cards.get(collection.name)
+    card = _cards.get(collection.expr.name)
     if card is None:
         blocks = FollowedBlocks(collection, draw)
         card = LiveCard(blocks.facts, blocks.bundle, blocks.look, blocks.next_look_s)
-        _cards[collection.name] = card
+        _cards[collection.expr.name] = card
     card.show()
 
 
