@@ -119,6 +119,57 @@ def test_constants_are_arguments_so_that_kernels_are_compiled_once(cpu):
     assert len({source.text for source in cpu.sources}) == 1
 
 
+COMPARED = {
+    "uint8": ([0, 1, 44, 200, 255], (300, -1, 44)),
+    "int8": ([-128, -1, 0, 44, 127], (300, -129, 44)),
+    "int64": ([-(2**63), -1, 0, 2**63 - 1], (2**63, -(2**63) - 1, 2**64, -1)),
+    "uint64": ([0, 1, 2**63, 2**64 - 1], (-1, 2**64, 2**63)),
+}
+
+
+@pytest.mark.parametrize("dtype", COMPARED)
+def test_whole_numbers_outside_a_types_range_are_compared_as_numpy_does(dtype):
+    numbers, others = COMPARED[dtype]
+    array = np.array(numbers, dtype)
+    lazy = ga.from_array(array, chunks=-1)
+    for other in others:
+        for compare in (np.less, np.equal, np.greater_equal):
+            found = ga.logical_and(compare(lazy, other), lazy == lazy).compute(scheduler="inline")
+            np.testing.assert_array_equal(found, compare(array, other), err_msg=f"{compare.__name__} {other}")
+
+
+def test_computing_with_a_whole_number_outside_a_types_range_is_refused_as_numpy_does():
+    lazy = ga.from_array(np.array([1, 2], "uint8"), chunks=-1)
+    with pytest.raises(OverflowError, match="300"):
+        ((lazy + 300) * 2).compute(scheduler="inline")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "complex64", "complex128", ">f8", ">i4", "longdouble", "object"])
+def test_arrays_of_types_that_c_lacks_are_read_by_their_library(dtype):
+    array, doubles = np.array([1, 2, 3], dtype), np.array([0.5, 1.5, 2.5])
+    lazy, others = ga.from_array(array, chunks=-1), ga.from_array(doubles, chunks=-1)
+    for operation in (
+        lambda xp, a, x: (a * x + 1) * 2,
+        lambda xp, a, x: xp.where(x > 1, x * 2, a) + x,
+        lambda xp, a, x: ((a + x) * 2).sum(),
+        lambda xp, a, x: xp.logical_and(a == x, x + 1 > 1),
+    ):
+        found = operation(ga, lazy, others).compute(scheduler="inline")
+        expected = operation(np, array, doubles)
+        assert np.asarray(found).dtype == np.asarray(expected).dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("method", ["sum", "prod", "mean"])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+def test_reductions_in_short_whole_numbers_wrap_around_as_numpys(cpu, method, dtype):
+    array = np.full(3000, 3, dtype) if dtype != "int32" else np.full(3000, 2**21 + 1, dtype)
+    lazy = ga.from_array(array, chunks=-1)
+    found = getattr(lazy + 0, method)(dtype=dtype).compute(scheduler="inline")
+    expected = getattr(array, method)(dtype=dtype)
+    assert cpu.sources and found == expected and found.dtype == expected.dtype
+
+
 def test_what_has_no_kernel_runs_between_those_that_have(cpu):
     x = ga.from_array(X, chunks=-1)
     clean = ga.where(ga.isnan(x), 0.0, x) + 1

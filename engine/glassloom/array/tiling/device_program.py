@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from glassloom.array.tiling import kernels
-from glassloom.array.tiling.device_kernels import FOLDS, Fold, KernelSource, can_be_made, make_kernel
+from glassloom.array.tiling.device_kernels import FOLDS, TYPES, Fold, KernelSource, can_be_made, make_kernel
 from glassloom.array.tiling.device_plan import Deferred, DeferredOperation, KernelPlan, plan_kernel
 from glassloom.array.tiling.steps import (
     TiledCast,
@@ -116,10 +116,12 @@ class DeviceRun:
         return self._operation(form, step.slots) if isinstance(form, (TiledElementwise, TiledCast)) else None
 
     def _spec(self, slot: int) -> Spec | None:
+        """Return what is known of a value; None if kernels can't read it."""
         if slot in self._deferred:
             return self._deferred[slot].spec
         value = self._values[slot]
-        return Spec(tuple(value.shape), np.dtype(value.dtype)) if self._owns(value) else None
+        is_read = self._owns(value) and str(value.dtype) in TYPES
+        return Spec(tuple(value.shape), np.dtype(value.dtype)) if is_read else None
 
     def _operation(self, form: TiledElementwise | TiledCast, slots: tuple[int, ...]) -> Deferred | None:
         specs = [self._spec(slot) for slot in slots]
@@ -275,7 +277,9 @@ class DeviceRun:
         self._run(plan, n_blocks, [math.prod(shape), reduced, splits], (), fold, [parts])
         if splits > 1:
             method = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max"}[ufunc]
-            parts = getattr(parts, method)(axis=1)
+            # sums and products of short whole numbers would be longer ones, which don't wrap around as their parts have
+            told = {"dtype": dtype} if ufunc in ("add", "multiply") else {}
+            parts = getattr(parts, method)(axis=1, **told)
         return parts.reshape(_kept(shape, axes))
 
 
@@ -288,13 +292,23 @@ def _kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _scalars(args: Sequence[Any], loop: Sequence[str]) -> list[Any] | None:
-    """Return the scalars among operands in the types of the loop, None in place of blocks; None if one doesn't fit its type."""
+    """Return the scalars among operands in the types of the loop, None in place of blocks; None if one doesn't fit its type.
+
+    NumPy compares whole numbers with any other rightly, and refuses to compute with one outside the range of the type.
+    """
     made: list[Any] = []
     for arg, dtype in zip(args, loop, strict=False):
+        if arg is None:
+            made.append(None)
+            continue
         try:
-            made.append(None if arg is None else np.asarray(arg).astype(dtype)[()])
+            scalar = np.asarray(arg)
+            cast = scalar.astype(dtype)
+            if cast.dtype.kind in "iu" and cast.item() != scalar.item():
+                return None
         except (TypeError, ValueError, OverflowError):
             return None
+        made.append(cast[()])
     return made
 
 
