@@ -26,6 +26,10 @@ class ProfileNotFound(GlassloomServerError):
     """There is no profile of that name."""
 
 
+class NameTaken(GlassloomServerError):
+    """A cluster that runs here, or is being started, has the name that a new one shall have."""
+
+
 class StartNotFound(GlassloomServerError):
     """There is no start of that id, or it has become a cluster."""
 
@@ -57,6 +61,7 @@ _STATUS_OF: list[tuple[type[Exception], int]] = [
     (RequestMalformed, 400),
     (msgspec.DecodeError, 502),  # what a cluster has answered
     (CommandRefused, 409),
+    (NameTaken, 409),
     (ClusterStartError, 500),
     (PermissionError, 502),  # another user's process listens there
     (DashboardsUnavailable, 503),

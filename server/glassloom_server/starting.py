@@ -10,7 +10,7 @@ from logging import Logger, LoggerAdapter
 import msgspec
 from glassloom_metrics.registry import read_records
 
-from glassloom_server.errors import GlassloomServerError, StartNotFound
+from glassloom_server.errors import GlassloomServerError, NameTaken, StartNotFound
 from glassloom_server.launcher import START_TIMEOUT_S, Factory, Interpreter, KernelInterpreters, launch_cluster
 from glassloom_server.profiles import Profiles
 from glassloom_server.starts import NO_STARTS, Starts
@@ -59,12 +59,19 @@ class Starter:
             If there is no such profile.
         KernelUnsuitable
             If the kernel doesn't exist, or has no Python.
+        NameTaken
+            If a cluster of this host has the name already.
         """
         request = self._profiles.complete(request)
         factory = self._profiles.factory(request.profile)
         interpreter = await asyncio.to_thread(self._interpreters.find, request.kernel_name)
+        running = await self._running_names()
         if request.name is None:
-            request = msgspec.structs.replace(request, name=await self._free_name())
+            taken = running | {start.name for start in self._starts.open}
+            free = next(name for number in itertools.count(1) if (name := f"cluster-{number}") not in taken)
+            request = msgspec.structs.replace(request, name=free)
+        elif request.name in running | {start.name for start in self._starts.open if start.state == "starting"}:
+            raise NameTaken(f"another cluster is called {request.name!r} already: choose another name, or none")
         started = Started(secrets.token_hex(6), str(request.name))
         self._tell(self._starts.begun(started.id, started.name))
         task = asyncio.create_task(self._start(started, interpreter, request, factory), name="glassloom-start")
@@ -110,8 +117,6 @@ class Starter:
         self._starts = starts
         self._watch.note_starts(starts)
 
-    async def _free_name(self) -> str:
-        """Return a name that no cluster has, and none that is being started."""
-        records = await asyncio.to_thread(read_records)
-        taken = {record.name for record in records} | {start.name for start in self._starts.open}
-        return next(name for number in itertools.count(1) if (name := f"cluster-{number}") not in taken)
+    async def _running_names(self) -> set[str]:
+        """Return the names of the clusters that run on this host."""
+        return {record.name for record in await asyncio.to_thread(read_records)}

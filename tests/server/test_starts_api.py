@@ -143,6 +143,18 @@ async def test_a_start_that_fails_tells_why_until_it_is_dismissed(jp_fetch, inst
     await state_when(jp_fetch, lambda state: not state["starts"])
 
 
+async def test_a_name_that_a_cluster_has_is_refused_but_one_of_a_failed_start_is_not(
+    jp_fetch, install_kernel, fake_python, start_cluster
+):
+    await start_cluster(name="loom")
+    install_kernel("broken", fake_python("sys.exit('no')"))
+    code, message = await refusal(post(jp_fetch, name="loom", kernel_name="broken"))
+    assert (code, message) == (409, "another cluster is called 'loom' already: choose another name, or none")
+    await post(jp_fetch, name="again", kernel_name="broken")
+    await state_when(jp_fetch, lambda state: [start["state"] for start in state["starts"]] == ["failed"])
+    assert (await post(jp_fetch, name="again", kernel_name="broken")).code == 202
+
+
 async def test_a_kernel_without_its_interpreter_is_named(jp_fetch, install_kernel):
     install_kernel("gone", "/nowhere/python")
     await post(jp_fetch, kernel_name="gone")

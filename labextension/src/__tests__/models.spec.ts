@@ -1,5 +1,5 @@
 import { AlertFinder } from '../model/alerts';
-import { connectionCode } from '../model/insertion';
+import { connectionCode, referenceOf } from '../model/insertion';
 import { arrangementOf, DockArea, layoutsOf, stepsOf } from '../model/layouts';
 import { grouped } from '../model/pages';
 import { formSchema, mergedProfiles, requestOf } from '../model/profiles';
@@ -417,6 +417,19 @@ describe('The list of pages', () => {
 });
 
 describe('The code that connects', () => {
+  it('names a cluster by its id where another one has its name', () => {
+    const all = [
+      makeCluster({ id: 'a', name: 'twin' }),
+      makeCluster({ id: 'b', name: 'twin' }),
+      makeCluster({ id: 'c', name: 'alone' })
+    ];
+    expect(all.map(each => referenceOf(each, all))).toEqual([
+      'a',
+      'b',
+      'alone'
+    ]);
+  });
+
   it('holds any name as a string of Python', () => {
     expect(connectionCode('a "b"\n\\c')).toBe(
       'from glassloom import Client\n\nclient = Client("a \\"b\\"\\n\\\\c")\nclient'

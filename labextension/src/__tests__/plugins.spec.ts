@@ -35,6 +35,7 @@ import {
 const API = '/user/someone/glassloom/api';
 const POOL = {
   id: 'pool',
+  name: 'threads-7',
   kind: 'threads',
   workers: 0,
   threads: 3,

@@ -2,8 +2,18 @@
  * The code that connects a notebook to a cluster. Pure.
  */
 
-/** Return Python that connects to a cluster by its name. */
-export function connectionCode(name: string): string {
+import { ICluster } from '../tokens';
+
+/** Return what `Client` finds a cluster by: its name, or its id where other clusters have that name, too. */
+export function referenceOf(
+  { id, name }: ICluster,
+  all: readonly ICluster[]
+): string {
+  return all.some(each => each.name === name && each.id !== id) ? id : name;
+}
+
+/** Return Python that connects to a cluster by its name or id. */
+export function connectionCode(reference: string): string {
   // A JSON string of printable characters is a Python string, too.
-  return `from glassloom import Client\n\nclient = Client(${JSON.stringify(name)})\nclient`;
+  return `from glassloom import Client\n\nclient = Client(${JSON.stringify(reference)})\nclient`;
 }

@@ -14,6 +14,8 @@ import { Age, IconButton, useNow, useTrans } from './section';
 
 export interface ICardProps {
   cluster: ICluster;
+  /** What `Client` finds it by. */
+  reference: string;
   isActive: boolean;
   isShuttingDown: boolean;
   onSelect: (id: string) => void;
@@ -47,7 +49,7 @@ export function ClusterCard(props: ICardProps): JSX.Element {
       }}
       onPointerDown={event => {
         if (props.onInsert !== null && !isControl(event.target)) {
-          dragCode(event.nativeEvent, cluster.name);
+          dragCode(event.nativeEvent, cluster.name, props.reference);
         }
       }}
     >
@@ -124,7 +126,9 @@ function Head(props: ICardProps): JSX.Element {
             name
           )}
           action="insert"
-          onPointerDown={event => dragCode(event.nativeEvent, name)}
+          onPointerDown={event =>
+            dragCode(event.nativeEvent, name, props.reference)
+          }
           onClick={() => onInsert(id)}
         />
       )}

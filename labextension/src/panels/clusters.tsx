@@ -3,6 +3,7 @@
  */
 import { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
+import { referenceOf } from '../model/insertion';
 import { isShared } from '../model/kinds';
 import { IClusters, INotebooks, IRecordings, IStateStream } from '../tokens';
 import { ClusterCard } from './card';
@@ -67,6 +68,7 @@ export class ClustersSection extends SectionWidget {
           <ClusterCard
             key={cluster.id}
             cluster={cluster}
+            reference={referenceOf(cluster, all)}
             isActive={cluster.id === active?.id}
             isShuttingDown={clusters.isShuttingDown(cluster.id)}
             onSelect={id => clusters.activate(id)}

@@ -13,9 +13,13 @@ const WIDGET = 'application/vnd.lumino.widget-factory';
 const THRESHOLD_PX = 5;
 
 /** Begin to drag, once the pointer moves, the code that connects to a cluster. */
-export function dragCode(event: PointerEvent, cluster: string): void {
-  onceMoved(event, cluster, () => {
-    const code = connectionCode(cluster);
+export function dragCode(
+  event: PointerEvent,
+  name: string,
+  reference: string
+): void {
+  onceMoved(event, name, () => {
+    const code = connectionCode(reference);
     const data = new MimeData();
     data.setData(CELLS, [
       {

@@ -17,7 +17,7 @@ import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { addIcon } from '@jupyterlab/ui-components';
 import { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
-import { connectionCode } from '../model/insertion';
+import { connectionCode, referenceOf } from '../model/insertion';
 import { can, isShared } from '../model/kinds';
 import { mergedProfiles } from '../model/profiles';
 import { showLog } from '../panels/log';
@@ -324,7 +324,8 @@ function addInsertClient(context: IContext): void {
     execute: args => {
       const cluster = clusterOf(context, args);
       if (cluster !== null) {
-        notebooks?.insert(connectionCode(cluster.name));
+        const reference = referenceOf(cluster, context.clusters.all);
+        notebooks?.insert(connectionCode(reference));
       }
     }
   });
