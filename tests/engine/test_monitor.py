@@ -121,6 +121,17 @@ def test_html_needs_no_script_and_holds_any_name() -> None:
     assert "when shown" in html and "when shown" not in monitor_html(fold.view(), "ended")
 
 
+def test_nothing_of_an_ended_cluster_runs() -> None:
+    view = told(
+        joined(0), samples(1.0, 50.0), run(), layers("load"), progress(1.0, 10, memory=4, running=2, waiting=3)
+    ).view()
+    text, html = monitor_text(view, "ended"), monitor_html(view, "ended")
+    assert text == "Cluster 'loom', ended: had 1 worker, 2 threads\ntasks: 4 done, 5 not done"
+    assert "had 1 worker" in html and "5 not done" in html and "Last run" in html and "4 of 10" in html
+    assert "running" not in html.split("</style>")[1].lower() and "CPU at the end: 50 %" in html and "w0" not in html
+    assert "2 running" in monitor_text(view, "not answering") and "w0" in monitor_html(view, "not answering")
+
+
 def test_what_is_too_much_is_counted() -> None:
     many = [joined(number) for number in range(MAX_WORKERS + 3)]
     names = [f"layer {number}" for number in range(MAX_LAYERS + 2)]

@@ -21,6 +21,7 @@ import tasks
 from fault_helpers import eventually
 from glassloom import Client, LocalCluster
 from glassloom.array.api.array_properties import array_html
+from glassloom.client.future import futures_of
 from glassloom.graph_folding import MAX_IN_ROW, levels_of
 from glassloom.reprs import STYLE_VERSION
 from glassloom.reprs.block_states import COLOURS, block_states, states_html
@@ -144,6 +145,17 @@ def test_a_notebook_shows_each_persisted_collection_with_its_own_card(
         else:
             assert held._repr_html_()
     assert len({id(card) for card in cards}) == len(cards) >= len(lazy) - 2
+
+
+def test_blocks_are_lost_when_the_client_is_closed_unless_they_are_here_already() -> None:
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        array = ga.ones(2**18, chunks=2**17).map_blocks(lambda block: block * 2).persist(scheduler=client)
+        small = gl.delayed(sum)([1, 2]).persist(scheduler=client)
+        gl.wait([array, small])
+        assert "2 finished" in array._repr_html_() and "2.00 MiB</span>" in array._repr_html_()
+    html = array._repr_html_()
+    assert "2 lost" in html and "finished" not in html and "2.00 MiB</span>" not in html
+    assert "1 finished" in small._repr_html_() and futures_of(small)[0].result() == 3
 
 
 def test_what_the_head_told_is_put_together_with_what_futures_know() -> None:

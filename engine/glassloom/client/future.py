@@ -99,6 +99,11 @@ class Future(Handle):
         """Size of the result in bytes, 0 until it is there."""
         return self._state.nbytes
 
+    @property
+    def _is_gone(self) -> bool:
+        """Whether there was a result that went with the cluster, or with the connection to it; small ones are here."""
+        return bool(self._connection.closed_because) and self.status == FINISHED and self._state.inline is None
+
     def done(self) -> bool:
         """Tell whether waiting is over, one way or the other."""
         return self.status != PENDING

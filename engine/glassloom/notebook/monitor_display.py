@@ -41,6 +41,8 @@ def _rounded(worker: WorkerRow) -> tuple[int, ...]:
 
 def monitor_text(view: MonitorView, status: str) -> str:
     """Return a view as lines of text."""
+    if status == "ended":
+        return f"Cluster {view.name!r}, ended: had {_size_text(view)}\n{_end_text(view)}"
     lines = [
         f"Cluster {view.name!r}, {status}: {_size_text(view)}",
         f"CPU {view.cpu_percent:.0f} %, memory {_memory_text(view.memory_bytes, view.memory_limit_bytes, view.spilled_bytes)}",
@@ -57,15 +59,16 @@ def monitor_text(view: MonitorView, status: str) -> str:
 def monitor_html(view: MonitorView, status: str) -> str:
     """Return a view as a card."""
     tones = {"running": "busy" if view.n_running else "ok", "not answering": "warn"}
+    has_ended = status == "ended"
     return render(
         "monitor.html.j2",
         name=view.name,
         status=status,
         tone=tones.get(status, ""),
         shown=status in tones,
-        size=_size_text(view),
-        tasks=_tasks_text(view),
-        lines=_lines(view),
+        size=("had " if has_ended else "") + _size_text(view),
+        tasks=_end_text(view) if has_ended else _tasks_text(view),
+        lines=_lines(view, " at the end" if has_ended else ""),
         layers=[
             {
                 "name": shortened(name),
@@ -75,8 +78,8 @@ def monitor_html(view: MonitorView, status: str) -> str:
             for name, total, done, failed in view.layers
         ],
         hidden_layers=view.n_layers - len(view.layers),
-        layers_title="Running" if view.is_running else "Last run",
-        workers=[_worker_row(worker) for worker in view.workers[:MAX_WORKERS]],
+        layers_title="Running" if view.is_running and not has_ended else "Last run",
+        workers=[] if has_ended else [_worker_row(worker) for worker in view.workers[:MAX_WORKERS]],
         hidden_workers=max(0, len(view.workers) - MAX_WORKERS),
         errors=[
             f"{error.exception}: {error.message[:200]} ({error.count:,} × in {shortened(error.layer)})"
@@ -96,6 +99,17 @@ def _tasks_text(view: MonitorView) -> str:
         parts.append(f"{view.n_failed:,} failed")
     if view.is_running and view.rate_hz >= 0.5:
         parts.append(f"{view.rate_hz:,.0f} a second")
+    return "tasks: " + ", ".join(parts)
+
+
+def _end_text(view: MonitorView) -> str:
+    """Return what became of the tasks of a cluster that has ended: what ran or waited then will never be done."""
+    parts = [f"{view.n_done:,} done"]
+    n_left = view.n_running + view.n_waiting
+    if n_left:
+        parts.append(f"{n_left:,} not done")
+    if view.n_failed:
+        parts.append(f"{view.n_failed:,} failed")
     return "tasks: " + ", ".join(parts)
 
 
@@ -120,8 +134,8 @@ def _worker_row(worker: WorkerRow) -> dict[str, object]:
     }
 
 
-def _lines(view: MonitorView) -> list[dict[str, object]]:
-    """Return the lines over time: what each is of, what it says now, and its picture."""
+def _lines(view: MonitorView, when: str) -> list[dict[str, object]]:
+    """Return the lines over time: what each is of (with `when`), what it says last, and its picture."""
     cpu_top = 100.0 * max(1, view.n_threads)
     memory = [point.memory_bytes for point in view.history]
     memory_top = float(view.memory_limit_bytes or max([*memory, 1]))
@@ -137,7 +151,8 @@ def _lines(view: MonitorView) -> list[dict[str, object]]:
         "Tasks a second": (rates, max([*rates, 1.0])),
     }
     return [
-        {"label": label, "text": texts[label], "svg": _svg(label, texts[label], *series[label])} for label in series
+        {"label": label + when, "text": texts[label], "svg": _svg(label + when, texts[label], *series[label])}
+        for label in series
     ]
 
 

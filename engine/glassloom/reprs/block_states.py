@@ -57,9 +57,14 @@ def block_states(held: Sequence[Any], told: Sequence[str] = (), *, is_on_gpu: bo
 def _state(value: Any, of_values: str) -> str:
     status = getattr(value, "status", None)
     if isinstance(status, str) and hasattr(value, "key"):
-        known = _OF_FUTURES.get(status, status)
+        known = "lost" if _is_gone(value) else _OF_FUTURES.get(status, status)
         return known if known in COLOURS else "pending"
     return of_values
+
+
+def _is_gone(value: Any) -> bool:
+    """Tell whether a future's result was there and can't be had any more: its cluster has ended, or the client is closed."""
+    return getattr(value, "_is_gone", False) is True
 
 
 def _more(known: str, told: str, of_values: str) -> str:
@@ -78,7 +83,7 @@ def worst(states: Iterable[str]) -> str:
 
 def held_bytes(held: Iterable[Any]) -> int:
     """Return the size of the results that are there, as far as this process knows."""
-    return sum(int(getattr(value, "nbytes", 0) or 0) for value in held)
+    return sum(int(getattr(value, "nbytes", 0) or 0) for value in held if not _is_gone(value))
 
 
 def states_html(states: Sequence[str], nbytes: int, *, was_told: bool = False) -> Markup:
