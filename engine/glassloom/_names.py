@@ -6,6 +6,10 @@ from typing import Any
 
 from glassloom.errors import OptionError
 
+MAX_CLUSTER_NAME_CHARS = 200
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that set the direction of the text that follows them, also of what isn't the name's."""
+
 
 def checked_name(argument: str, name: Any) -> str:
     """Return a name as a plain string, whatever its class.
@@ -19,6 +23,15 @@ def checked_name(argument: str, name: Any) -> str:
         raise OptionError(f"{argument}={name!r} should be text")
     check_encodable(argument, name, name)
     return str.__str__(name)
+
+
+def checked_cluster_name(name: Any) -> str:
+    """Return what a cluster may be called, as a plain string; raises OptionError for anything else."""
+    if not isinstance(name, str) or not name.strip() or len(name) > MAX_CLUSTER_NAME_CHARS or "\0" in name:
+        raise OptionError(f"name={name!r} should be text of 1 to {MAX_CLUSTER_NAME_CHARS} characters")
+    if not _TURNING.isdisjoint(name):
+        raise OptionError(f"name={name!r} has characters that change the direction of text; leave them out")
+    return checked_name("name", name)
 
 
 def check_encodable(argument: str, value: Any, text: str) -> None:

@@ -61,6 +61,10 @@ from glassloom.units import format_bytes, parse_bytes
         ({"threads_per_worker": -3}, r"^threads_per_worker=-3 should be a whole number, 1 or more$"),
         ({"name": ""}, r"^name='' should be text of 1 to 200 characters$"),
         ({"name": "x" * 201}, r"^name='x+' should be text of 1 to 200 characters$"),
+        (
+            {"name": "loom\u2066"},
+            r"^name='loom\\u2066' has characters that change the direction of text; leave them out$",
+        ),
         ({"name": 3}, r"^name=3 should be text of 1 to 200 characters$"),
     ],
 )

@@ -123,6 +123,8 @@ def test_clients_learn_that_their_cluster_is_renamed_without_asking(cluster):
         ("adapt", {"minimum": 3, "maximum": 2}, "minimum=3 is larger than maximum=2"),
         ("adapt", {"minimum": 1, "maximum": 2, "wait_s": "long"}, "wait_s='long' should be a number of seconds"),
         ("rename", {"name": ""}, "name='' should be text"),
+        ("rename", {"name": "   "}, "name='   ' should be text of 1 to 200 characters"),
+        ("rename", {"name": "loom\u202e"}, "has characters that change the direction of text"),
         ("rename", {"name": "n" * 201}, "should be text of 1 to 200 characters"),
     ],
 )

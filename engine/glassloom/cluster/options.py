@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from glassloom import config
-from glassloom._names import check_encodable
+from glassloom._names import checked_cluster_name
 from glassloom.config import Configured, chosen
 from glassloom.errors import OptionError
 from glassloom.protocol.identity import kernel_id, notebook, script
@@ -197,10 +197,8 @@ def checked_count(name: str, value: int, least: int) -> int:
 
 
 def _check_name(name: str | None) -> None:
-    if name is not None and (not isinstance(name, str) or not name.strip() or len(name) > 200 or "\0" in name):
-        raise OptionError(f"name={name!r} should be text of 1 to 200 characters")
     if name is not None:
-        check_encodable("name", name, name)
+        _ = checked_cluster_name(name)
 
 
 def _check_codec(codec: str | None) -> None:

@@ -22,7 +22,7 @@ from glassloom_metrics.publisher import Publisher
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import ClusterRecord, process_started_s, read_records, remove_record, write_record
 
-from glassloom._names import checked_name
+from glassloom._names import checked_cluster_name, checked_name
 from glassloom.distributed import metrics_batches
 from glassloom.distributed.attached_metrics import UNREADABLE, AttachedMetrics
 from glassloom.distributed.metrics_batches import Answer
@@ -40,7 +40,6 @@ SILENT_S = 600.0
 """For how long the scheduler may be out of reach."""
 SAME_CLOCK_S = 1.0
 """Clocks that differ by less are taken for the same."""
-MAX_NAME_CHARS = 200
 _RETRY_S = 0.5
 
 _log = logging.getLogger("glassloom")
@@ -80,7 +79,7 @@ class Attachment:
     ) -> None:
         self._reader = reader
         self._clock = Clock()
-        self._name = checked_name("name", name or reader.address)
+        self._name = checked_cluster_name(name) if name else checked_name("name", reader.address)
         self._started_by = started_by
         self._commands: dict[str, Handler] = {"rename": self._rename, **(commands or {})}
         self._is_held = is_held
@@ -269,13 +268,10 @@ class Attachment:
         return await handler(command.arguments)
 
     async def _rename(self, arguments: Mapping[str, Any]) -> str:
-        name = arguments.get("name")
         try:
-            name = checked_name("name", name)
+            name = checked_cluster_name(arguments.get("name"))
         except OptionError as error:
             raise CommandRefused(str(error)) from error
-        if len(name) > MAX_NAME_CHARS:
-            raise CommandRefused(f"name={name!r} should be text of 1 to {MAX_NAME_CHARS} characters")
         if any(other.name == name and other.id != self.record.id for other in read_records()):
             raise CommandRefused(f"another cluster is called {name!r} already")
         before, self._name = self._name, name

@@ -14,7 +14,7 @@ from glassloom_metrics.errors import CommandRefused
 from glassloom_metrics.protocol import Command, Settings
 from glassloom_metrics.registry import read_records, write_record
 
-from glassloom._names import checked_name
+from glassloom._names import checked_cluster_name
 from glassloom.errors import OptionError
 from glassloom.head.idle_timer import IdleTimer
 from glassloom.head.metrics_writer import MetricsWriter
@@ -25,7 +25,6 @@ from glassloom.units import format_seconds
 
 MAX_WORKERS = 4096
 """More workers than these are taken for a mistake."""
-MAX_NAME_CHARS = 200
 _ADAPT_WAIT_S = 3.0
 
 Arguments = Mapping[str, Any]
@@ -182,13 +181,10 @@ def _count(arguments: Arguments, name: str, *, least: int) -> int:
 
 
 def _name(arguments: Arguments) -> str:
-    name = arguments.get("name")
     try:
-        if isinstance(name, str) and len(name) <= MAX_NAME_CHARS:
-            return checked_name("name", name)
+        return checked_cluster_name(arguments.get("name"))
     except OptionError as error:
         raise CommandRefused(str(error)) from error
-    raise CommandRefused(f"name={name!r} should be text of 1 to {MAX_NAME_CHARS} characters")
 
 
 def _rename_record(cluster_id: str, name: str) -> None:
