@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 
 import bokeh
 from bokeh.document import Document
@@ -25,6 +24,7 @@ from bokeh.resources import Resources
 from bokeh.util.serialization import make_globally_unique_css_safe_id, make_globally_unique_id
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.open_recordings import record_of_recording
+from glassloom_metrics.outputs import output_path
 from glassloom_metrics.protocol import Action
 from glassloom_metrics.recording import Recording, hello_of
 from markupsafe import Markup
@@ -299,9 +299,9 @@ def report_html(path: str | os.PathLike[str], *, title: str = "") -> str:
 
 
 def write_report(recording: str | os.PathLike[str], path: str | os.PathLike[str], *, title: str = "") -> None:
-    """Write a recording's report to a file, whole or not at all. Raises as `report_html`."""
+    """Write a recording's report to a file, whole or not at all. Raises as `report_html` and `output_path`."""
+    target = output_path(path, source=recording)
     text = report_html(recording, title=title)
-    target = Path(path)
     draft = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         draft.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -105,9 +105,8 @@ class Follower:
             if self._is_done():
                 return
             if not is_alive(self._record):
-                self._writer.fail(
-                    f"cluster {self._record.name!r} ended without a word: its process {self._record.pid} is gone"
-                )
+                how = "ended without a word" if self._writer.log_id else "has ended"  # before it could be asked
+                self._writer.fail(f"cluster {self._record.name!r} {how}: its process {self._record.pid} is gone")
                 return
             retry_s = _FIRST_RETRY_S if self._heard_at_s > heard_at_s else min(2 * retry_s, _LONGEST_RETRY_S)
             with contextlib.suppress(TimeoutError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -11,6 +12,7 @@ import msgspec
 
 from glassloom_metrics.errors import RecordingError
 from glassloom_metrics.framing import HEADER_BYTES
+from glassloom_metrics.outputs import kind_of
 from glassloom_metrics.protocol import MIN_VERSION, PROTOCOL_VERSION, Hello, Message, decode_known, tag_of
 from glassloom_metrics.segments import MAGIC
 
@@ -44,6 +46,9 @@ class Recording:
         self._path = Path(path)
         self.unreadable = 0
         self.damage = ""
+        kind = kind_of(mode := self._path.stat().st_mode)
+        if kind and not stat.S_ISDIR(mode):  # opening a FIFO would wait for somebody who writes to it
+            raise RecordingError(f"{os.fspath(self._path)!r} is not a Glassloom recording: it is {kind}")
         with self._path.open("rb") as file:
             self._check_magic(file)
 

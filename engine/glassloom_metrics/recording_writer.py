@@ -5,10 +5,13 @@ What was written stays readable whatever happens to the writer: see `segments.py
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 from pathlib import Path
 
 from glassloom_metrics.errors import RecordingError
+from glassloom_metrics.outputs import output_path
 from glassloom_metrics.protocol import NOW, Dropped, Hello, Life, Position, decode_known, tag_of
 from glassloom_metrics.segments import Segment, is_disk_full
 
@@ -29,7 +32,8 @@ class RecordingWriter:
     since
         Number of the frame to begin with: 1 for all that the log has, `protocol.NOW` for a snapshot and what follows.
     overwrite
-        Whether a file that is there is replaced.
+        Whether a file that is there is replaced: once the cluster has said its first word, so that one that never answers costs
+        nothing.
 
     Attributes
     ----------
@@ -45,17 +49,19 @@ class RecordingWriter:
     Raises
     ------
     FileExistsError
-        If there is a file and `overwrite` is False.
+        If there is a file and `overwrite` is False, or something that is no regular file.
     OSError
         If the file can't be made.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, since: int = 1, overwrite: bool = False) -> None:
-        self.path = Path(path).absolute()
-        if overwrite:
-            self.path.unlink(missing_ok=True)  # who is still writing to it does no harm then
+        self.path = output_path(path)
+        # A file of its own, which takes the other's place: who is still writing to that does no harm then.
+        self._draft: Path | None = None
+        if overwrite and self.path.exists():
+            self._draft = self.path.with_name(f".recording-{secrets.token_hex(6)}.part")
         try:
-            self._segment = Segment.create(self.path, 1, [], replaces=False, max_indexed=MAX_INDEXED)
+            self._segment = Segment.create(self._draft or self.path, 1, [], replaces=False, max_indexed=MAX_INDEXED)
         except FileExistsError:
             words = "there is a file already: choose another name, or say overwrite=True"
             raise FileExistsError(f"can't record to {os.fspath(self.path)!r}: {words}") from None
@@ -103,6 +109,14 @@ class RecordingWriter:
         self.flush()
         self._segment.seal(self._topic_names)
         self._segment.close()
+        if self._draft is not None:
+            with contextlib.suppress(OSError):
+                self._draft.unlink()
+
+    def discard(self) -> None:
+        """Remove the file, but not one that was to be replaced and wasn't. For one that is closed."""
+        if self._draft is None:
+            self.path.unlink(missing_ok=True)
 
     def flush(self) -> None:
         """Write what is waiting."""
@@ -138,6 +152,18 @@ class RecordingWriter:
         self._payloads.append(payload)
         self.flush()
         self._is_preamble = waits_for_snapshot
+        self._take_place()
+
+    def _take_place(self) -> None:
+        """Replace the file that was there."""
+        if self._draft is None or self._is_full:
+            return
+        try:
+            self._draft.replace(self.path)
+        except OSError as error:
+            self.fail(f"can't record to {os.fspath(self.path)!r}: {error.strerror}")
+        else:
+            self._draft = None
 
     def _note_position(self, payload: bytes) -> None:
         position = decode_known(payload)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -313,3 +314,15 @@ def test_times_that_no_clock_gives_cost_no_report(path, value):
     synthetic.write_recording(path, recorder)
     text = report_html(path)
     assert '<th scope="row">sum</th><td class="number">2</td>' in text
+
+
+def test_a_report_never_takes_the_place_of_its_recording_nor_of_what_is_no_file(tmp_path):
+    recording = tmp_path / "run.glr"
+    RecordingWriter(recording).close()
+    before = recording.read_bytes()
+    with pytest.raises(FileExistsError, match="that is the recording itself"):
+        write_report(recording, recording)
+    os.mkfifo(fifo := tmp_path / "fifo")
+    with pytest.raises(FileExistsError, match="it is a FIFO, no regular file"):
+        write_report(recording, fifo)
+    assert recording.read_bytes() == before and sorted(tmp_path.iterdir()) == [fifo, recording]

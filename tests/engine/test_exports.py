@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -206,6 +207,21 @@ def test_a_cut_recording_is_exported_as_far_as_it_goes_and_an_empty_one_too(reco
     with pytest.raises(RecordingError):
         export(cut, to, tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_an_export_never_takes_the_place_of_its_recording_nor_of_what_is_no_file(recording, tmp_path):
+    before = recording.read_bytes()
+    with pytest.raises(FileExistsError, match="that is the recording itself"):
+        export(recording, "perfetto", recording, overwrite=True)
+    assert recording.read_bytes() == before
+    os.mkfifo(fifo := tmp_path / "fifo")
+    with pytest.raises(FileExistsError, match="it is a FIFO, no regular file"):
+        export(recording, "perfetto", fifo, overwrite=True)
+    with pytest.raises(RecordingError, match="it is a FIFO"):
+        export(fifo, "perfetto", tmp_path / "out.json")
+    (link := tmp_path / "link.json").symlink_to("real.json")
+    export(recording, "speedscope", link)
+    assert link.is_symlink() and (tmp_path / "real.json").stat().st_size
 
 
 def test_what_is_there_is_replaced_only_if_asked_for_and_if_it_is_an_export(recording, tmp_path):

@@ -12,10 +12,11 @@ from collections.abc import AsyncGenerator
 import pytest
 from glassloom_metrics import follower as follower_module
 from glassloom_metrics import recording_writer
-from glassloom_metrics.errors import ConnectionRefused
+from glassloom_metrics.errors import ConnectionRefused, RecordingError
 from glassloom_metrics.follower import Follower
 from glassloom_metrics.framing import HEADER_BYTES
 from glassloom_metrics.host import process_started_s
+from glassloom_metrics.outputs import output_path
 from glassloom_metrics.protocol import (
     NOW,
     Dropped,
@@ -249,10 +250,15 @@ class Stream:
 
 
 def follow(
-    path, stream: Stream, *, stop_after: Message | None = None, record: ClusterRecord | None = None
+    path,
+    stream: Stream,
+    *,
+    stop_after: Message | None = None,
+    record: ClusterRecord | None = None,
+    overwrite: bool = False,
 ) -> RecordingWriter:
     """Follow until it ends by itself, or is stopped once it has begun."""
-    writer = RecordingWriter(path)
+    writer = RecordingWriter(path, overwrite=overwrite)
 
     async def main() -> None:
         follower = Follower(record or record_of(), writer, stream)
@@ -304,3 +310,51 @@ def test_a_recording_ends_if_the_process_of_its_cluster_is_gone_or_has_begun_ano
     assert list(read_recording(writer.path)) == [HELLO, line(1)]
     writer = follow(tmp_path / "refused.glr", Stream([ConnectionRefused("no, thanks")]))
     assert writer.problem == "no, thanks"
+
+
+# Where it may be written
+
+
+def test_what_is_no_regular_file_is_neither_replaced_nor_read(tmp_path):
+    os.mkfifo(fifo := tmp_path / "fifo.glr")
+    for overwrite in (False, True):
+        with pytest.raises(FileExistsError, match=r"can't write to '.*fifo.glr': it is a FIFO, no regular file"):
+            RecordingWriter(fifo, overwrite=overwrite)
+        with pytest.raises(IsADirectoryError, match="it is a folder"):
+            RecordingWriter(tmp_path, overwrite=overwrite)
+    (loop := tmp_path / "loop.glr").symlink_to(loop)
+    with pytest.raises(FileExistsError, match="a symbolic link to itself"):
+        RecordingWriter(loop, overwrite=True)
+    assert stat.S_ISFIFO(fifo.lstat().st_mode) and sorted(tmp_path.iterdir()) == [fifo, loop]
+    with pytest.raises(RecordingError, match=r"fifo.glr' is not a Glassloom recording: it is a FIFO"):
+        read_recording(fifo)
+
+
+def test_a_symbolic_link_stays_and_what_it_leads_to_is_written(tmp_path):
+    (tmp_path / "old.glr").write_text("old")
+    for name in ("old.glr", "new.glr"):
+        (link := tmp_path / f"link-to-{name}").symlink_to(name)
+        writer = RecordingWriter(link, overwrite=True)
+        writer.add(encode(HELLO))
+        writer.close()
+        assert link.is_symlink() and list(read_recording(tmp_path / name)) == [HELLO]
+
+
+def test_what_is_read_is_not_written_over(tmp_path):
+    (source := tmp_path / "run.glr").write_text("precious")
+    os.link(source, tmp_path / "other.glr")
+    for path in (source, tmp_path / "other.glr", tmp_path / "." / "run.glr"):
+        with pytest.raises(FileExistsError, match="that is the recording itself"):
+            output_path(path, source=source)
+    assert output_path(tmp_path / "run.html", source=source) == tmp_path / "run.html"
+
+
+def test_a_cluster_that_says_nothing_replaces_no_file(tmp_path):
+    path = tmp_path / "run.glr"
+    path.write_text("precious")
+    writer = follow(path, Stream([]), record=record_of(2**22 + 1), overwrite=True)
+    assert writer.problem == f"cluster 'demo' has ended: its process {2**22 + 1} is gone"
+    writer.discard()
+    assert path.read_text() == "precious" and list(tmp_path.iterdir()) == [path]
+    writer = follow(path, Stream([HELLO, CLOSING]), overwrite=True)
+    assert list(read_recording(path)) == [HELLO, CLOSING] and list(tmp_path.iterdir()) == [path]

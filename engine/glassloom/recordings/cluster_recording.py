@@ -122,10 +122,10 @@ class ClusterRecording:
             warnings.warn(self.problem, stacklevel=2)
 
     def discard(self) -> None:
-        """Wait until it has ended, and remove the file."""
+        """Wait until it has ended, and remove the file; one that it was to replace stays."""
         self.wait()
         atexit.unregister(self._stop_quietly)
-        self.path.unlink(missing_ok=True)
+        self._writer.discard()
 
     def wait(self) -> None:
         """Return when the recording has ended: the cluster has, or `stop` was called elsewhere."""

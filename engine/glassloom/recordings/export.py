@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from glassloom_metrics.call_tree import profile_of
+from glassloom_metrics.outputs import output_path
 from glassloom_metrics.recording import read_recording
 
 from glassloom.errors import OptionError
@@ -41,16 +42,17 @@ def export(
     RecordingError, OSError
         If the file can't be read as a recording.
     FileExistsError
-        If the output is there already.
+        If the output is there already, is the recording itself, or something that is no regular file and no folder.
     """
     if to not in FORMATS:
         raise OptionError(f"to={to!r} should be one of {', '.join(map(repr, FORMATS))}")
     recording = read_recording(path)
     source = Path(path)
     target = Path(output) if output is not None else source.with_name(source.stem + FORMATS[to])
-    if target.exists() and not overwrite:
+    place = output_path(target, source=source, may_be_folder=True)
+    if place.exists() and not overwrite:
         raise FileExistsError(f"can't export to {os.fspath(target)!r}: it is there already")
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.absolute().parent) as directory:
+    with tempfile.TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as directory:
         made = Path(directory) / "made"
         if to == "parquet":
             made.mkdir()
@@ -59,11 +61,11 @@ def export(
             made.write_bytes(speedscope(profile_of(recording), source.stem))
         else:
             write_chrome_trace(recording, made)
-        if target.is_dir() and not target.is_symlink():
-            _remove_folder(target)
+        if place.is_dir():
+            _remove_folder(place)
         elif made.is_dir():
-            target.unlink(missing_ok=True)
-        made.replace(target)
+            place.unlink(missing_ok=True)
+        made.replace(place)
     return target, recording.damage
 
 
