@@ -166,12 +166,17 @@ def _lab(options: argparse.Namespace) -> int:
 
 
 def _dashboard(options: argparse.Namespace) -> int:
-    return subprocess.call([*dashboards_command(), "--port", str(options.port)])
+    return _serve_dashboards("--port", str(options.port))
 
 
 def _replay(options: argparse.Namespace) -> int:
     hello_of(options.path)  # raises what is wrong with the file
-    return subprocess.call([*dashboards_command(), "--port", str(options.port), "--recording", options.path])
+    return _serve_dashboards("--port", str(options.port), "--recording", options.path)
+
+
+def _serve_dashboards(*arguments: str) -> int:
+    """Run the dashboards until they or this process ends, also by a signal that this process doesn't survive."""
+    return subprocess.call([*dashboards_command(), "--end-with-parent", *arguments])
 
 
 def _record(options: argparse.Namespace) -> int:

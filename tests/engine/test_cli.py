@@ -311,6 +311,17 @@ def test_without_a_command_the_help_is_shown(
     assert "list, start and stop clusters" in shown or "list this user's clusters" in shown
 
 
+def test_the_dashboards_end_with_the_command_also_if_it_is_killed() -> None:
+    command = [sys.executable, "-m", "glassloom", "dashboard"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline().startswith("http://127.0.0.1:")
+        finally:
+            process.terminate()
+        assert process.stdout.read() == "", "the server, which has it too, has closed it"
+
+
 def test_an_unknown_option_shows_the_usage_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="^2$"):
         main(["cluster", "start", "--nworkers", "1"])
