@@ -134,6 +134,21 @@ def test_failures_come_first_and_lead_to_the_log():
     assert alerts[1].kind == "warning"
 
 
+def test_each_error_is_told_with_as_many_tasks_as_it_had():
+    aggregate = cluster()
+
+    def fail(group: int, exception: str, message: str, count: int) -> str:
+        times = [STARTED_AT_S]
+        aggregate.apply(Errors([group], [0], [exception], [message], [""], [0], [""], [count], times, times, [["a"]]))
+        return alerts_of(aggregate, LIVE)[0].words
+
+    fail(1, "ValueError", "bad", 5)
+    assert fail(2, "WorkerLost", "gone", 1) == "6 tasks failed: 5 with ValueError: bad; 1 with WorkerLost: gone"
+    assert fail(3, "ValueError", "bad", 2) == "8 tasks failed: 7 with ValueError: bad; 1 with WorkerLost: gone"
+    words = fail(4, "KeyError", "'x'", 3)
+    assert words == "11 tasks failed: 7 with ValueError: bad; 3 with KeyError: 'x'; 1 with others"
+
+
 def test_silence_lost_records_a_late_head_and_a_full_host_are_alerts():
     aggregate = cluster()
     aggregate.apply(Dropped(1, 9))

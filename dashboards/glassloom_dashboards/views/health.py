@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ LATE_S = 1.0
 _FULL = 0.9
 _NORMAL_ENDS = ("retired", "restarted", "closed")
 _MAX_LENGTH = 160
+_MAX_ERRORS = 2
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,21 @@ def _life(aggregate: ClusterAggregate, badge: Badge) -> Iterator[Alert]:
 
 def _failures(aggregate: ClusterAggregate) -> Iterator[Alert]:
     if aggregate.error_count:
-        group = next(reversed(aggregate.errors.values()), None)
-        where = "" if group is None else f": {ellipsis(f'{group.exception}: {group.message}', _MAX_LENGTH)}"
-        yield Alert("bad", f"{_count(aggregate.error_count, 'task')} failed{where}", "logs")
+        yield Alert("bad", f"{_count(aggregate.error_count, 'task')} failed{_why(aggregate)}", "logs")
+
+
+def _why(aggregate: ClusterAggregate) -> str:
+    """Return the most frequent errors, each with its own count if there is more than one; of equally many the newest first."""
+    counts: Counter[str] = Counter()
+    for group in reversed(aggregate.errors.values()):
+        counts[ellipsis(f"{group.exception}: {group.message}", _MAX_LENGTH)] += group.count
+    if list(counts.values()) == [aggregate.error_count]:
+        return f": {next(iter(counts))}"
+    told = counts.most_common(_MAX_ERRORS)
+    others = aggregate.error_count - sum(count for _, count in told)
+    parts = [f"{count:,} with {error}" for error, count in told]
+    parts += [f"{others:,} with others"] if others > 0 and told else []
+    return f": {'; '.join(parts)}" if parts else ""
 
 
 def _memory(aggregate: ClusterAggregate) -> Iterator[Alert]:
