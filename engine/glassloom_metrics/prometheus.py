@@ -5,7 +5,7 @@ https://prometheus.io/docs/instrumenting/exposition_formats/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from glassloom_metrics.folds import ClusterSummary
@@ -18,7 +18,7 @@ Labels = Mapping[str, str]
 Cluster = tuple[ClusterRecord, ClusterSummary]
 
 _FAMILIES = {
-    "glassloom_up": ("gauge", "1 if the cluster's numbers can be read, 0 if not."),
+    "glassloom_up": ("gauge", "1 if the cluster answers and its numbers can be read, 0 if not."),
     "glassloom_workers": ("gauge", "Workers."),
     "glassloom_threads": ("gauge", "Threads of all workers."),
     "glassloom_tasks": ("gauge", "Tasks by state: waiting, ready, running and memory as of now; released, erred and cancelled counted over the life of the cluster."),
@@ -33,8 +33,10 @@ _FAMILIES = {
 """Type and help of each metric."""
 
 
-def exposition_text(clusters: Sequence[Cluster]) -> str:
+def exposition_text(clusters: Sequence[Cluster], silent: Collection[str] = ()) -> str:
     """Return the numbers of clusters; those of each carry the labels ``cluster``, its name, and ``cluster_id``.
+
+    Of those with an id in `silent` it is only told that they don't answer: their numbers are old.
 
     >>> record = ClusterRecord("c1", "loom", "processes", 1, 1.0, "", "", 1.0, "", "")
     >>> print(exposition_text([(record, ClusterSummary())]).splitlines()[2])
@@ -43,15 +45,15 @@ def exposition_text(clusters: Sequence[Cluster]) -> str:
     samples: dict[str, list[str]] = {name: [] for name in _FAMILIES}
     for record, summary in clusters:
         labels = {"cluster": record.name, "cluster_id": record.id}
-        for name, more, value in _samples(summary):
+        for name, more, value in _samples(summary, is_up=not summary.problem and record.id not in silent):
             samples[name].append(f"{name}{_labels_text(labels | dict(more))} {_number(value)}")
     return "".join(_family_text(name, lines) for name, lines in samples.items() if lines)
 
 
-def _samples(summary: ClusterSummary) -> Iterator[tuple[str, Labels, float]]:
+def _samples(summary: ClusterSummary, *, is_up: bool) -> Iterator[tuple[str, Labels, float]]:
     told: dict[str, Any] = summary.as_dict()
-    yield "glassloom_up", {}, 0 if summary.problem else 1
-    if summary.problem:
+    yield "glassloom_up", {}, int(is_up)
+    if not is_up:
         return
     yield "glassloom_workers", {}, told["workers"]
     yield "glassloom_threads", {}, told["threads"]

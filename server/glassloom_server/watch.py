@@ -356,7 +356,8 @@ class _FollowerThread(threading.Thread):
         state = self._state(now_s)
         told = changes(before, state) if before is not None else {}
         folds = [following.fold for following in self._following.values()]
-        self.exposition = exposition_text([(fold.record, fold.summary) for fold in folds])
+        silent = {fold.record.id for fold in folds if fold.heard_at_s is None or fold.is_silent(now_s)}
+        self.exposition = exposition_text([(fold.record, fold.summary) for fold in folds], silent)
         if before is not None and not told:
             self.newest = Tick(before, before, b"")  # the same state: who has it needn't compare
         else:

@@ -50,13 +50,19 @@ LINE = re.compile(r'([a-z_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (-?[0
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\\n]|\\["\\n])*)"')
 
 
-def text_of(name: str = "loom", cluster_id: str = "c1", messages: list[Message] = MESSAGES, problem: str = "") -> str:
+def text_of(
+    name: str = "loom",
+    cluster_id: str = "c1",
+    messages: list[Message] = MESSAGES,
+    problem: str = "",
+    silent: tuple[str, ...] = (),
+) -> str:
     summary = ClusterSummary()
     for message in messages:
         summary.apply(message)
     summary.problem = problem
     record = ClusterRecord(cluster_id, name, "processes", 1, 1.0, "", "", 1.0, "", "")
-    return exposition_text([(record, summary)])
+    return exposition_text([(record, summary)], silent)
 
 
 def parsed(text: str) -> dict[tuple[str, ...], float]:
@@ -176,3 +182,8 @@ def test_time_on_devices_is_counted_over_the_life_of_the_cluster() -> None:
     (snapshot,) = recorder.snapshot()
     assert snapshot == DeviceTimes(2.0, 1.25, [-1, -1], [0, 7], [0.75, 0.5])
     assert parsed(text_of(messages=[snapshot]))["task_device_seconds_total", "loom", "c1"] == 1.25
+
+
+def test_of_a_cluster_that_does_not_answer_no_old_numbers_are_told():
+    assert parsed(text_of(silent=("c1",))) == {("up", "loom", "c1"): 0}
+    assert parsed(text_of(silent=("c2",))) == parsed(text_of())

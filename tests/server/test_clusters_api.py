@@ -219,7 +219,7 @@ async def test_deleting_an_unknown_cluster_says_which_ones_run(jp_fetch, start_c
         assert (code, message) == (404, f"no cluster '{unknown}'; running: 'c2'")
 
 
-async def test_prometheus_gets_the_numbers_of_all_clusters(jp_fetch, jp_serverapp, start_cluster):
+async def test_prometheus_gets_the_numbers_of_all_clusters(jp_fetch, jp_serverapp, start_cluster, monkeypatch):
     activity = jp_serverapp.web_app.settings.get("api_last_activity")
     assert (await jp_fetch("glassloom", "api", "prometheus")).body == b""
     cluster = await start_cluster(name='a "loom"')
@@ -232,3 +232,9 @@ async def test_prometheus_gets_the_numbers_of_all_clusters(jp_fetch, jp_serverap
     assert 'glassloom_workers{cluster="a \\"loom\\"",cluster_id="c1"} 1' in lines
     assert "# TYPE glassloom_workers gauge" in lines
     assert jp_serverapp.web_app.settings.get("api_last_activity") == activity, "a server that is only read is idle"
+    assert 'glassloom_up{cluster="a \\"loom\\"",cluster_id="c1"} 1' in lines
+    monkeypatch.setattr("glassloom_server.cluster_fold.SILENT_S", -1.0)  # its last word is longer ago than that
+    async with asyncio.timeout(20):
+        while b"glassloom_workers" in (answer := await jp_fetch("glassloom", "api", "prometheus")).body:
+            await asyncio.sleep(0.1)
+    assert answer.body.endswith(b',cluster_id="c1"} 0\n')
