@@ -13,6 +13,7 @@ import pytest
 import strict_frames
 from glassloom import config
 from glassloom.backends.frames import DEVICE_BACKENDS
+from glassloom.dataframe.moving.joining import Joining
 from glassloom.errors import OptionError
 
 HOST = pd.DataFrame(
@@ -201,6 +202,32 @@ def test_joins_by_columns_of_which_some_have_one_name_are_the_host_s(plain, larg
     assert found.expr.backend == "pandas"
     expected = plain.merge(other, left_on=["k", "n"], right_on=["k", "z"], how="left")
     assert_same(found.compute(scheduler="inline"), expected.compute(scheduler="inline"))
+
+
+@pytest.mark.parametrize("npartitions", [1, 2])
+@pytest.mark.parametrize("broadcast", [None, False])
+def test_left_joins_keep_nullable_whole_numbers(npartitions, broadcast):
+    numbers = pd.array([2**53 + 1, None, 2**53 + 3, 5], dtype="Int64")
+    left = gd.from_pandas(pd.DataFrame({"k": [1, 2, 3, 4], "id": numbers}), npartitions=npartitions)
+    table = pd.DataFrame({"k": [1, 2, 9], "w": pd.array([2**60 + 1, 7, 8], dtype="Int64"), "n": [1, 2, 3]})
+    right = gd.from_pandas(table, npartitions=1)
+    expected = left.merge(right, on="k", how="left", broadcast=broadcast).compute(scheduler="inline")
+    found = left.to_backend("strict_frames").merge(right, on="k", how="left", broadcast=broadcast)
+    result = found.compute(scheduler="inline")._data
+    assert_same(result.reset_index(drop=True), expected.reset_index(drop=True))
+    assert result.dtypes.tolist() == ["int64", "Int64", "Int64", "float64"]
+
+
+def test_whole_numbers_of_the_right_side_that_a_device_leaves_null_become_floats_as_in_pandas():
+    blocks = [
+        pd.DataFrame({"k": [1, 2], "n": pd.array([2**53 + 1, None], dtype="Int64")}),
+        pd.DataFrame({"k": [1], "n": pd.array([7], dtype="Int64"), "w": pd.array([8], dtype="Int64")}),
+    ]  # the device's blocks don't tell which were nullable in pandas
+    metas = [blocks[0].iloc[:0], blocks[1].iloc[:0].astype({"n": "int64"})]
+    joining = Joining("left", ("k",), ("k",), False, False, True, ("_x", "_y"), False, None).with_right(metas[1])
+    found = joining(*(strict_frames.Strict(block) for block in blocks))._data
+    assert found.dtypes.tolist() == ["int64", "Int64", "float64", "Int64"]
+    assert found["n_x"].tolist() == [2**53 + 1, pd.NA]
 
 
 @pytest.mark.parametrize("how", ["outer", "right"])

@@ -140,6 +140,7 @@ def merged(
     same: bool,
     suffixes: Any,
     columns: Any,
+    integers: Sequence[Any],
 ) -> Any:
     """Return the join of two blocks on the device that one of them is on, its rows in the order of the left block.
 
@@ -151,6 +152,8 @@ def merged(
         Whether the keys are one column of the result.
     columns
         The labels of the result.
+    integers
+        Those of whole numbers of the right block that pandas makes floats where rows have none; nullable ones it leaves as they are.
     """
     library = library_of(left) if is_on_device(left) else library_of(right)
     own, theirs = _unused("_left", columns), _unused("_right", columns)
@@ -163,7 +166,7 @@ def merged(
         return joined
     missing = [
         name
-        for name in columns
+        for name in integers
         if getattr(joined[name].dtype, "kind", "O") in "iu" and int(joined[name].count()) < len(joined)
     ]
     return joined.astype(dict.fromkeys(missing, "float64")) if missing else joined  # as in pandas

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.dataframe import on_device
@@ -25,9 +26,19 @@ class Joining:
     suffixes: tuple[str | None, str | None]
     indicator: bool | str
     validate: str | None
+    right_integers: tuple[Any, ...] = ()
+    """The right columns of NumPy's whole numbers. Blocks on a device don't tell them from pandas' nullable ones."""
 
     def __glassloom_tokenize__(self) -> Any:
         return tuple(vars(self).values())
+
+    def with_right(self, right: Any) -> Joining:
+        """Return the same, knowing which columns of a right frame with this meta are NumPy's whole numbers, if that matters."""
+        if self.how != "left" or not self.runs_on_device:
+            return self
+        dtypes = zip(right.columns, right.dtypes, strict=True)
+        found = tuple(name for name, dtype in dtypes if isinstance(dtype, np.dtype) and dtype.kind in "iu")
+        return replace(self, right_integers=found)
 
     @property
     def runs_on_device(self) -> bool:
@@ -42,9 +53,13 @@ class Joining:
     def __call__(self, left: Any, right: Any) -> Any:
         """Return the join of two blocks; on a device, if one of them is there."""
         if on_device.is_on_device(left) or on_device.is_on_device(right):
+            columns = result_columns(left.columns, right.columns, self)
+            shared = set(self.left_on or ()) if self.same_keys else set()
+            from_right = [name for name in right.columns if name not in shared]
+            places = zip(columns[len(left.columns) :], from_right, strict=True)
             return on_device.merged(
                 left, right, self.how, self.left_on or (), self.right_on or (), same=self.same_keys, suffixes=self.suffixes,
-                columns=result_columns(left.columns, right.columns, self),
+                columns=columns, integers=[label for label, name in places if name in self.right_integers],
             )  # fmt: skip
         options: dict[str, Any] = {
             "how": self.how, "left_index": self.left_index, "right_index": self.right_index,

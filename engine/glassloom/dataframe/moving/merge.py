@@ -177,6 +177,7 @@ def join_nodes(
 ) -> FrameExpr:
     """Return the node of a join, of the kind that fits."""
     joined = joining(left.meta, right.meta)  # what pandas objects to is raised here
+    joining = joining.with_right(right.meta)
     by_lookup = can_join_by_lookup(left.meta, right.meta, joining, joined)
     side = _broadcast_side(left, right, joining, broadcast, by_lookup)
     if side is not None and by_lookup:
