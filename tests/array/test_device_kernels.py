@@ -170,6 +170,24 @@ def test_reductions_in_short_whole_numbers_wrap_around_as_numpys(cpu, method, dt
     assert cpu.sources and found == expected and found.dtype == expected.dtype
 
 
+def test_a_chain_of_many_hundred_steps_is_made_in_a_few_kernels(cpu):
+    array = np.arange(6.0)
+    lazy = ga.from_array(array, chunks=-1)
+    for number in range(600):
+        array, lazy = array * 0.5 + number, lazy * 0.5 + number
+    np.testing.assert_array_equal(lazy.compute(scheduler="inline"), array)
+    assert 4 < len(cpu.sources) < 16
+
+
+def test_steps_that_need_both_of_the_two_before_are_made_in_pieces():
+    one, other = np.arange(6.0), np.arange(6.0) + 1
+    lazy_one, lazy_other = ga.from_array(one, chunks=-1), ga.from_array(other, chunks=-1)
+    for _ in range(200):
+        one, other = other, (one + other[::-1]) * 0.5
+        lazy_one, lazy_other = lazy_other, (lazy_one + lazy_other[::-1]) * 0.5
+    np.testing.assert_array_equal(lazy_other.compute(scheduler="inline"), other)
+
+
 def test_what_has_no_kernel_runs_between_those_that_have(cpu):
     x = ga.from_array(X, chunks=-1)
     clean = ga.where(ga.isnan(x), 0.0, x) + 1

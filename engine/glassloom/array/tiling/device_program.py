@@ -156,18 +156,40 @@ class DeviceRun:
 
     def _value(self, slot: int, next_number: int) -> Any:
         """Return a value, which is computed if it was deferred. Steps from `next_number` on haven't run."""
-        deferred = self._deferred.get(slot)
-        if deferred is None:
-            return self._values[slot]
+        todo = [slot]
+        while todo:
+            wanted = todo[-1]
+            if wanted not in self._deferred or self._is_made(wanted, next_number):
+                todo.pop()
+            else:  # it is too much for one kernel
+                todo.append(self._middle_below(wanted))
+        return self._values[slot]
+
+    def _is_made(self, slot: int, next_number: int) -> bool:
+        """Compute what was deferred, unless that takes several kernels."""
+        deferred = self._deferred[slot]
         is_single = slot >= self._first and not any(one in self._deferred for one in deferred.slots)
         plan = None if is_single else plan_kernel([slot], deferred.spec.shape, self._deferred, self._values)
-        if plan is None:
-            self._values[slot] = self._called(self._steps[slot - self._first], next_number)
-        else:
+        if plan is not None:
             later = {one for step in self._steps[next_number:] for one in step.slots}
             self._run_elements(plan, [slot, *(one for one in plan.whole if one in later and one != slot)])
-        self._deferred.pop(slot, None)
-        return self._values[slot]
+        elif is_single:
+            self._values[slot] = self._called(self._steps[slot - self._first], next_number)
+            del self._deferred[slot]
+        return plan is not None or is_single
+
+    def _middle_below(self, slot: int) -> int:
+        """Return the one in the middle of all that was deferred and that a slot needs: draws and views only if there is nothing else."""
+        needed: set[int] = set()
+        todo = list(self._deferred[slot].slots)
+        while todo:
+            one = todo.pop()
+            if one in self._deferred and one not in needed:
+                needed.add(one)
+                todo += self._deferred[one].slots
+        computed = [one for one in needed if isinstance(self._deferred[one], DeferredOperation)]
+        below = sorted(computed or needed)
+        return below[len(below) // 2]
 
     def _run_elements(self, plan: KernelPlan, slots: list[int]) -> None:
         """Write what was deferred, all of the shape of the plan."""
