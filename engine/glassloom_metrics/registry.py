@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TypeVar
@@ -177,6 +178,10 @@ def _standing(record: ClusterRecord) -> Standing:
     return standing(record.host, record.pid, record.pid_started_s)
 
 
+_ADDRESS = re.compile(r"[\w.-]+:\d{2,5}")
+"""A host and a port, as Dask's clients take them."""
+
+
 def find_record(name_or_id: str) -> ClusterRecord:
     """Return the running cluster of that id, or else of that name.
 
@@ -198,7 +203,8 @@ def find_record(name_or_id: str) -> ClusterRecord:
         ids = ", ".join(f"{record.id!r} (pid {record.pid})" for record in of_name)
         raise ClusterAmbiguous(f"{len(of_name)} clusters are called {name_or_id!r}; say which by its id: {ids}")
     running = ", ".join(repr(record.name) for record in records) or "none"
-    raise ClusterNotFound(f"no cluster {name_or_id!r}; running: {running}{_elsewhere(name_or_id)}")
+    hint = f". A scheduler of dask.distributed is 'tcp://{name_or_id}'" if _ADDRESS.fullmatch(name_or_id) else ""
+    raise ClusterNotFound(f"no cluster {name_or_id!r}; running: {running}{_elsewhere(name_or_id)}{hint}")
 
 
 def _elsewhere(name_or_id: str) -> str:

@@ -58,6 +58,16 @@ def test_our_code_travels_to_workers_that_have_none(remote: Client, processes: d
     assert remote.submit(process).result() not in {process(), None}
 
 
+def doubled_by_others(n: int) -> int:
+    """A task that has a client: there it is made by the code in the archive."""
+    client = glassloom.get_client()
+    return sum(client.gather(client.map(inc, range(n))))
+
+
+def test_tasks_have_a_client_where_our_code_has_travelled(remote: Client) -> None:
+    assert remote.submit(doubled_by_others, 4).result(timeout=60) == 10
+
+
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore:cluster .* has no workers")
 def test_our_code_travels_to_a_scheduler_and_to_workers_that_come_later(own_folders: None) -> None:
@@ -313,6 +323,23 @@ def test_what_listens_and_says_nothing_is_no_scheduler(monkeypatch: pytest.Monke
         address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
         with pytest.raises(ClusterNotFound, match="within 0.5 s: what listens there doesn't say that it is one"):
             Client(address)
+
+
+def test_what_greets_by_another_protocol_is_no_scheduler() -> None:
+    """dask.distributed takes the first bytes for a size, of 2.8 EiB here."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            connection, _ = server.accept()
+            connection.sendall(b"SSH-2.0-OpenSSH_9.2p1\r\n" * 10)
+            connection.recv(1)
+            connection.close()
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        with pytest.raises(ClusterNotFound, match="no scheduler of dask.distributed answers at"):
+            Client(f"tcp://127.0.0.1:{server.getsockname()[1]}")
+        thread.join()
 
 
 def test_an_address_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,6 +186,8 @@ def test_a_removed_record_is_gone_and_may_be_removed_twice():
     write_record(record())
     remove_record("c1")
     remove_record("c1")
+    with pytest.raises(ClusterNotFound, match="A scheduler of dask.distributed is 'tcp://127.0.0.1:8786'"):
+        find_record("127.0.0.1:8786")
     with pytest.raises(ClusterNotFound, match="no cluster 'c1'; running: none"):
         find_record("c1")
 

@@ -77,13 +77,18 @@ def _connect(target: Any, security: Any, timeout_s: float) -> Connected:
         )
     except (ssl.SSLError, FileNotFoundError) as error:
         raise OptionError(f"the certificates for {name} can't be used: {error}") from error
-    except (OSError, TimeoutError) as error:
+    except (
+        OSError,
+        TimeoutError,
+        MemoryError,
+    ) as error:  # the latter of sizes that another protocol's greeting would mean
         raise ClusterNotFound(
             f"no scheduler of dask.distributed answers at {name} within {timeout_s:g} s: {_cause(error, name)}. Is the address that of the "
             "scheduler, can it be reached from here, and do both sides use TLS, or neither?"
         ) from error
     except (ValueError, TypeError, RuntimeError) as error:
-        raise OptionError(f"can't connect to {name}: {error}") from error
+        tls = "; perhaps the scheduler there doesn't use TLS" if name.startswith("tls://") else ""
+        raise OptionError(f"can't connect to {name}: {error}{tls}") from error
     return Connected(client, True, _address_of(client))
 
 

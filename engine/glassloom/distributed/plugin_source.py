@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import Any
 
 from distributed.protocol.pickle import dumps
 
 from glassloom.distributed import metrics_plugin
 
-SOURCE = Path(metrics_plugin.__file__).read_bytes()
+SOURCE: bytes = metrics_plugin.__loader__.get_data(metrics_plugin.__file__)  # type: ignore[attr-defined]  # in a ZIP file, too
 NAME = f"glassloom-metrics-{hashlib.sha256(SOURCE).hexdigest()[:12]}"
 """Of the plugin, and of the operation by which it is read: another version of the plugin has another."""
 
