@@ -164,6 +164,15 @@ def test_an_error_of_a_call_is_raised(client: Client, backend: dict[str, Any]) -
     assert client.submit(inc, 1).result() == 2
 
 
+def test_joblib_finds_the_backend_by_its_name_once_there_is_a_client(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(joblib.parallel.BACKENDS, "glassloom", raising=False)
+    monkeypatch.delitem(joblib.parallel.EXTERNAL_BACKENDS, "glassloom", raising=False)
+    with Client(client.id, set_as_default=False) as again, joblib.parallel_backend("glassloom", client=again):
+        assert joblib.Parallel()(joblib.delayed(abs)(number) for number in (-1, -2)) == [1, 2]
+
+
 def test_without_joblib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "joblib", None)
     monkeypatch.delitem(sys.modules, "glassloom.distributed.joblib_backend", raising=False)

@@ -34,6 +34,7 @@ from glassloom.client.validation import check_iterables, refuse_actors
 from glassloom.cluster.local import LocalCluster
 from glassloom.cluster.options import ClusterOptions, Resources
 from glassloom.config import Configured
+from glassloom.distributed.optional import offer_joblib_backend
 from glassloom.local.default import set_current, unset_current
 from glassloom.protocol import messages
 from glassloom.protocol.annotations import Annotations, current_annotations
@@ -181,6 +182,7 @@ class Client(
             weakref.finalize(self, link.close_soon, "it was garbage collected").atexit = False
             self._link = link
             note_open(self)
+            offer_joblib_backend()
             if set_as_default:
                 set_current(self)
                 self._replace_last_run()

@@ -25,6 +25,8 @@ __all__ = ["initialize_mpi", "register_joblib"]
 def register_joblib() -> None:
     """Make the backend ``"glassloom"`` known to joblib: ``joblib.parallel_config("glassloom")``.
 
+    A `Client` that is made after joblib was imported does so, too.
+
     Calls then run on the newest open `Client`, or on the client that is given: ``parallel_config("glassloom", client=...)``.
 
     Raises

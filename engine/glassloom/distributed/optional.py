@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -36,3 +37,10 @@ def load(module: str, what: str) -> Any:
         raise OptionError(
             f"{what} needs {package}, which isn't installed: pip install {_TO_INSTALL[package]}"
         ) from error
+
+
+def offer_joblib_backend() -> None:
+    """Let ``joblib.parallel_config("glassloom")`` find the backend by itself, if joblib has been imported."""
+    loaders = getattr(sys.modules.get("joblib.parallel"), "EXTERNAL_BACKENDS", None)  # as joblib knows of Dask's
+    if isinstance(loaders, dict):
+        loaders.setdefault("glassloom", lambda: load("joblib_backend", "joblib's backend 'glassloom'").register())

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import pkgutil
 from typing import Any
 
 from distributed.protocol.pickle import dumps
 
 from glassloom.distributed import metrics_plugin
 
-SOURCE: bytes = metrics_plugin.__loader__.get_data(metrics_plugin.__file__)  # type: ignore[attr-defined]  # in a ZIP file, too
+SOURCE = pkgutil.get_data(metrics_plugin.__package__, "metrics_plugin.py") or b""
+"""Found in the archive, too, in which our code travels to workers."""
 NAME = f"glassloom-metrics-{hashlib.sha256(SOURCE).hexdigest()[:12]}"
 """Of the plugin, and of the operation by which it is read: another version of the plugin has another."""
 
