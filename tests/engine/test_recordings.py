@@ -418,7 +418,10 @@ def test_a_block_that_raises_has_its_report_and_its_own_error(client, tmp_path, 
         client.submit(bad, 7).result()
     assert "bad" in path.read_text()
     monkeypatch.setattr("glassloom.recordings.report._TIMEOUT_S", 0.01)
-    with pytest.raises(ClusterError, match="wasn't drawn within"), glassloom.performance_report(tmp_path / "no.html"):
+    (kept := tmp_path / "kept").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", os.fspath(kept))
+    words = r"wasn't drawn within .*; what was recorded is kept: glassloom report /.*\.glr no.html$"
+    with pytest.raises(ClusterError, match=words), glassloom.performance_report(tmp_path / "no.html"):
         pass
     with (
         pytest.raises(KeyError),
@@ -427,6 +430,8 @@ def test_a_block_that_raises_has_its_report_and_its_own_error(client, tmp_path, 
     ):
         raise KeyError("mine")
     assert not (tmp_path / "no.html").exists()
+    recordings = list(kept.iterdir())
+    assert len(recordings) == 2 and all(list(read_recording(each)) for each in recordings)
 
 
 def test_what_cannot_be_written_is_said_before_the_work(client, tmp_path):
@@ -437,6 +442,14 @@ def test_what_cannot_be_written_is_said_before_the_work(client, tmp_path):
         raise AssertionError("it has begun")
     with pytest.raises(IsADirectoryError, match="it is a folder"), glassloom.performance_report(tmp_path):
         raise AssertionError("it has begun")
+    os.mkfifo(fifo := tmp_path / "fifo")
+    with pytest.raises(FileExistsError, match="it is a FIFO"), glassloom.performance_report(fifo):
+        raise AssertionError("it has begun")
+    long = tmp_path / f"{'a' * 249}.html"  # there is no room for the name of a draft beside it
+    with pytest.raises(OSError, match="can't write a report to '.*': File name too long"):  # noqa: SIM117
+        with glassloom.performance_report(long):
+            raise AssertionError("it has begun")
+    assert list(tmp_path.iterdir()) == [fifo]
 
 
 @pytest.mark.long

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import shlex
+import shutil
 import subprocess
 import tempfile
 import warnings
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from glassloom_metrics.outputs import output_path
 
 from glassloom.errors import ClusterError, GlassloomError
 from glassloom.recordings.cluster_recording import ClusterRecording, start_recording
@@ -33,10 +38,11 @@ class performance_report:  # noqa: N801 - used like a function, and called so by
 
     Raises
     ------
-    FileNotFoundError, IsADirectoryError
-        If there is no such folder, or `path` is one; at once, not when the work is done.
+    FileNotFoundError, IsADirectoryError, OSError
+        If there is no such folder, `path` is one, or nothing can be written there; at once, not when the work is done.
     ClusterError
-        If the report can't be drawn. If the block has raised, a warning says so instead.
+        If the report can't be drawn or written; it names the recording of the block, which is kept then. If the block has
+        raised, a warning says so instead.
 
     Examples
     --------
@@ -52,10 +58,7 @@ class performance_report:  # noqa: N801 - used like a function, and called so by
         self._recording: ClusterRecording | None = None
 
     def __enter__(self) -> Self:
-        if not self._path.parent.is_dir():
-            raise FileNotFoundError(f"can't write a report to {os.fspath(self._path)!r}: there is no such folder")
-        if self._path.is_dir():
-            raise IsADirectoryError(f"can't write a report to {os.fspath(self._path)!r}: it is a folder")
+        _require_writable(self._path)
         dashboards_command()  # raises if they aren't installed
         record = current_record()
         self._directory = tempfile.TemporaryDirectory(prefix="glassloom-report-")
@@ -75,10 +78,14 @@ class performance_report:  # noqa: N801 - used like a function, and called so by
             self._recording.stop()
             try:
                 make_report(self._recording.path, self._path, title=self._title)
-            except GlassloomError as problem:
-                if error is None:
+            except BaseException as problem:  # also Ctrl-C: the work is done, and can't be had again
+                kept = _kept_words(self._recording.path, self._path)
+                if not isinstance(problem, GlassloomError):
+                    problem.add_note(kept)
                     raise
-                warnings.warn(str(problem), stacklevel=2)
+                if error is None:
+                    raise ClusterError(f"{problem}; {kept}") from None
+                warnings.warn(f"{problem}; {kept}", stacklevel=2)
 
     async def __aenter__(self) -> Self:
         return await asyncio.to_thread(self.__enter__)
@@ -87,6 +94,28 @@ class performance_report:  # noqa: N801 - used like a function, and called so by
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await asyncio.to_thread(self.__exit__, kind, error, traceback)
+
+
+def _require_writable(path: Path) -> None:
+    """Raise `OSError` if no report can be written there."""
+    target = output_path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"can't write a report to {os.fspath(path)!r}: there is no such folder")
+    try:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}."):
+            pass
+    except OSError as error:
+        raise OSError(error.errno, f"can't write a report to {os.fspath(path)!r}: {error.strerror}") from None
+
+
+def _kept_words(recording: Path, report: Path) -> str:
+    """Move a recording out of its temporary folder; return where it is, for people, ``""`` if there is no room for it."""
+    with contextlib.suppress(OSError):
+        descriptor, kept = tempfile.mkstemp(prefix="glassloom-report-", suffix=".glr")
+        os.close(descriptor)
+        shutil.move(recording, kept)
+        return f"what was recorded is kept: glassloom report {shlex.quote(kept)} {shlex.quote(report.name)}"
+    return "the recording is lost"
 
 
 def make_report(recording: str | os.PathLike[str], path: str | os.PathLike[str], *, title: str = "") -> None:
