@@ -93,6 +93,17 @@ def test_our_code_travels_to_a_scheduler_and_to_workers_that_come_later(own_fold
             assert len(where) == 1 and all("glassloom_code.zip" in path for path in where.values())
 
 
+def place_and_item(number: int, table: np.ndarray) -> tuple[int, int]:
+    return table.__array_interface__["data"][0], int(table[number])
+
+
+def test_a_large_argument_of_all_calls_is_held_once_by_each_worker(remote: Client) -> None:
+    table = np.arange(300_000)
+    found = remote.gather(remote.map(place_and_item, range(12), table=table))
+    assert [item for _, item in found] == list(range(12))
+    assert len({place for place, _ in found}) <= 2  # workers
+
+
 def test_calls_and_futures(remote: Client) -> None:
     futures = remote.map(inc, range(10))
     assert remote.gather(futures) == list(range(1, 11))

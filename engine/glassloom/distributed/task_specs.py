@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 
 from dask import _task_spec as spec
 
-from glassloom.graph import Graph, Handle, Key, Task, TaskRef
+from glassloom.backends.sizeof import sizeof
+from glassloom.graph import Graph, Handle, Key, Task, TaskRef, random_token
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import holds_results
 
+_LARGE_BYTES = 2**20
+"""Arguments of all calls of a map that take more are a task of their own."""
 _CONTAINERS: dict[type, Callable[[Any], Any]] = {
     # each takes its items as one value of its kind: several would be taken for items of their own
     list: spec.List,
@@ -66,11 +69,20 @@ class TaskSpecEncoder:
     ) -> SpecGraph:
         """Return calls of one function; of calls with equal keys only the first is made."""
         tasks: dict[Key, spec.GraphNode] = {}
-        shared = {name: self._value(value) for name, value in kwargs.items()}
+        shared = {name: self._shared(name, value, tasks) for name, value in kwargs.items()}
         for key, args in zip(keys, arguments, strict=True):
             if key not in tasks:
                 tasks[key] = spec.Task(key, function, *map(self._value, args), **shared)
         return self._made(tasks, keys, {layer: line for layer, (_, line) in labels.items()}, handling)
+
+    def _shared(self, name: str, value: Any, tasks: dict[Key, spec.GraphNode]) -> Any:
+        """Return an argument of all calls: if it is large, a reference to a task of its own, so that workers hold it once."""
+        own = self._value(value)
+        if own is not value or sizeof(value) < _LARGE_BYTES:
+            return own
+        key = f"{name}-{random_token()}"
+        tasks[key] = spec.DataNode(key, value)
+        return spec.TaskRef(key)
 
     def _made(
         self, tasks: dict[Key, spec.GraphNode], wanted: Sequence[Key], origins: Mapping[str, str], handling: Annotations
