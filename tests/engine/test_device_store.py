@@ -379,6 +379,37 @@ def test_a_result_that_is_made_again_while_the_old_one_is_loaded_counts_once(boo
     assert books.store.account().held_bytes == CHUNK
 
 
+@pytest.mark.parametrize("is_on_device", [True, False])
+def test_a_result_that_is_made_again_while_the_old_one_is_loaded_is_kept(books: Books, is_on_device: bool) -> None:
+    books.put(0)
+    books.store.make_room()
+    copy = books.device.to_device
+
+    def copy_while_it_is_made_again(form: Any) -> Any:
+        books.device.to_device = copy  # type: ignore[method-assign]
+        copied = copy(form)
+        making = threading.Thread(target=make_again)
+        making.start()
+        making.join()
+        return copied
+
+    def make_again() -> None:
+        if is_on_device:
+            books.store.put(0, chunk(7), CHUNK)
+            books.store.make_room()  # so that the host has the new one, as it had the old one
+        else:
+            books.store.put(0, "new", 3)
+
+    books.device.to_device = copy_while_it_is_made_again  # type: ignore[method-assign]
+    books.store.get(0)
+    books.store.release()
+    found = books.store.get(0)
+    assert found.get()[0] == 7.0 if is_on_device else found == "new"
+    books.store.release()
+    books.store.drop(0)
+    assert 0 not in books.store and books.store.held_bytes == 0 and not books.store._unchanged
+
+
 def test_a_result_without_handles_may_still_leave_a_device_that_is_shared(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(device_store, "LEAST_EXPORTED_BYTES", 1)
     books = Books(tmp_path)

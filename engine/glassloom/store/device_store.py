@@ -104,6 +104,8 @@ class DeviceStore:
         """Device bytes of results that the host's store alone has."""
         self._moves: dict[int, _Move] = {}
         self._loading = [threading.Lock() for _ in range(_N_LOADING)]
+        self._unchanged: set[int] = set()
+        """Results that are loaded now, and haven't been dropped or made again since that began."""
         self._pins = _Pins()
         self._lock = threading.Lock()
         self._leaving_bytes = 0
@@ -139,6 +141,8 @@ class DeviceStore:
                 self.host.drop(number)
         if not on_the_device:
             self.host.put(number, value, nbytes)
+            with self._lock:
+                self._unchanged.discard(number)  # loading may have begun before there was this one
             return
         self.spill_down_to(self.device.limit_bytes, number)
 
@@ -286,6 +290,13 @@ class DeviceStore:
 
     def _load(self, number: int) -> Any:
         """Return a result of the host's store, or its new entry on the device if it is one of the device's."""
+        self._unchanged.add(number)
+        try:
+            return self._loaded(number)
+        finally:
+            self._unchanged.discard(number)
+
+    def _loaded(self, number: int) -> Any:
         try:
             form = self.host.get(number)
         except DataLost:
@@ -299,7 +310,7 @@ class DeviceStore:
         self._on_copy(action, number, start_s, time.monotonic(), entry.nbytes)
         with self._lock:
             self._pin(entry)
-            if number in self.host and number not in self._entries:  # else it was dropped, or made again, meanwhile
+            if number in self._unchanged and number in self.host:  # else it was dropped, or made again, meanwhile
                 self._enter(number, entry)
                 entry.is_on_host = not self.host.nbytes(number)
                 if not entry.is_on_host:
@@ -406,6 +417,7 @@ class DeviceStore:
         self._exported_bytes -= entry.nbytes if entry.is_exported else 0
 
     def _forget(self, number: int) -> None:
+        self._unchanged.discard(number)
         self._moved.pop(number, None)
         entry = self._entries.get(number)
         if entry is not None:
