@@ -185,6 +185,12 @@ def test_distributions_that_are_made_of_others_are_right(cpu, method, args, dist
     assert lazy.dtype == lazy.compute(scheduler="inline").dtype == np.float64
 
 
+def test_weibull_numbers_of_shape_0_are_zeros_as_numpys(cpu):
+    assert (cpu.generator(SEED).weibull(0, size=5) == np.random.default_rng(SEED).weibull(0, size=5)).all()
+    found = cpu.generator(SEED).weibull(np.array([0.0, 1.5]), size=(3, 2))
+    assert (found[:, 0] == 0).all() and (found[:, 1] > 0).all()
+
+
 # Arrays
 
 SHAPE, CHUNKS = (23, 30), (10, 16)

@@ -218,4 +218,7 @@ class Draws:
 
     def weibull(self, a: Any, size: Any = None) -> Any:
         """Return numbers of the Weibull distribution of scale 1."""
-        return self.standard_exponential(size) ** (1 / a)
+        drawn = self.standard_exponential(size)
+        if np.ndim(a):
+            return np.where(a == 0, 0.0, drawn ** (1 / np.where(a == 0, 1.0, a)))
+        return drawn ** (1 / a) if a else drawn * 0.0  # NumPy's are zeros, too

@@ -90,10 +90,6 @@ class CudaClusterOptions:
             raise OptionError(
                 f"rmm_release_threshold={self.rmm_release_threshold!r} is for RMM's asynchronous allocator: write rmm_async=True too"
             )
-        if self.rmm_maximum_pool_size is not None and self.rmm_pool_size is None and not self.rmm_async:
-            raise OptionError(
-                f"rmm_maximum_pool_size={self.rmm_maximum_pool_size!r} is the largest size of a pool: write rmm_pool_size too"
-            )
         if self.rmm_log_directory is not None and not self._has_resource:
             raise OptionError(
                 f"rmm_log_directory={self.rmm_log_directory!r}: RMM writes a log only with rmm_pool_size, "
@@ -172,6 +168,10 @@ class CudaClusterOptions:
         most = device_bytes(
             "rmm_maximum_pool_size", self.rmm_maximum_pool_size, device, aligned=True, may_exceed=beyond
         )
+        if pool is None and most is not None and not self.rmm_async:
+            raise OptionError(
+                f"rmm_maximum_pool_size={self.rmm_maximum_pool_size!r} is the largest size of a pool: write rmm_pool_size too"
+            )
         if pool is not None and most is not None and most < pool:
             raise OptionError(
                 f"rmm_maximum_pool_size={self.rmm_maximum_pool_size!r} is less than rmm_pool_size={self.rmm_pool_size!r} "
@@ -214,7 +214,7 @@ def device_bytes(
         raise OptionError(f"{option}={size!r} is a share, and {device} has no memory of its own; write bytes")
     try:
         nbytes = int((total or 0) * share) if share is not None else parse_bytes(size)
-    except OptionError as error:
+    except (OptionError, OverflowError) as error:  # the latter of infinity
         raise OptionError(
             f"{option}={size!r} is not a size: write bytes, text such as '4GB' or '500 MiB', a share of the device's memory such "
             "as 0.5, or None"
