@@ -210,7 +210,7 @@ def _export(options: argparse.Namespace) -> int:
 
     target, damage = export(options.path, options.to, options.output, overwrite=options.overwrite)
     if damage:
-        print(f"glassloom: {damage}; what comes before is exported", file=sys.stderr)
+        print(f"glassloom: {damage}; what can be read is exported", file=sys.stderr)
     print(f"Exported to {target}")
     return 0
 
