@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 
@@ -25,9 +26,16 @@ def both_workers(client: Client) -> list[int]:
 
 
 def kill_a_worker(client: Client) -> None:
-    """Kill one that is alive: the head may not have noticed yet that another isn't."""
-    alive = [pid for pid in worker_pids(client) if psutil.pid_exists(pid)]
-    kill(alive[0])
+    """Kill one that is alive: the head may be replacing another, or may not have noticed yet that it isn't."""
+
+    def is_killed() -> bool:
+        for pid in worker_pids(client):
+            with contextlib.suppress(ProcessLookupError):
+                kill(pid)
+                return True
+        return False
+
+    eventually(is_killed)
 
 
 def start_over(client: Client, n_workers: int) -> None:

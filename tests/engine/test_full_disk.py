@@ -17,7 +17,7 @@ import glob, os, signal, sys, time
 sys.path[:0] = {folders!r}
 import numpy as np
 import tasks
-from fault_helpers import eventually, kill, worker_pids
+from fault_helpers import eventually, kill, kill_a_worker, worker_pids
 import glassloom
 from glassloom import Client, wait
 from glassloom.errors import GlassloomError
@@ -86,7 +86,7 @@ fill()
 with Client(n_workers=2, threads_per_worker=1, memory_limit="1GB", local_directory=disk) as client:
     assert client.submit(tasks.inc, 1).result() == 2
     assert client._record.directory.startswith(disk) and os.statvfs(disk).f_bavail == 0
-    kill(worker_pids(client)[0])
+    kill_a_worker(client)
     assert client.gather(client.map(tasks.inc, range(100))) == list(range(1, 101))
 print(os.listdir(disk))
 """
@@ -131,7 +131,7 @@ fill()
 futures = client.map(lambda number: np.full(2**20, number), range(34))  # 272 MiB: over the target
 wait(futures)
 assert [float(future.result()[-1]) for future in futures[::8]] == [0.0, 8.0, 16.0, 24.0, 32.0]
-kill(worker_pids(client)[0])
+kill_a_worker(client)
 assert client.submit(tasks.inc, 1, pure=False).result() == 2
 client.close()
 print(os.listdir(disk))

@@ -149,7 +149,11 @@ def test_only_directories_with_the_clusters_name_are_ever_removed(
 @pytest.fixture
 def spilling() -> Iterator[Client]:
     with Client(n_workers=2, threads_per_worker=1, memory_limit="300MB", set_as_default=False) as client:
-        futures = client.map(lambda number: np.full(2**20, number), range(60))
+        futures = [  # half of them on each, also if one is quicker
+            future
+            for worker in client.scheduler_info()["workers"]
+            for future in client.map(lambda number: np.full(2**20, number), range(30), workers=[worker], pure=False)
+        ]
         wait(futures)
         assert all(_spilled(client).values())
         yield client
