@@ -51,6 +51,30 @@ describe('Clusters', () => {
     dispose();
   });
 
+  it('follow the notebook again after a start, once another one that has a cluster is in front', async () => {
+    const { clusters, notebooks, dispose } = makeModels({
+      [`POST ${CLUSTERS}`]: json({ id: 's1', name: 'mine' }, 202)
+    });
+    const a = makeCluster({ id: 'a', notebook: 'a.ipynb' });
+    const b = makeCluster({ id: 'b', notebook: 'b.ipynb' });
+    const mine = makeCluster({ id: 'mine', start: 's1' });
+    notebooks.show('a.ipynb');
+    await clusters.start({ name: 'mine' });
+    FakeSocket.last.tell(a, b, mine);
+    expect(clusters.active?.id).toBe('mine');
+    notebooks.show('without a cluster.ipynb');
+    notebooks.show('a.ipynb');
+    expect(clusters.active?.id).toBe('mine');
+    notebooks.show('b.ipynb');
+    expect(clusters.active?.id).toBe('b');
+    notebooks.show('a.ipynb');
+    expect(clusters.active?.id).toBe('a');
+    clusters.activate('mine');
+    notebooks.show('b.ipynb');
+    expect(clusters.active?.id).toBe('mine');
+    dispose();
+  });
+
   it('hand on why the server refused to start a cluster', async () => {
     const message = 'memory_limit must be a number of bytes; got "lots"';
     const { clusters, dispose } = makeModels({

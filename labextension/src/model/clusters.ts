@@ -21,6 +21,13 @@ import { newestOf } from './targets';
 /** A cluster that was asked to end and is still there after so long won't end by itself. It takes a few seconds at most. */
 export const SHUT_DOWN_TIMEOUT_MS = 15_000;
 
+/** Which cluster is the active one, whatever the notebook in front. */
+interface IChoice {
+  id: string;
+  /** The notebook that was in front when the cluster came, if it was chosen by being started. */
+  startedAt?: string | null;
+}
+
 export class Clusters extends Model implements IClusters {
   constructor(
     private readonly _api: GlassloomAPI,
@@ -30,7 +37,7 @@ export class Clusters extends Model implements IClusters {
   ) {
     super();
     _stream.changed.connect(this._onStream, this);
-    _notebooks?.changed.connect(this.emit, this);
+    _notebooks?.changed.connect(this._onNotebook, this);
   }
 
   get all(): readonly ICluster[] {
@@ -48,7 +55,7 @@ export class Clusters extends Model implements IClusters {
   get active(): ICluster | null {
     const path = this._notebooks?.current ?? null;
     return (
-      (this._chosen === null ? null : this.find(this._chosen)) ??
+      (this._choice === null ? null : this.find(this._choice.id)) ??
       (path === null ? null : this.ofNotebook(path)) ??
       this.all.at(-1) ??
       null
@@ -68,7 +75,7 @@ export class Clusters extends Model implements IClusters {
   }
 
   activate(id: string): void {
-    this._chosen = id;
+    this._choice = { id };
     this.emit();
   }
 
@@ -174,15 +181,31 @@ export class Clusters extends Model implements IClusters {
   private _onStream(): void {
     const started = this.all.find(({ start }) => start === this._expected);
     if (this._expected !== null && started !== undefined) {
-      this._chosen = started.id;
+      const startedAt = this._notebooks?.current ?? null;
+      this._choice = { id: started.id, startedAt };
       this._expected = null;
+    }
+    this.emit();
+  }
+
+  /** A cluster is no longer the active one for having been started when a person turns to another notebook that has its own. */
+  private _onNotebook(): void {
+    const startedAt = this._choice?.startedAt;
+    const path = this._notebooks?.current ?? null;
+    if (
+      startedAt !== undefined &&
+      path !== null &&
+      path !== startedAt &&
+      this.ofNotebook(path) !== null
+    ) {
+      this._choice = null;
     }
     this.emit();
   }
 
   private readonly _shuttingDown = new Map<string, Promise<void>>();
   private readonly _requests = new Map<string, IClusterRequest>();
-  private _chosen: string | null = null;
+  private _choice: IChoice | null = null;
   /** The id of the start that a person waits for. */
   private _expected: string | null = null;
 }
