@@ -323,7 +323,10 @@ export interface IClusters {
   readonly all: readonly ICluster[];
   readonly elsewhere: readonly IClusterElsewhere[];
   readonly starts: readonly IStart[];
-  /** The cluster that dashboards open for: a person's choice, else that of the notebook in front, else the newest. */
+  /**
+   * The cluster that dashboards open for: a person's choice, else that of the notebook in front, else the newest.
+   * One that was started here counts as chosen until another notebook comes in front that has its own.
+   */
   readonly active: ICluster | null;
 
   find(id: string): ICluster | null;
@@ -362,6 +365,8 @@ export interface IRuns {
   /** The newest first, each with its cluster. */
   readonly all: readonly IClusterRun[];
   ofNotebook(path: string): IClusterRun[];
+  /** Tell whether a cluster of a notebook (null: any cluster) has ended since the page was loaded, and its runs with it. */
+  hasForgotten(path: string | null): boolean;
 }
 
 export interface IClusterRun extends IRun {

@@ -553,6 +553,25 @@ describe('The section of runs', () => {
     models.dispose();
   });
 
+  it('says that those of clusters that have ended are not known', async () => {
+    const { told, ...models } = setUp();
+    const section = makeRuns(models);
+    const node = await show(section);
+    const text = async (): Promise<string | null> => {
+      await redrawn(section);
+      return node.querySelector('.gl-Hint')?.textContent ?? null;
+    };
+    models.notebooks.show('a.ipynb');
+    FakeSocket.last.tell(makeCluster({ id: 'a', notebook: 'a.ipynb' }));
+    expect(await text()).toBe('Nothing was computed yet.');
+    FakeSocket.last.tell(makeCluster({ id: 'b', notebook: 'b.ipynb' }));
+    expect(await text()).toContain('ended are no longer known');
+    models.notebooks.show('b.ipynb');
+    expect(await text()).toBe('Nothing was computed yet.');
+    expect(told).toEqual([]);
+    section.dispose();
+  });
+
   it('shows those of the notebook in front, or all', async () => {
     const { told, ...models } = setUp();
     const section = makeRuns(models, { onOpen: id => told.push(id) });

@@ -57,10 +57,28 @@ export class Runs extends Model implements IRuns {
     );
   }
 
+  hasForgotten(path: string | null): boolean {
+    const known = new Set(this._stream.state.clusters.map(({ id }) => id));
+    return [...this._notebooksOf].some(
+      ([id, paths]) => !known.has(id) && (path === null || paths.has(path))
+    );
+  }
+
   private _onStream(): void {
     this._all = null;
+    for (const { id, notebook, runs } of this._stream.state.clusters) {
+      const paths = this._notebooksOf.get(id) ?? new Set();
+      [notebook, ...runs.map(run => run.notebook)].forEach(path => {
+        if (path !== null) {
+          paths.add(path);
+        }
+      });
+      this._notebooksOf.set(id, paths);
+    }
     this.emit();
   }
 
+  /** The notebooks of all clusters that were ever told of, by the cluster's id. */
+  private readonly _notebooksOf = new Map<string, Set<string>>();
   private _all: readonly IClusterRun[] | null = null;
 }

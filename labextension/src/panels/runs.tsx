@@ -54,11 +54,14 @@ export class RunsSection extends SectionWidget {
 
   /** The runs that a person sees. */
   get shown(): IClusterRun[] {
-    const { runs, notebooks } = this._options;
-    const path = notebooks?.current ?? null;
-    return this._isOfNotebook && path !== null
-      ? runs.ofNotebook(path)
-      : [...runs.all];
+    const { runs } = this._options;
+    return this._path === null ? [...runs.all] : runs.ofNotebook(this._path);
+  }
+
+  /** The notebook whose runs are shown; null: all are. */
+  private get _path(): string | null {
+    const path = this._options.notebooks?.current ?? null;
+    return this._isOfNotebook ? path : null;
   }
 
   protected onAfterShow(message: Message): void {
@@ -95,7 +98,13 @@ export class RunsSection extends SectionWidget {
           />
         )}
         {shown.length === 0 ? (
-          <Hint>{this.trans.__('Nothing was computed yet.')}</Hint>
+          <Hint>
+            {this._options.runs.hasForgotten(this._path)
+              ? this.trans.__(
+                  'No runs to show. Those of clusters that have ended are no longer known.'
+                )
+              : this.trans.__('Nothing was computed yet.')}
+          </Hint>
         ) : (
           <ul className="gl-Runs" aria-label={this.trans.__('Runs')}>
             {shown.map(run => (
