@@ -109,8 +109,8 @@ def _require_writable(path: Path) -> None:
 
 
 def _kept_words(recording: Path, report: Path) -> str:
-    """Move a recording out of its temporary folder; return where it is, for people, ``""`` if there is no room for it."""
-    with contextlib.suppress(OSError):
+    """Move a recording out of its temporary folder; return where it is, for people, or that it is lost where there is no room for it."""
+    with contextlib.suppress(OSError):  # then it is lost, as is said
         descriptor, kept = tempfile.mkstemp(prefix="glassloom-report-", suffix=".glr")
         os.close(descriptor)
         shutil.move(recording, kept)
