@@ -22,12 +22,12 @@ from glassloom import config
 from glassloom.backends.pandas_ import concat, is_frame, own, rows_between
 from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.derived_meta import chosen_meta, derived_meta
 from glassloom.errors import DivisionError
 from glassloom.expr import Blockwise, Expr, Persisted, Pick
 from glassloom.expr.blockwise import Mapping
 from glassloom.expr.siblings import Siblings
 from glassloom.graph import Key, Task, tokenize
-from glassloom.graph.identity_cache import IdentityCache
 
 _BLOCK = Block(0)
 
@@ -130,21 +130,6 @@ def _have_equal_metas(new: Any, old: Any) -> bool:
         new, old = new.operands, old.operands
     is_pair = type(new) is type(old) is tuple and len(new) == len(old)
     return is_pair and all(map(_have_equal_metas, new, old))
-
-
-_choices: IdentityCache[dict[Any, Any]] = IdentityCache()
-
-
-def chosen_meta(meta: Any, columns: Any) -> Any:
-    """Return the meta of one column (`columns` is a label) or some (a list): made once, as pandas takes long for it."""
-    labels = columns if isinstance(columns, list) else (columns,)
-    choice = (isinstance(columns, list), tuple(labels), tuple(map(type, labels)))
-    known = _choices.get(meta)
-    if known is None:
-        known = _choices.set(meta, {})
-    if choice not in known:
-        known[choice] = meta[columns]
-    return known[choice]
 
 
 class Held(FrameExpr):
@@ -290,7 +275,8 @@ class BlockOp(FrameBlockwise):
 
     @cached_property
     def meta(self) -> Any:
-        return self.call(*[node.meta for node in self.operand_nodes])
+        metas = [node.meta for node in self.operand_nodes]
+        return derived_meta(lambda: self.call(*metas), self.call, *metas)
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
@@ -415,7 +401,8 @@ class Assign(FrameBlockwise):
     @cached_property
     def meta(self) -> Any:
         blocks = [node.meta for node in self.dependencies if isinstance(node, FrameExpr)]
-        return self.function(*blocks)
+        constants = [value for value in self.values if not isinstance(value, Expr)]
+        return derived_meta(lambda: self.function(*blocks), Assign, self.names, *constants, *blocks)
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:

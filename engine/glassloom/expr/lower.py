@@ -9,6 +9,7 @@ from glassloom._gc import gc_paused
 from glassloom.expr.blockwise import Fused, same_block
 from glassloom.expr.core import Expr, walk
 from glassloom.expr.fuse import fuse
+from glassloom.expr.memo import remembering
 from glassloom.expr.rules import simplify
 from glassloom.expr.siblings import Parts, SiblingOutput
 from glassloom.graph import Graph, Key, Task, cull, key_layer
@@ -24,8 +25,9 @@ def optimize(roots: Sequence[Expr], *, fuse_blocks: bool | None = None) -> list[
     """
     if _are_opaque(walk(roots)):
         return list(roots)
-    simple = simplify(roots)
-    return fuse(simple) if (config.get("compute.fuse") if fuse_blocks is None else fuse_blocks) else simple
+    with remembering(), gc_paused():
+        simple = simplify(roots)
+        return fuse(simple) if (config.get("compute.fuse") if fuse_blocks is None else fuse_blocks) else simple
 
 
 def lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:

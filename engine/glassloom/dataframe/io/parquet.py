@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
+from glassloom.dataframe.derived_meta import chosen_meta
 from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term, condition_of_filters
 from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.literals import adapted
@@ -42,7 +44,6 @@ from glassloom.dataframe.io.parquet_rows import (
 )
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
-from glassloom.dataframe.nodes import chosen_meta
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import OptionError, ReadError
 from glassloom.graph import tokenize
@@ -50,6 +51,8 @@ from glassloom.units import parse_bytes
 
 _SUFFIXES = (".parquet", ".parq", ".pq")
 _FOOTER_THREADS = 8
+_MOST_FILES_KEPT = 256
+"""Files: what is known of more of them is found anew each time, so that little memory is kept."""
 _JOINED_FROM = 64
 """Row groups: fewer become a partition each, however small, so that all cores have work."""
 _REFUSED = {
@@ -222,27 +225,57 @@ def read_parquet(
     _refuse(refused, engine, dtype_backend)
     split = _checked_split(split_row_groups, partition_by)
     files, names = locate(path, filesystem, storage_options)
-    states = files.find(names, _SUFFIXES)
+    states = tuple(files.find(names, _SUFFIXES))
+    selected = (columns,) if isinstance(columns, str) else None if columns is None else tuple(columns)
+    size = parse_bytes(chosen(blocksize) or "128 MiB")
+    asked = (selected, index, dtype_backend, split, size, aggregate_files)
+    source = _kept_source(files, states, *asked, pd.Series([""]).dtype) if _may_keep(states, index, filters) else None
+    if source is None:
+        source = _source(files, states, selected, index, dtype_backend, split, size, aggregate_files, filters)
+    frame = to_backend(wrap(Read(source, None, None, None)), chosen(backend))
+    return frame[columns] if isinstance(columns, str) else frame
+
+
+def _may_keep(states: Sequence[State], index: Any, filters: Any) -> bool:
+    return filters is None and not isinstance(index, (list, tuple)) and len(states) <= _MOST_FILES_KEPT
+
+
+@lru_cache(maxsize=64)
+def _kept_source(files: Files, states: tuple[State, ...], *asked: Any) -> ParquetSource:
+    """Return the source of some versions of files; kept, as the same files are often read again in a session.
+
+    The last argument is the dtype of texts, which follows from pandas' options.
+    """
+    selected, index, dtype_backend, split, size, aggregate_files, _ = asked
+    return _source(files, states, selected, index, dtype_backend, split, size, aggregate_files, None)
+
+
+def _source(
+    files: Files,
+    states: Sequence[State],
+    selected: Sequence[str] | None,
+    index: Any,
+    dtype_backend: str | None,
+    split: bool | int | str,
+    size: int,
+    aggregate_files: bool | None,
+    filters: Any,
+) -> ParquetSource:
+    """Return what the footers of files say. See `read_parquet`."""
     with ThreadPoolExecutor(min(_FOOTER_THREADS, len(states))) as pool:
         footers = list(pool.map(lambda state: footer(state, files), states))
     schema = common_schema([state[0] for state in states], footers)
     hive, values = hive_columns([state[0] for state in states], schema.names)
-    selected = [columns] if isinstance(columns, str) else columns
     layout = _layout(schema, hive, footers, selected, index, filters, files, dtype_backend)
     pieces = _pieces(states, footers, values)
     if layout.where:
         pieces = [piece for piece in pieces if may_match(piece, layout, layout.where)] or pieces[:1]
     elif filters is not None:
         pieces = _pruned(pieces, layout)
-    size = parse_bytes(chosen(blocksize) or "128 MiB")
     partitions = _partitions(pieces, files, split, size, may_join=aggregate_files)
     kind = schema.field(layout.index_column).type if layout.index_column in schema.names else None
     divisions = divisions_of(partitions, files, layout.index_column, layout.start, layout.step, kind)
-    token = tokenize(partitions, layout)
-    frame = to_backend(
-        wrap(Read(ParquetSource(partitions, layout, divisions, token), None, None, None)), chosen(backend)
-    )
-    return frame[columns] if isinstance(columns, str) else frame
+    return ParquetSource(partitions, layout, divisions, tokenize(partitions, layout))
 
 
 def _accepted(comparison: Comparison, layout: Layout) -> Term | None:
@@ -280,7 +313,7 @@ def _checked_split(split: bool | int | str, partition_by: str | None) -> bool | 
     return split
 
 
-def _pieces(states: list[State], footers: list[Any], hive: list[tuple[Any, ...]]) -> list[FilePiece]:
+def _pieces(states: Sequence[State], footers: list[Any], hive: list[tuple[Any, ...]]) -> list[FilePiece]:
     """Return a piece for each row group, and one for each file that has none."""
     pieces: list[FilePiece] = []
     row = 0

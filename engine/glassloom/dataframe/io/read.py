@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+from glassloom.dataframe.derived_meta import chosen_meta
 from glassloom.dataframe.io.conditions import Comparison, Condition, Term
-from glassloom.dataframe.nodes import FrameBlockwise, chosen_meta, select_divisions, selected_token
+from glassloom.dataframe.nodes import FrameBlockwise, select_divisions, selected_token
 from glassloom.graph import tokenize
 
 

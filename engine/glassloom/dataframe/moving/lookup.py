@@ -18,9 +18,10 @@ from glassloom.dataframe import on_device
 from glassloom.dataframe.arrow.blocks import Column, Rows, TableBlock, Values, block_of
 from glassloom.dataframe.arrow.forms import Form
 from glassloom.dataframe.arrow.text import is_text
+from glassloom.dataframe.derived_meta import chosen_meta, derived_meta
 from glassloom.dataframe.moving.joining import AnyJoin, Joining, result_columns
 from glassloom.dataframe.moving.number_table import NumberTable
-from glassloom.dataframe.nodes import FrameExpr, chosen_meta
+from glassloom.dataframe.nodes import FrameExpr
 from glassloom.expr import Expr
 from glassloom.graph import Key, Task, TaskRef
 
@@ -228,13 +229,7 @@ class LookupJoin(AnyJoin):
         left, right = (side.meta for side in self.sides)
         if self.joining.how in ("leftsemi", "leftanti"):
             return left
-        columns = result_columns(left.columns, right.columns, self.joining)
-        if self.joining.same_keys:
-            shared = self.joining.left_on or ()
-            right = chosen_meta(right, [name for name in right.columns if name not in shared])
-        joined = pd.concat([_numbered(left), _numbered(right)], axis=1)
-        joined.columns = columns
-        return joined
+        return derived_meta(lambda: _joined_meta(left, right, self.joining), LookupJoin, self.joining, left, right)
 
     def is_broadcast(self, dependency: Expr) -> bool:
         return isinstance(dependency, LookupTable)
@@ -252,6 +247,16 @@ class LookupJoin(AnyJoin):
         frame, found = (left, right) if self._joined.finds_right else (right, left)
         table = LookupTable(found, self.table.keys, origin=self.table.origin)
         return LookupJoin(frame, (table,), self.call, origin=self.origin)
+
+
+def _joined_meta(left: Any, right: Any, joining: Joining) -> Any:
+    columns = result_columns(left.columns, right.columns, joining)
+    if joining.same_keys:
+        shared = joining.left_on or ()
+        right = chosen_meta(right, [name for name in right.columns if name not in shared])
+    joined = pd.concat([_numbered(left), _numbered(right)], axis=1)
+    joined.columns = columns
+    return joined
 
 
 def _numbered(meta: Any) -> Any:

@@ -1,0 +1,55 @@
+"""`remembered`: what is made of the same objects again and again while an expression is optimised, made once.
+
+Rules rebuild nodes, and what is known of a node (a frame's empty result, say) is made of what is known of its operands. After
+a rewrite most of those are the very objects that they were before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_memo: ContextVar[dict[Any, tuple[Any, tuple[Any, ...]]] | None] = ContextVar("memo", default=None)
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Remember what is made inside, until the outermost such block ends."""
+    if _memo.get() is not None:
+        yield
+        return
+    token = _memo.set({})
+    try:
+        yield
+    finally:
+        _memo.reset(token)
+
+
+def remembered(make: Callable[[], T], *parts: object) -> T:
+    """Return ``make()``, or what it returned before inside `remembering` for the same objects (not: equal ones).
+
+    Parameters
+    ----------
+    make
+        A function without arguments whose result, which is never changed, follows from `parts`.
+    parts
+        All that the result is made of, with something that tells what is made.
+    """
+    memo = _memo.get()
+    if memo is None:
+        return make()
+    key = tuple(map(id, parts))
+    known = memo.get(key)
+    if known is None:
+        known = memo[key] = (make(), parts)  # as long as the parts are held, nothing else has their identities
+    return known[0]
+
+
+def first_alike(value: T, looks: Hashable) -> T:
+    """Return the first value that was noted with `looks` inside `remembering`: this one, if none was."""
+    memo = _memo.get()
+    return value if memo is None else memo.setdefault(looks, (value, ()))[0]
