@@ -29,13 +29,20 @@ FIRST_PARTY = {
     "glassloom_server": {"glassloom_server", "glassloom_metrics"},
 }
 
-PROCESS = ("glassloom._ownership", "glassloom._process_title", "glassloom._supervision", "glassloom._waiting")
+PROCESS = (
+    "glassloom._allocators",
+    "glassloom._ownership",
+    "glassloom._process_title",
+    "glassloom._supervision",
+    "glassloom._waiting",
+)
 """What every part that owns a thread, a socket or a process may import."""
 
 INSIDE_GLASSLOOM = {
     "glassloom.errors": (),
     "glassloom.units": ("glassloom.errors",),
     "glassloom.config": ("glassloom.config", "glassloom.errors", "glassloom.units"),
+    "glassloom._allocators": (),
     "glassloom._gc": (),
     "glassloom._text": (),
     "glassloom._names": ("glassloom.errors",),

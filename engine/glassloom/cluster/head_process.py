@@ -27,6 +27,7 @@ import psutil
 from glassloom_metrics.registry import ClusterRecord, remove_record
 
 from glassloom import config
+from glassloom._allocators import settings_for_processes
 from glassloom._ownership import OwnerProcess
 from glassloom._supervision import Crash, start_thread
 from glassloom.client.blocking import Signal, run_sync, until
@@ -162,6 +163,8 @@ def _start_process(options: HeadOptions, env: Mapping[str, str]) -> subprocess.P
     environ = {**os.environ, **config.environment(), **env}
     for variable in _BLAS_VARIABLES:
         environ.setdefault(variable, str(config.get("cluster.blas-threads")))
+    if config.get("compute.tune-allocators"):
+        environ.update(settings_for_processes(environ))
     start = {"path": _head_path(), "worker_path": _worker_path(env), "options": asdict(options)}
     try:
         return subprocess.Popen(

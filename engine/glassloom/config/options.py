@@ -228,6 +228,11 @@ OPTIONS: Mapping[str, Option] = _table(
         "Whether block-wise operations that follow each other become one task.",
     ),
     Option(
+        "compute.tune-allocators", _SWITCH, True, False,
+        "Whether C's allocator and Arrow's keep some freed memory for the next blocks, on Linux. What the environment says of "
+        "them (`MALLOC_...`, `GLIBC_TUNABLES`, `LD_PRELOAD`, `ARROW_DEFAULT_MEMORY_POOL`) stays. Read when tasks first run.",
+    ),
+    Option(
         "threads.n-threads", _count(1), None, True,
         "Threads of this process's pool. None: one for each CPU that the process may use.",
     ),

@@ -18,6 +18,7 @@ from typing import Any
 from glassloom_metrics.registry import ClusterRecord
 
 from glassloom import config
+from glassloom._allocators import tune_allocators
 from glassloom._gc import gc_paused
 from glassloom.backends.sharing import private_copy
 from glassloom.graph import Graph, Key, user_origin
@@ -74,6 +75,8 @@ class ThreadsRuntime:
             return Computation(graph, keys, current_annotations(), info)
 
     def _run(self, computation: Computation) -> list[Any]:
+        if config.get("compute.tune-allocators"):
+            tune_allocators()
         return computation.wait(self.pool().post) if computation.keys else []
 
     def pool(self) -> ThreadPool:

@@ -1,0 +1,111 @@
+"""Freed memory is kept for the next blocks, unless the environment or an option says otherwise; trimming returns it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from glassloom import Client, LocalCluster, config
+from glassloom.store.trim import trim_freed_memory
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator and /proc")
+
+_POOL = """
+import sys
+import pyarrow
+import glassloom, glassloom.array as ga
+ga.ones(3, chunks=3).sum().compute(scheduler="threads")
+print(pyarrow.default_memory_pool().backend_name)
+"""
+_FAULTS = """
+import resource
+import numpy as np
+import glassloom, glassloom.array as ga
+ga.ones(3, chunks=3).sum().compute(scheduler="threads")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(50):
+    blocks = [np.ones(2**18) for _ in range(20)]  # of 2 MiB, which go all at once
+    del blocks
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def _printed(code: str, **environ: str) -> str:
+    inherited = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**inherited, **environ},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done.stdout.strip()
+
+
+@linux
+def test_arrow_allocates_as_numpy_does_once_something_was_computed() -> None:
+    assert _printed(_POOL) == "system"
+
+
+@linux
+@pytest.mark.parametrize(
+    "environ", [{"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, {"GLASSLOOM_COMPUTE__TUNE_ALLOCATORS": "false"}]
+)
+def test_what_the_environment_says_of_arrow_stays(environ: dict[str, str]) -> None:
+    if "mimalloc" not in _printed("import pyarrow; print(pyarrow.supported_memory_backends())"):
+        pytest.skip("PyArrow was built without mimalloc")
+    assert _printed(_POOL, **environ) == "mimalloc"
+
+
+@linux
+def test_blocks_are_given_the_pages_of_freed_ones() -> None:
+    pages_of_blocks = 50 * 20 * 512
+    assert int(_printed(_FAULTS)) < pages_of_blocks / 10
+    assert int(_printed(_FAULTS, MALLOC_MMAP_THRESHOLD_="65536")) > pages_of_blocks / 2  # the user's word counts
+
+
+@linux
+def test_trimming_returns_what_is_kept() -> None:
+    import numpy as np
+
+    def rss() -> int:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    blocks = [np.ones(2**18) for _ in range(100)]  # 200 MiB
+    full = rss()
+    del blocks
+    trim_freed_memory()
+    assert full - rss() > 150 * 2**20
+
+
+def _pool_in_task() -> Any:
+    import pyarrow
+
+    return pyarrow.default_memory_pool().backend_name
+
+
+@linux
+def test_workers_do_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
+    with LocalCluster(n_workers=1, threads_per_worker=1) as cluster, Client(cluster) as client:
+        assert client.submit(_pool_in_task).result() == "system"
+
+
+@linux
+def test_an_option_set_in_the_program_reaches_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
+    with (
+        config.set({"compute.tune-allocators": False}),
+        LocalCluster(n_workers=1, threads_per_worker=1) as cluster,
+        Client(cluster) as client,
+    ):
+        assert client.submit(_environment).result() is None
+
+
+def _environment() -> str | None:
+    return os.environ.get("ARROW_DEFAULT_MEMORY_POOL")
