@@ -240,6 +240,27 @@ def test_only_the_needed_columns_of_both_sides_are_read(large, small):
     assert_same(again.compute(**INLINE).x.tolist(), joined.compute(**INLINE).x.tolist())
 
 
+def test_joins_through_filters_and_new_columns_are_all_narrowed(large, small):
+    table = small.assign(unused=1)
+    joined = large.assign(spare=2).merge(table, on="k")
+    joined = joined[joined.w != joined.x].assign(both=lambda frame: frame.x + frame.y)
+    again = joined.merge(table, left_on="both", right_on="y", how="left", suffixes=("", "_other"))
+    wanted = again[again.both > 0][["x", "w_other"]]
+    nodes = [node for node in plan(wanted) if isinstance(node, LookupJoin)]
+    columns = [name for node in nodes for side in node.sides for name in side.meta.columns]
+    assert len(nodes) == 2
+    assert not {"unused", "spare"} & set(columns)
+    whole = again.compute(**INLINE)
+    assert_same(wanted.compute(**INLINE), whole[whole.both > 0][["x", "w_other"]])
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right"])
+def test_a_frame_joined_with_itself_keeps_what_both_sides_need(small, how):
+    joined = small.merge(small, left_on="y", right_on="w", how=how)
+    for columns in (["y_x"], ["y_y"], ["w_x", "w_y"], ["k_y"]):
+        assert_same(joined[columns].compute(**INLINE), joined.compute(**INLINE)[columns])
+
+
 def test_partitions_of_a_join_by_lookup_join_only_those_of_the_large_side(large, small):
     joined = large.merge(small, on="k")
     some = joined.partitions[1]

@@ -219,10 +219,15 @@ class LookupJoin(AnyJoin):
         return self.call.function
 
     @property
+    def finds_right(self) -> bool:
+        """Whether the table has the right frame's rows."""
+        return self._joined.finds_right
+
+    @property
     def sides(self) -> tuple[FrameExpr, FrameExpr]:
         """The left and the right frame."""
         both = (self.frame, self.table.frame)
-        return both if self._joined.finds_right else (both[1], both[0])
+        return both if self.finds_right else (both[1], both[0])
 
     @cached_property
     def meta(self) -> Any:

@@ -11,12 +11,12 @@ import pandas as pd
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.moving.exchange import Exchange, Split
 from glassloom.dataframe.moving.joining import AnyJoin, Joining
-from glassloom.dataframe.moving.lookup import LookupJoin
+from glassloom.dataframe.moving.lookup import LookupJoin, LookupTable
 from glassloom.dataframe.moving.merge import Join
 from glassloom.dataframe.moving.shape import Repartition, SetDivisions
 from glassloom.dataframe.moving.shuffle import HashShuffle
 from glassloom.dataframe.moving.sort import SortedBlocks, SortedExchange
-from glassloom.dataframe.nodes import FrameExpr, Projection
+from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection
 from glassloom.dataframe.reduce import Length
 from glassloom.expr import Expr, apply_rules, rule, walk, whole_plan
 
@@ -39,24 +39,65 @@ def move_needed_columns(roots: Sequence[Expr]) -> list[Expr]:
 
 
 def _narrowed_once(roots: Sequence[Expr]) -> list[Expr] | None:
-    """Return the roots with the outermost nodes narrowed that can be; None if none can."""
+    """Return the roots with all joins by look-up narrowed that can be, and the outermost of the others; None if none can."""
     order = walk(roots)
     consumers: dict[str, list[Expr]] = defaultdict(list)
     for node in order:
         for dependency in node.dependencies:
             consumers[dependency.name].append(node)
     root_names = {root.name for root in roots}
+    lookups = _wanted_of_lookups(order, root_names)
     new: dict[str, Expr] = {}
     below: set[str] = set()  # what lies below nodes that change: its turn comes when those have changed
     for node in reversed(order):
-        if node.name in below or node.name in root_names:
+        if node.name in below or node.name in root_names or isinstance(node, LookupJoin):
             continue
         wanted = _wanted_columns(node, consumers[node.name])
         narrowed = None if wanted is None else _narrowed(node, wanted, consumers)
         if narrowed is not None:
             new[node.name] = narrowed
             below.update(one.name for one in walk([node]))
-    return _rebuilt(roots, order, new) if new else None
+    return _rebuilt(roots, order, new, {name: wanted for name, wanted in lookups.items() if name not in below})
+
+
+def _wanted_of_lookups(order: Sequence[Expr], root_names: set[str]) -> dict[str, set[Any]]:
+    """Return the columns that are read of each join by look-up of which not all are, found through what passes columns on."""
+    wanted: dict[str, set[Any] | None] = {}  # None: all
+    found: dict[str, set[Any]] = {}
+    for node in reversed(order):  # consumers first
+        own = None if node.name in root_names else wanted.get(node.name, set())
+        for below, columns in _read_below(node, own):
+            known = wanted.get(below.name, set())
+            wanted[below.name] = None if columns is None or known is None else known | columns
+        if isinstance(node, LookupJoin) and own is not None and _has_unique_columns(node):
+            found[node.name] = own
+    return found
+
+
+def _read_below(node: Expr, wanted: set[Any] | None) -> list[tuple[Expr, set[Any] | None]]:
+    """Return which columns of its dependencies a node reads of which some are wanted; None stands for all."""
+    if isinstance(node, Projection):
+        return [(node.frame, set(node.columns) if isinstance(node.columns, list) else {node.columns})]
+    if wanted is None:
+        return [(below, None) for below in node.dependencies]
+    if isinstance(node, Filter):
+        return [(node.predicate, None), (node.frame, wanted)]
+    if isinstance(node, Assign):
+        others = [below for below in node.dependencies if below is not node.frame]
+        return [*[(below, None) for below in others], (node.frame, wanted - set(node.names))]
+    if isinstance(node, LookupTable):
+        return [(node.frame, wanted)]
+    if isinstance(node, LookupJoin) and _has_unique_columns(node):
+        left, right = node.sides
+        of_left, of_right = needed_columns(left.meta, right.meta, node.joining, wanted)
+        return list(
+            zip(node.dependencies, (of_left, of_right) if node.finds_right else (of_right, of_left), strict=True)
+        )
+    return [(below, None) for below in node.dependencies]
+
+
+def _has_unique_columns(node: FrameExpr) -> bool:
+    return isinstance(node.meta, pd.DataFrame) and node.meta.columns.is_unique
 
 
 def _wanted_columns(node: Expr, consumers: Sequence[Expr]) -> set[Any] | None:
@@ -83,8 +124,6 @@ def _narrowed(node: Expr, wanted: set[Any], consumers: dict[str, list[Expr]]) ->
         by = set(node.call.function.__self__.by)  # type: ignore[attr-defined]
         frame = _chosen(node.frame, wanted | by)
         return None if frame is None else node.rebuild([frame, *node.operands[1:]])
-    if isinstance(node, LookupJoin):
-        return _narrowed_lookup(node, wanted)
     return _narrowed_join(node, wanted, consumers) if isinstance(node, Join) else None
 
 
@@ -152,10 +191,16 @@ def _chosen(frame: FrameExpr, columns: set[Any]) -> FrameExpr | None:
     return None if len(names) == len(frame.meta.columns) else Projection(frame, names)
 
 
-def _rebuilt(roots: Sequence[Expr], order: Sequence[Expr], new: dict[str, Expr]) -> list[Expr]:
-    """Return the roots with nodes replaced by `new` ones."""
+def _rebuilt(
+    roots: Sequence[Expr], order: Sequence[Expr], new: dict[str, Expr], lookups: dict[str, set[Any]]
+) -> list[Expr] | None:
+    """Return the roots with nodes replaced by `new` ones, and joins by look-up narrowed to columns; None if nothing changes."""
     done: dict[str, Expr] = {}
     look_up: Callable[[Expr], Expr] = lambda child: done[child.name]  # noqa: E731
+    is_changed = bool(new)
     for node in order:
-        done[node.name] = new[node.name] if node.name in new else node.substitute(look_up)
-    return [done[root.name] for root in roots]
+        made = new[node.name] if node.name in new else node.substitute(look_up)
+        narrowed = _narrowed_lookup(made, lookups[node.name]) if node.name in lookups else None  # type: ignore[arg-type]
+        is_changed |= narrowed is not None
+        done[node.name] = made if narrowed is None else narrowed
+    return [done[root.name] for root in roots] if is_changed else None
