@@ -25,6 +25,7 @@ from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.rows import broadcast_groups, get_group, group_numbers, kept_first
 from glassloom.dataframe.grouping.spec import (
     Call,
+    NamedCall,
     has_functions,
     known_functions,
     named_pairs,
@@ -185,7 +186,7 @@ class GroupBy(Methods):
         out = partitions_of(self._grouping, split_out, shuffle_method)
         if func is None:
             named = named_pairs(kwargs, is_single=self._is_single)
-            return self._aggregate(Call("agg", (), named), None, named, {}, split_every, out, meta)
+            return self._aggregate(self._named_call(named), None, named, {}, split_every, out, meta)
         spec = known_functions(func)
         if isinstance(spec, str):
             return self._aggregate(Call(spec, args, kwargs), spec, {}, kwargs, split_every, out, meta, args=args)
@@ -195,9 +196,14 @@ class GroupBy(Methods):
 
     aggregate = agg
 
+    def _named_call(self, named: dict[str, Any]) -> Call | NamedCall:
+        """Return the call of pandas for named aggregations; the quicker one if they are of columns, by name."""
+        is_plain = not self._is_single and self._recipe.as_index and self._grouping.node.meta.columns.is_unique
+        return NamedCall(named) if is_plain and NamedCall.can_make(named) else Call("agg", (), named)
+
     def _aggregate(
         self,
-        call: Call,
+        call: Call | NamedCall,
         spec: Any,
         named: dict[str, Any],
         options: Mapping[str, Any],

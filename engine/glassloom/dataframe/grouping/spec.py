@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 NAMES = frozenset(
     [
@@ -58,6 +59,33 @@ class Call:
         """Return the call without an option."""
         kwargs = {name: value for name, value in self.kwargs.items() if name != option}
         return self if len(kwargs) == len(self.kwargs) else replace(self, kwargs=kwargs)
+
+
+_OF_ONE_COLUMN = NAMES - {"corr", "cov", "describe", "idxmax", "idxmin", "kurt", "quantile", "skew"}
+"""Those that make one value of a group's column, whatever the column's index."""
+
+
+@dataclass(frozen=True)
+class NamedCall:
+    """Named aggregations of columns, as ``agg(**named)`` makes them: by a call for each, a fifth of the time for small frames."""
+
+    named: Mapping[str, tuple[Any, str]]
+
+    @staticmethod
+    def can_make(named: Mapping[str, Any]) -> bool:
+        """Whether all are pairs of a column and the name of an aggregation of one column."""
+        return bool(named) and all(
+            type(one) is tuple and isinstance(one[1], str) and one[1] in _OF_ONE_COLUMN for one in named.values()
+        )
+
+    def __call__(self, grouped: Any) -> Any:
+        made = {name: getattr(grouped[column], how)() for name, (column, how) in self.named.items()}
+        groups = next(iter(made.values())).index
+        return pd.DataFrame({name: values.array for name, values in made.items()}, index=groups)
+
+    def without(self, option: str) -> NamedCall:
+        """Return the call without an option, of which it has none."""
+        return self
 
 
 def known_functions(spec: Any) -> Any:

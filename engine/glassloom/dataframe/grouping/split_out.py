@@ -11,7 +11,7 @@ import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.recipe import LEVEL, Recipe
-from glassloom.dataframe.grouping.spec import Call
+from glassloom.dataframe.grouping.spec import Call, NamedCall
 from glassloom.dataframe.grouping.tree import Aggregation, Partial, chunk, combine, finish
 from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock
@@ -28,7 +28,7 @@ class Reduction:
     """An aggregation whose partial results can be joined."""
 
     grouping: Grouping
-    call: Call
+    call: Call | NamedCall
     values: tuple[Any, ...]
     wanted: tuple[Wanted, ...]
     meta: Any
