@@ -19,6 +19,7 @@ from glassloom_metrics.registry import find_record
 from glassloom import config
 from glassloom.cluster import LocalCluster, LocalCUDACluster, commands
 from glassloom.cluster.doctor_report import doctor_report
+from glassloom.cluster.options import checked_bounds
 from glassloom.distributed.optional import load
 from glassloom.errors import GlassloomError, OptionError
 from glassloom.recordings.cluster_recording import start_recording
@@ -272,10 +273,13 @@ def _start(options: argparse.Namespace) -> int:
     names = ("n_workers", "threads_per_worker", "memory_limit", "local_directory", "idle_timeout")
     given: dict[str, Any] = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     given |= {name: None for name in ("memory_limit", "idle_timeout") if given.get(name) == "none"}
+    is_adaptive = options.minimum is not None or options.maximum is not None
+    if is_adaptive:
+        _ = checked_bounds(options.minimum or 0, options.maximum)  # before there is a cluster
     kind: type[LocalCluster] = LocalCUDACluster if options.gpu else LocalCluster
     cluster = kind(name=options.name, detached=options.detach, started_by=options.started_by, **given)
     try:
-        if options.minimum is not None or options.maximum is not None:
+        if is_adaptive:
             cluster.adapt(options.minimum or 0, options.maximum)
     except BaseException:  # also an interrupt: nobody would know of it
         cluster.close()

@@ -16,7 +16,9 @@ import {
 export class RequestRefused extends Error {
   constructor(
     message: string,
-    readonly status: number
+    readonly status: number,
+    /** The field of the request that the message is about, if it is about one. */
+    readonly field = ''
   ) {
     super(message);
   }
@@ -194,8 +196,8 @@ export class GlassloomAPI {
     if (answer.ok) {
       return answer;
     }
-    const reason = await reasonOf(answer);
-    if (answer.status === 404 && reason === null) {
+    const { message, field } = await problemOf(answer);
+    if (answer.status === 404 && message === null) {
       throw new ExtensionMissing(
         this._trans.__(
           'Glassloom’s extension of the Jupyter server is not enabled. Run “jupyter server extension enable glassloom_server” and restart Jupyter.'
@@ -204,7 +206,7 @@ export class GlassloomAPI {
       );
     }
     const status = `${answer.status} ${answer.statusText}`.trim();
-    throw new RequestRefused(reason ?? status, answer.status);
+    throw new RequestRefused(message ?? status, answer.status, field);
   }
 }
 
@@ -227,12 +229,20 @@ async function limited<T>(
   }
 }
 
-/** Return what our extension says; null if the answer is a page of Jupyter's, or of a proxy before it. */
-async function reasonOf(answer: Response): Promise<string | null> {
+interface IProblem {
+  message: string | null;
+  field?: string;
+}
+
+/** Return what our extension says; no message if the answer is a page of Jupyter's, or of a proxy before it. */
+async function problemOf(answer: Response): Promise<IProblem> {
   const text = await answer.text();
   try {
-    return (JSON.parse(text) as { message?: string }).message || text;
+    const { message, field } = JSON.parse(text) as Partial<IProblem>;
+    return { message: message || text, field };
   } catch {
-    return text === '' || text.trimStart().startsWith('<') ? null : text;
+    return {
+      message: text === '' || text.trimStart().startsWith('<') ? null : text
+    };
   }
 }

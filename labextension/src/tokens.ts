@@ -180,6 +180,8 @@ export interface IStart {
   state: 'starting' | 'failed';
   /** Why it failed. */
   problem: string;
+  /** The field of the request that the problem is about, if it is about one. */
+  field?: string;
   cluster: string | null;
 }
 
@@ -335,8 +337,12 @@ export interface IClusters {
   isShuttingDown(id: string): boolean;
   activate(id: string): void;
   profiles(): Promise<IProfiles>;
-  /** Ask for a new cluster; resolves when the server has begun to start it. */
-  start(request: IClusterRequest): Promise<void>;
+  /** Ask for a new cluster; resolves with the id of the start when the server has begun it. */
+  start(request: IClusterRequest): Promise<string>;
+  /**
+   * Resolves with a start that has failed; with null when it has become a cluster, was dismissed, or goes on after so long.
+   */
+  outcomeOf(start: string, timeoutMs: number): Promise<IStart | null>;
   /** What a start asked for, if it was asked for from this page. */
   requestOf(start: string): IClusterRequest | null;
   /** Cancel a start, or dismiss a failed one. */

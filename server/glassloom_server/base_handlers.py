@@ -17,9 +17,9 @@ from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.base.websocket import WebSocketMixin
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
-from glassloom_server.errors import RequestMalformed, status_of
+from glassloom_server.errors import NameTaken, RequestMalformed, status_of
 from glassloom_server.services import Services
-from glassloom_server.wire import Problem, decode, to_json
+from glassloom_server.wire import Problem, decode, field_of, to_json
 
 AUTH_RESOURCE = "glassloom"
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -100,7 +100,8 @@ class GlassloomAPIHandler(ExpectedErrors, APIHandler):
         if status_of(error) is None:
             super().write_error(status_code, **kwargs)
         else:
-            self.finish(to_json(Problem(str(error), type(error).__name__)))
+            field = field_of(str(error)) if isinstance(error, RequestMalformed | NameTaken) else ""
+            self.finish(to_json(Problem(str(error), type(error).__name__, field)))
 
 
 class StreamHandler(ExpectedErrors, WebSocketMixin, WebSocketHandler, JupyterHandler):

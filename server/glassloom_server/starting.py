@@ -55,6 +55,8 @@ class Starter:
 
         Raises
         ------
+        RequestMalformed
+            If its numbers of workers contradict each other, or those of its profile.
         ProfileNotFound
             If there is no such profile.
         KernelUnsuitable
@@ -63,6 +65,7 @@ class Starter:
             If a cluster of this host has the name already.
         """
         request = self._profiles.complete(request)
+        request.check()
         factory = self._profiles.factory(request.profile)
         interpreter = await asyncio.to_thread(self._interpreters.find, request.kernel_name)
         running = await self._running_names()
@@ -71,7 +74,9 @@ class Starter:
             free = next(name for number in itertools.count(1) if (name := f"cluster-{number}") not in taken)
             request = msgspec.structs.replace(request, name=free)
         elif request.name in running | {start.name for start in self._starts.open if start.state == "starting"}:
-            raise NameTaken(f"another cluster is called {request.name!r} already: choose another name, or none")
+            raise NameTaken(
+                f"name={request.name!r} is what another cluster is called already: choose another name, or none"
+            )
         started = Started(secrets.token_hex(6), str(request.name))
         self._tell(self._starts.begun(started.id, started.name))
         task = asyncio.create_task(self._start(started, interpreter, request, factory), name="glassloom-start")

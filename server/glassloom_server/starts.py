@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from glassloom_server.wire import StartState
+from glassloom_server.wire import StartState, field_of
 
 MAX_FAILED = 20
 """How many failed starts are kept; the oldest go."""
@@ -49,16 +49,26 @@ class Starts:
     def failed(self, start_id: str, problem: str) -> Starts:
         """A start has failed, and is told until it is dismissed."""
         failed = [
-            StartState(start.id, start.name, "failed", problem) if start.id == start_id else start
+            StartState(start.id, start.name, "failed", problem, field=field_of(problem))
+            if start.id == start_id
+            else start
             for start in self.open
         ]
         too_many = [start.id for start in failed if start.state == "failed"][:-MAX_FAILED]
         return replace(self, open=tuple(start for start in failed if start.id not in too_many))
 
     def became(self, start_id: str, cluster_id: str) -> Starts:
-        """A start has become a cluster."""
+        """A start has become a cluster. Those that had failed before it was asked for are no news any more.
+
+        >>> Starts().begun("s1", "loom").failed("s1", "no memory").begun("s2", "loom").became("s2", "c1").open
+        ()
+        """
         clusters = dict([*self._clusters.items(), (cluster_id, start_id)][-_MAX_DONE:])
-        return replace(self.without(start_id), _clusters=MappingProxyType(clusters))
+        ids = [start.id for start in self.open]
+        before = self.open[: ids.index(start_id)] if start_id in ids else ()
+        outdated = {start_id, *(start.id for start in before if start.state == "failed")}
+        still_open = tuple(start for start in self.open if start.id not in outdated)
+        return replace(self, open=still_open, _clusters=MappingProxyType(clusters))
 
     def without(self, start_id: str) -> Starts:
         """A start was cancelled or dismissed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -12,8 +13,8 @@ from glassloom_server.errors import RequestMalformed
 Name = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
 Count = Annotated[int, Meta(ge=1, le=4096)]
 CountOrNone = Annotated[int, Meta(ge=0, le=4096)]
-ByteSize = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[\w. ]+$")]
-TimeText = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[\w. ]+$")]
+ByteSize = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[\w. ]+$", examples=["4 GiB"])]
+TimeText = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[\w. ]+$", examples=["30 min"])]
 Request = TypeVar("Request", bound=Struct)
 
 
@@ -49,6 +50,20 @@ class StartRequest(Struct, frozen=True, forbid_unknown_fields=True):
         str | None, Meta(title="Environment", description="The kernel in whose environment it runs")
     ] = None
 
+    def check(self) -> None:
+        """Raise `RequestMalformed` if the numbers of workers contradict each other."""
+        minimum, maximum, n_workers = self.minimum, self.maximum, self.n_workers
+        if minimum is not None and maximum is not None and minimum > maximum:
+            raise RequestMalformed(f"minimum={minimum} is larger than maximum={maximum}: exchange them, or change one")
+        if n_workers is None or self.gpu:
+            return
+        if maximum is not None and n_workers > maximum:
+            raise RequestMalformed(f"n_workers={n_workers} is larger than maximum={maximum}: lower it, or leave it out")
+        if minimum is not None and n_workers < minimum:
+            raise RequestMalformed(
+                f"n_workers={n_workers} is smaller than minimum={minimum}: raise it, or leave it out"
+            )
+
 
 class ScaleRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """How many workers there shall be."""
@@ -67,7 +82,10 @@ class AdaptRequest(Struct, frozen=True, forbid_unknown_fields=True):
         if self.minimum is None and self.maximum is None:
             return {}
         if self.minimum is None or self.maximum is None:
-            raise RequestMalformed("both minimum and maximum are needed, or neither to stop")
+            given, lacking = ("maximum", "minimum") if self.minimum is None else ("minimum", "maximum")
+            raise RequestMalformed(
+                f"{given}={getattr(self, given)} needs a {lacking} too: give both, or neither to let the number of workers stay"
+            )
         if self.minimum > self.maximum:
             raise RequestMalformed(f"minimum={self.minimum} is larger than maximum={self.maximum}")
         return {"minimum": self.minimum, "maximum": self.maximum}
@@ -238,13 +256,16 @@ class ElsewhereState(Struct, frozen=True):
 
 
 class StartState(Struct, frozen=True):
-    """A start that was asked for: ``starting``, or ``failed`` and why. One that has become a cluster isn't told any more."""
+    """A start that was asked for: ``starting``, or ``failed`` and why, with the field of `StartRequest` that the problem is
+    about, if it is about one. One that has become a cluster isn't told any more.
+    """
 
     id: str
     name: str
     state: str
     problem: str = ""
     cluster: str | None = None
+    field: str = ""
 
 
 class ExportState(Struct, frozen=True):
@@ -379,43 +400,91 @@ class RecordingFiles(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """Why a request was refused, for the person who made it."""
+    """Why a request was refused, for the person who made it, and the field of its body that the message is about, if it is one."""
 
     message: str
     reason: str = ""
+    field: str = ""
+
+
+_FIELD = re.compile(r"(\w+)(?:=| is missing)")
+
+
+def field_of(message: str) -> str:
+    """Return the field that a message of ours or the engine's begins with; nothing if it begins otherwise.
+
+    >>> field_of("memory_limit='lots' is not a size")
+    'memory_limit'
+    """
+    found = _FIELD.match(message)
+    return found[1] if found else ""
 
 
 def decode(body: bytes, kind: type[Request]) -> Request:
-    """Return the body of a request; an empty one has all defaults. Raises `RequestMalformed`, in people's words."""
+    """Return the body of a request; raises `RequestMalformed`, which says which field has which value and what it should be."""
+    if not body.strip():
+        raise RequestMalformed(f"the request has no body: it should be {_object_of(kind)}")
     try:
-        return msgspec.json.decode(body or b"{}", type=kind)
-    except msgspec.DecodeError as error:
-        raise RequestMalformed(_in_words(str(error))) from error
+        told = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestMalformed(f"the body can't be read as JSON ({error}): it should be {_object_of(kind)}") from error
+    try:
+        return msgspec.convert(told, kind)
+    except msgspec.ValidationError as error:
+        raise RequestMalformed(_in_words(str(error), told, kind)) from error
 
 
-_WORDS = {
-    "Expected `int | null`": "should be a whole number",
-    "Expected `int`": "should be a whole number",
-    "Expected `str | null`": "should be text",
-    "Expected `str`": "should be text",
-    "Invalid enum value": "there is no such choice as",
-    "Object contains unknown field": "there is no field",
-    "Object missing required field": "this field is missing:",
-}
+def _object_of(kind: type[Struct]) -> str:
+    """Return what a body should be, in words."""
+    names = [field.encode_name for field in msgspec.structs.fields(kind)]
+    return f"a JSON object with the fields {', '.join(names)}" if names else "the JSON object {}"
 
 
-def _in_words(error: str) -> str:
-    """Return msgspec's message with the field first and without its types.
+def _in_words(error: str, told: Any, kind: type[Struct]) -> str:
+    """Return why a body is refused: msgspec's words are about types, and don't have the value."""
+    if not isinstance(told, dict):
+        return f"the body is {_shown(told)}: it should be {_object_of(kind)}"
+    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    for name in told:
+        if name not in fields:
+            there_are = ", ".join(fields) or "none"
+            return f"there is no field {_shown(name)}; there are: {there_are}"
+    schemas = msgspec.json.schema(kind)["$defs"][kind.__name__]["properties"]
+    for name, field in fields.items():
+        if field.required and name not in told:
+            return f"{name} is missing: it should be {_rule(schemas[name])}"
+    name = error.rpartition("`$.")[2].rstrip("`")
+    return f"{name}={_shown(told[name])} should be {_rule(schemas[name])}" if name in told else error
 
-    >>> _in_words("Expected `int | null`, got `str` - at `$.n_workers`")
-    'n_workers: should be a whole number, got `str`'
-    >>> _in_words("Expected `int` >= 1 - at `$.n_workers`")
-    'n_workers: should be a whole number >= 1'
+
+def _rule(schema: dict[str, Any]) -> str:
+    """Return in words what a JSON Schema lets pass, of those that our requests have.
+
+    >>> _rule({"anyOf": [{"type": "integer", "minimum": 1, "maximum": 9}, {"type": "null"}]})
+    'a whole number from 1 to 9'
     """
-    what, _, where = error.partition(" - at `$.")
-    for theirs, ours in _WORDS.items():
-        what = what.replace(theirs, ours)
-    return f"{where.rstrip('`')}: {what}" if where else what
+    for option in schema.get("anyOf", []):
+        if option != {"type": "null"}:
+            return _rule(option)
+    if "enum" in schema:
+        return f"one of {', '.join(map(repr, schema['enum']))}"
+    if schema.get("type") == "integer":
+        return f"a whole number from {schema['minimum']} to {schema['maximum']}"
+    if schema.get("type") == "boolean":
+        return "true or false"
+    if "examples" in schema:
+        return f"text such as {schema['examples'][0]!r}"
+    length = f" of {schema['minLength']} to {schema['maxLength']} characters" if "maxLength" in schema else ""
+    return f"text{length}{', none of them a control character' if 'pattern' in schema else ''}"
+
+
+def _shown(value: Any) -> str:
+    """Return a value of JSON for people, text as Python writes it."""
+    text = repr(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+_LONGEST_SHOWN = 60
 
 
 def to_json(value: Any) -> bytes:

@@ -170,13 +170,17 @@ async def test_a_command_reaches_the_cluster_and_its_outcome_is_told(jp_fetch, s
 @pytest.mark.parametrize(
     ("verb", "body", "message"),
     [
-        ("scale", {"n": -1}, "n: should be a whole number >= 0"),
-        ("scale", {"n": "four"}, "n: should be a whole number, got `str`"),
-        ("scale", {}, "this field is missing: `n`"),
+        ("scale", {"n": -1}, "n=-1 should be a whole number from 0 to 4096"),
+        ("scale", {"n": "four"}, "n='four' should be a whole number from 0 to 4096"),
+        ("scale", {}, "n is missing: it should be a whole number from 0 to 4096"),
         ("adapt", {"minimum": 3, "maximum": 2}, "minimum=3 is larger than maximum=2"),
-        ("adapt", {"minimum": 3}, "both minimum and maximum are needed, or neither to stop"),
-        ("restart", {"why": "so"}, "there is no field `why`"),
-        ("rename", {"name": ""}, "name: should be text of length >= 1"),
+        (
+            "adapt",
+            {"minimum": 3},
+            "minimum=3 needs a maximum too: give both, or neither to let the number of workers stay",
+        ),
+        ("restart", {"why": "so"}, "there is no field 'why'; there are: none"),
+        ("rename", {"name": ""}, "name='' should be text of 1 to 200 characters, none of them a control character"),
     ],
 )
 async def test_a_command_without_sense_is_refused_before_the_cluster_hears_of_it(

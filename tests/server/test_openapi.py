@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from glassloom_server.base_handlers import GlassloomAPIHandler
 from glassloom_server.openapi import openapi
 from glassloom_server.routes import ROUTES
+from tornado.httpclient import HTTPClientError
 from tornado.web import RequestHandler
 
 
@@ -51,3 +53,18 @@ def test_the_messages_of_the_stream_are_described():
 async def test_it_is_served(jp_fetch):
     response = await jp_fetch("glassloom", "api", "openapi.json")
     assert json.loads(response.body)["openapi"] == "3.1.0"
+
+
+async def test_a_request_without_the_body_that_the_description_requires_is_refused(jp_fetch):
+    with_body = [
+        path
+        for path, verbs in openapi(ROUTES)["paths"].items()
+        if "post" in verbs and verbs["post"]["requestBody"]["required"]
+    ]
+    assert "/glassloom/api/clusters" in with_body
+    for path in with_body:
+        for body in ("", " "):
+            with pytest.raises(HTTPClientError) as caught:
+                await jp_fetch(*path.strip("/").replace("{cluster_id}", "c1").split("/"), method="POST", body=body)
+            assert caught.value.code == 400, path
+            assert "the request has no body" in json.loads(caught.value.response.body)["message"], path

@@ -115,7 +115,7 @@ async def test_a_start_that_goes_on_can_be_cancelled(jp_fetch, install_kernel, f
     install_kernel("slow", fake_python(HANGS))
     started = json.loads((await post(jp_fetch, kernel_name="slow")).body)
     state = await state_when(jp_fetch, lambda state: argv_file.exists())
-    assert state["starts"] == [{**started, "state": "starting", "problem": "", "cluster": None}]
+    assert state["starts"] == [{**started, "state": "starting", "problem": "", "cluster": None, "field": ""}]
     assert (await jp_fetch("glassloom", "api", "starts", started["id"], method="DELETE")).code == 204
     assert argv_file.read_text() == '"interrupted"'
     await state_when(jp_fetch, lambda state: not state["starts"])
@@ -137,7 +137,7 @@ async def test_a_start_that_goes_on_can_be_cancelled(jp_fetch, install_kernel, f
 async def test_a_start_that_fails_tells_why_until_it_is_dismissed(jp_fetch, install_kernel, fake_python, code, problem):
     install_kernel("broken", fake_python(code))
     started = json.loads((await post(jp_fetch, name="loom", kernel_name="broken")).body)
-    failed = [{**started, "state": "failed", "problem": problem, "cluster": None}]
+    failed = [{**started, "state": "failed", "problem": problem, "cluster": None, "field": ""}]
     await state_when(jp_fetch, lambda state: state["starts"] == failed)
     await jp_fetch("glassloom", "api", "starts", started["id"], method="DELETE")
     await state_when(jp_fetch, lambda state: not state["starts"])
@@ -149,7 +149,10 @@ async def test_a_name_that_a_cluster_has_is_refused_but_one_of_a_failed_start_is
     await start_cluster(name="loom")
     install_kernel("broken", fake_python("sys.exit('no')"))
     code, message = await refusal(post(jp_fetch, name="loom", kernel_name="broken"))
-    assert (code, message) == (409, "another cluster is called 'loom' already: choose another name, or none")
+    assert (code, message) == (
+        409,
+        "name='loom' is what another cluster is called already: choose another name, or none",
+    )
     await post(jp_fetch, name="again", kernel_name="broken")
     await state_when(jp_fetch, lambda state: [start["state"] for start in state["starts"]] == ["failed"])
     assert (await post(jp_fetch, name="again", kernel_name="broken")).code == 202
@@ -169,12 +172,48 @@ async def test_what_can_be_known_to_fail_is_refused_at_once(jp_fetch, install_ke
     assert (code, "no kernel 'other'; installed: " in message, "mine" in message) == (400, True, True)
     assert await refusal(post(jp_fetch, kernel_name="rr")) == (400, "kernel 'rr' runs 'R'; a cluster needs Python")
     assert await refusal(post(jp_fetch, profile="huge")) == (400, "no profile 'huge'; there are: 'large'")
+    fields = (
+        "profile, name, gpu, n_workers, threads_per_worker, memory_limit, minimum, maximum, idle_timeout, kernel_name"
+    )
+    object_ = f"it should be a JSON object with the fields {fields}"
     refused = {
-        '{"n_workers": 0}': "n_workers: should be a whole number >= 1",
-        '{"n_workers": "two"}': "n_workers: should be a whole number, got `str`",
-        '{"workers": 2}': "there is no field `workers`",
-        '{"name": ""}': "name: should be text of length >= 1",
-        "{": "Input data was truncated",
+        '{"n_workers": 0}': "n_workers=0 should be a whole number from 1 to 4096",
+        '{"n_workers": "two"}': "n_workers='two' should be a whole number from 1 to 4096",
+        '{"workers": 2}': f"there is no field 'workers'; there are: {fields}",
+        '{"name": ""}': "name='' should be text of 1 to 200 characters, none of them a control character",
+        '{"memory_limit": "-5 GiB"}': "memory_limit='-5 GiB' should be text such as '4 GiB'",
+        '{"gpu": "yes"}': "gpu='yes' should be true or false",
+        '{"minimum": 3, "maximum": 2}': "minimum=3 is larger than maximum=2: exchange them, or change one",
+        '{"n_workers": 9, "minimum": 1, "maximum": 2}': "n_workers=9 is larger than maximum=2: lower it, or leave it out",
+        '{"n_workers": 1, "minimum": 5}': "n_workers=1 is smaller than minimum=5: raise it, or leave it out",
+        '{"profile": "large", "maximum": 4}': "n_workers=8 is larger than maximum=4: lower it, or leave it out",
+        "[]": f"the body is []: {object_}",
+        "{": f"the body can't be read as JSON (Input data was truncated): {object_}",
+        "": f"the request has no body: {object_}",
     }
     for body, message in refused.items():
         assert await refusal(jp_fetch("glassloom", "api", "clusters", method="POST", body=body)) == (400, message)
+
+
+async def test_a_refusal_tells_its_field_at_once_and_when_the_start_has_failed(jp_fetch, install_kernel, fake_python):
+    with pytest.raises(HTTPClientError) as caught:
+        await post(jp_fetch, n_workers=9, maximum=2)
+    assert json.loads(caught.value.response.body)["field"] == "n_workers"
+    install_kernel("broken", fake_python("sys.exit('glassloom: idle_timeout=\\'soon\\' is no time')"))
+    await post(jp_fetch, kernel_name="broken", idle_timeout="soon")
+    state = await state_when(jp_fetch, lambda state: [start for start in state["starts"] if start["problem"]])
+    assert [(start["problem"], start["field"]) for start in state["starts"]] == [
+        ("idle_timeout='soon' is no time", "idle_timeout")
+    ]
+
+
+async def test_starts_that_failed_are_forgotten_when_a_later_one_has_become_a_cluster(
+    jp_fetch, install_kernel, fake_python, argv_file
+):
+    install_kernel("broken", fake_python("sys.exit('no')"))
+    for _ in range(2):
+        await post(jp_fetch, kernel_name="broken")
+    await state_when(jp_fetch, lambda state: [start["state"] for start in state["starts"]] == ["failed"] * 2)
+    install_kernel("mine", fake_python(READY))
+    await post(jp_fetch, kernel_name="mine")
+    await state_when(jp_fetch, lambda state: state["clusters"] and not state["starts"])

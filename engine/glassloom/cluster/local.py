@@ -17,7 +17,7 @@ from glassloom_metrics.registry import read_records
 from glassloom.client.blocking import run_sync
 from glassloom.client.connection import Connection
 from glassloom.cluster.head_process import HeadProcess
-from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, Resources, checked_count
+from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, Resources, checked_bounds, checked_count
 from glassloom.cluster.other_names import refuse_others
 from glassloom.config import Configured, chosen
 from glassloom.errors import ClusterClosed, OptionError
@@ -25,7 +25,6 @@ from glassloom.protocol import messages
 from glassloom.protocol.options import HeadOptions
 from glassloom.reprs import render
 from glassloom.reprs.live_card import LiveCard
-from glassloom.sampling.limits import cpu_count
 from glassloom.units import format_bytes
 
 
@@ -216,9 +215,7 @@ class LocalCluster:
         ClusterClosed
             If the cluster has ended.
         """
-        least, most = checked_count("minimum", minimum, 0), checked_count("maximum", maximum or cpu_count(), 1)
-        if least > most:
-            raise OptionError(f"minimum={minimum} is larger than maximum={most}")
+        least, most = checked_bounds(minimum, maximum)
         idle_s = chosen(wait_s)
         if not idle_s >= 0:
             raise OptionError(f"wait_s={idle_s!r} should be a number of seconds, 0 or more")

@@ -196,6 +196,20 @@ def checked_count(name: str, value: int, least: int) -> int:
     return value
 
 
+def checked_bounds(minimum: int, maximum: int | None) -> tuple[int, int]:
+    """Return the least and the largest number of workers; raise OptionError if they have no sense. No maximum: as many as CPUs."""
+    least = checked_count("minimum", minimum, 0)
+    most = cpu_count() if maximum is None else checked_count("maximum", maximum, 1)
+    if least > most and maximum is None:
+        raise OptionError(
+            f"minimum={minimum} is larger than the number of CPUs here, {most}, which is the most where no maximum is given: "
+            "give a maximum too"
+        )
+    if least > most:
+        raise OptionError(f"minimum={minimum} is larger than maximum={maximum}")
+    return least, most
+
+
 def _check_name(name: str | None) -> None:
     if name is not None:
         _ = checked_cluster_name(name)

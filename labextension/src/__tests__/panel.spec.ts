@@ -1,3 +1,4 @@
+import { Dialog } from '@jupyterlab/apputils';
 import { PanelWithToolbar, ReactWidget } from '@jupyterlab/ui-components';
 import { MessageLoop } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
@@ -5,7 +6,11 @@ import { nullTranslator } from '@jupyterlab/translation';
 import { Preferences } from '../model/preferences';
 import { ClustersSection } from '../panels/clusters';
 import { DashboardsSection } from '../panels/dashboards';
-import { NewClusterForm } from '../panels/newCluster';
+import {
+  IRefusal,
+  NewClusterDialog,
+  NewClusterForm
+} from '../panels/newCluster';
 import { GlassloomPanel } from '../panels/panel';
 import { IRunsOptions, RunsSection } from '../panels/runs';
 import { ScaleForm } from '../panels/scale';
@@ -753,7 +758,7 @@ describe('NewClusterForm', () => {
   };
 
   async function showForm(
-    ...args: [object?, string?]
+    ...args: [object?, IRefusal?]
   ): Promise<NewClusterForm> {
     const form = new NewClusterForm(trans, PROFILES, ...args);
     await show(form);
@@ -786,12 +791,83 @@ describe('NewClusterForm', () => {
     form.dispose();
   });
 
-  it('shows why the last try failed', async () => {
-    const form = await showForm({}, 'MemoryLimitError: no');
-    expect(form.node.querySelector('[role="alert"]')?.textContent).toBe(
-      'MemoryLimitError: no'
+  it('says why the cluster cannot be had: above, or at the field, in the words of its labels', async () => {
+    const form = await showForm({ n_workers: 9 }, { message: 'out of disk' });
+    const alerts = (): (string | null)[] =>
+      Array.from(
+        form.node.querySelectorAll('[role="alert"]'),
+        ({ textContent }) => textContent
+      );
+    expect(alerts()).toEqual(['out of disk']);
+    form.refuse({
+      message: 'n_workers=9 is not what name=loom can have',
+      field: 'n_workers'
+    });
+    await redrawn(form);
+    expect(alerts()).toEqual(['9 is not what “Name” loom can have']);
+    expect(form.node.querySelector('.gl-mod-refused label')?.textContent).toBe(
+      'Workers'
     );
+    expect(form.getValue()).toEqual({ n_workers: 9 });
     form.dispose();
+  });
+});
+
+describe('NewClusterDialog', () => {
+  const PROFILES = {
+    schema: { type: 'object', properties: { name: { type: 'string' } } },
+    profiles: [],
+    kernels: []
+  };
+
+  function openDialog(
+    start: (request: object) => Promise<IRefusal | null>,
+    giveUp = jest.fn()
+  ): [NewClusterDialog, Promise<Dialog.IResult<object>>, HTMLElement] {
+    const dialog = new NewClusterDialog({
+      trans,
+      profiles: PROFILES,
+      initial: { name: 'mine' },
+      start,
+      giveUp
+    });
+    const closed = dialog.launch();
+    const button = dialog.node.querySelector('.jp-mod-accept') as HTMLElement;
+    return [dialog, closed, button];
+  }
+
+  it('stays with what was filled in until the cluster starts, and starts one at a time', async () => {
+    const answers: ((refusal: IRefusal | null) => void)[] = [];
+    const start = jest.fn(
+      () => new Promise<IRefusal | null>(resolve => answers.push(resolve))
+    );
+    const [dialog, closed, button] = openDialog(start);
+    await settle();
+    button.click();
+    button.click();
+    expect(start.mock.calls).toEqual([[{ name: 'mine' }]]);
+    expect(button.textContent).toBe('Starting…');
+    answers[0]({ message: "name='mine' is taken", field: 'name' });
+    await settle();
+    expect(dialog.isDisposed).toBe(false);
+    expect(button.textContent).toBe('Start');
+    button.click();
+    expect(start.mock.calls[1]).toEqual([{ name: 'mine' }]);
+    answers[1](null);
+    expect((await closed).button.accept).toBe(true);
+  });
+
+  it('gives a start up that is cancelled', async () => {
+    const giveUp = jest.fn();
+    const [dialog, closed, button] = openDialog(
+      () => new Promise(() => undefined),
+      giveUp
+    );
+    await settle();
+    button.click();
+    dialog.reject();
+    expect((await closed).button.accept).toBe(false);
+    expect(giveUp).toHaveBeenCalledTimes(1);
   });
 });
 

@@ -83,7 +83,7 @@ export class Clusters extends Model implements IClusters {
     return this._api.profiles();
   }
 
-  async start(request: IClusterRequest): Promise<void> {
+  async start(request: IClusterRequest): Promise<string> {
     // The form holds the profile's values. The server doesn't know profiles of the settings, and would fill in what was emptied.
     const values = { ...request };
     delete values.profile;
@@ -91,6 +91,31 @@ export class Clusters extends Model implements IClusters {
     this._requests.set(id, request);
     this._expected = id;
     this._onStream();
+    return id;
+  }
+
+  outcomeOf(id: string, timeoutMs: number): Promise<IStart | null> {
+    return new Promise(resolve => {
+      let wasTold = false;
+      const settle = (failed: IStart | null): void => {
+        clearTimeout(timer);
+        this.changed.disconnect(look);
+        resolve(failed);
+      };
+      const look = (): void => {
+        const start = this.starts.find(each => each.id === id);
+        wasTold ||= start !== undefined;
+        const isGone = wasTold && start === undefined;
+        if (start?.state === 'failed') {
+          settle(start);
+        } else if (isGone || this.all.some(each => each.start === id)) {
+          settle(null);
+        }
+      };
+      const timer = setTimeout(() => settle(null), timeoutMs);
+      this.changed.connect(look);
+      look();
+    });
   }
 
   requestOf(start: string): IClusterRequest | null {

@@ -15,7 +15,14 @@ const ORDER = [
   'kernel_name'
 ];
 
-const LIMITS = ['minimum', 'maximum', 'minLength', 'maxLength', 'pattern'];
+const LIMITS = [
+  'minimum',
+  'maximum',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'examples'
+];
 
 /**
  * Return the schema as forms draw it well: references resolved, "or null" left out (an empty field means that), limits
@@ -78,6 +85,32 @@ export function requestOf(values: object): IClusterRequest {
       ([, value]) => value !== '' && value !== null && value !== undefined
     );
   return Object.fromEntries(filled) as IClusterRequest;
+}
+
+/**
+ * Return a message of the server's or the engine's as it stands at a field: they name fields as programs do, `n_workers=9`.
+ *
+ * @param field - Where it stands, '' if above the form.
+ */
+export function inFormWords(
+  message: string,
+  field: string,
+  schema: IJSONSchema
+): string {
+  const names = Object.keys(schema.properties ?? {});
+  const own = `${field}=`;
+  const rest =
+    field !== '' && message.startsWith(own)
+      ? message.slice(own.length)
+      : message;
+  return names.reduce(
+    (text, name) =>
+      text.replace(
+        new RegExp(`\\b${name}=`, 'g'),
+        () => `“${schema.properties?.[name].title ?? name}” `
+      ),
+    rest
+  );
 }
 
 function plain(

@@ -1,12 +1,12 @@
 /**
  * The form for a new cluster, made of the server's JSON Schema. A profile fills it in; all fields may be left empty.
  */
-import { Dialog, showDialog } from '@jupyterlab/apputils';
+import { Dialog } from '@jupyterlab/apputils';
 import { TranslationBundle } from '@jupyterlab/translation';
 import { FormComponent, ReactWidget } from '@jupyterlab/ui-components';
 import { ReadonlyJSONObject } from '@lumino/coreutils';
 import * as React from 'react';
-import { formSchema, requestOf } from '../model/profiles';
+import { formSchema, inFormWords, requestOf } from '../model/profiles';
 import { IClusterRequest, IJSONSchema, IProfiles } from '../tokens';
 
 type FormProps = Parameters<typeof FormComponent>[0];
@@ -19,6 +19,12 @@ const VALIDATOR = {
   rawValidation: () => ({ errors: [] })
 } as unknown as FormProps['validator'];
 
+/** Why a cluster can't be had as it was asked for, and at which field; at none if that isn't known. */
+export interface IRefusal {
+  message: string;
+  field?: string;
+}
+
 interface IFieldProps {
   id: string;
   label?: string;
@@ -27,15 +33,25 @@ interface IFieldProps {
   children: React.ReactNode;
 }
 
+/** What is said at which field. */
+const Refusal = React.createContext({ id: '', words: '' });
+
 /** A field with a label of its own; JupyterLab's template has a headline, which says nothing to a screen reader. */
 function Field(props: IFieldProps): JSX.Element {
+  const refusal = React.useContext(Refusal);
   if (props.schema.type === 'object') {
     return <>{props.children}</>;
   }
+  const isRefused = refusal.id === props.id;
   return (
-    <div className="gl-Form-field">
+    <div className={'gl-Form-field' + (isRefused ? ' gl-mod-refused' : '')}>
       <label htmlFor={props.id}>{props.label}</label>
       {props.children}
+      {isRefused && (
+        <div className="gl-Form-error" role="alert">
+          {refusal.words}
+        </div>
+      )}
       {props.schema.description && <small>{props.schema.description}</small>}
     </div>
   );
@@ -46,13 +62,13 @@ const TEMPLATES = { FieldTemplate: Field } as unknown as FormProps['templates'];
 export class NewClusterForm extends ReactWidget {
   /**
    * @param initial - What the fields hold at first.
-   * @param error - Why the last try failed, if there was one.
+   * @param _refusal - Why the last try failed, if there was one.
    */
   constructor(
     private readonly _trans: TranslationBundle,
     private readonly _profiles: IProfiles,
     initial: IClusterRequest = {},
-    private readonly _error?: string
+    private _refusal: IRefusal | null = null
   ) {
     super();
     this.addClass('gl-Form');
@@ -67,12 +83,24 @@ export class NewClusterForm extends ReactWidget {
     return this._profile ? { profile: this._profile, ...values } : values;
   }
 
+  /** Say why the cluster can't be had, where that belongs; what is filled in stays. */
+  refuse(refusal: IRefusal | null): void {
+    this._refusal = refusal;
+    this.update();
+    const field = refusal === null ? '' : this._fieldOf(refusal);
+    this.node.querySelector<HTMLElement>(`[id="gl-new_${field}"]`)?.focus();
+  }
+
   protected render(): JSX.Element {
+    const refusal = this._refusal;
+    const field = refusal === null ? '' : this._fieldOf(refusal);
+    const words =
+      refusal === null ? '' : inFormWords(refusal.message, field, this._schema);
     return (
-      <>
-        {this._error !== undefined && (
+      <Refusal.Provider value={{ id: field && `gl-new_${field}`, words }}>
+        {refusal !== null && field === '' && (
           <pre className="gl-Form-error" role="alert">
-            {this._error}
+            {words}
           </pre>
         )}
         {this._profiles.profiles.length > 0 && this._profileField()}
@@ -91,8 +119,13 @@ export class NewClusterForm extends ReactWidget {
             this._values = formData ?? {};
           }}
         />
-      </>
+      </Refusal.Provider>
     );
+  }
+
+  /** The field of this form that a refusal is about; '' if it is about none, or about one that isn't here. */
+  private _fieldOf({ field = '' }: IRefusal): string {
+    return field in (this._schema.properties ?? {}) ? field : '';
   }
 
   private _profileField(): JSX.Element {
@@ -150,25 +183,82 @@ export class NewClusterForm extends ReactWidget {
   private _values: IClusterRequest;
 }
 
-/** Ask for a new cluster's settings; null if the person thought better of it. */
-export async function askForCluster(
-  trans: TranslationBundle,
-  profiles: IProfiles,
-  initial?: IClusterRequest,
-  error?: string
-): Promise<IClusterRequest | null> {
-  const { button, value } = await showDialog<IClusterRequest>({
-    title: error
-      ? trans.__('The cluster did not start')
-      : trans.__('New cluster'),
-    body: new NewClusterForm(trans, profiles, initial, error),
-    focusNodeSelector: '.gl-Form input',
-    buttons: [
-      Dialog.cancelButton({ label: trans.__('Cancel') }),
-      Dialog.okButton({
-        label: error ? trans.__('Try again') : trans.__('Start')
-      })
-    ]
-  });
-  return button.accept ? value : null;
+export interface INewClusterOptions {
+  trans: TranslationBundle;
+  profiles: IProfiles;
+  /** What the fields hold at first, and why that has failed. */
+  initial?: IClusterRequest;
+  refusal?: IRefusal | null;
+  /** Start it: resolves with null when there is nothing more to ask, else with what to change. */
+  start: (request: IClusterRequest) => Promise<IRefusal | null>;
+  /** The person doesn't want any more what is being started. */
+  giveUp: () => void;
 }
+
+/** The dialog with the form. It stays until the cluster starts, or the person gives up: what was filled in is never lost. */
+export class NewClusterDialog extends Dialog<IClusterRequest> {
+  constructor(private readonly _options: INewClusterOptions) {
+    const { trans, profiles, initial = {}, refusal = null } = _options;
+    const form = new NewClusterForm(trans, profiles, initial, refusal);
+    super({
+      title: trans.__('New cluster'),
+      body: form,
+      focusNodeSelector: '.gl-Form input',
+      buttons: [
+        Dialog.cancelButton({ label: trans.__('Cancel') }),
+        Dialog.okButton({ label: trans.__('Start') })
+      ]
+    });
+    this.addClass('gl-NewCluster');
+    this._form = form;
+  }
+
+  /** A button was pressed, or Enter. While a cluster is being started, to start is no longer offered. */
+  resolve(index: number = START_BUTTON): void {
+    if (index !== START_BUTTON) {
+      this.reject();
+    } else if (!this._isStarting) {
+      void this._start();
+    }
+  }
+
+  reject(): void {
+    if (this._isStarting) {
+      this._options.giveUp();
+    }
+    super.reject();
+  }
+
+  private async _start(): Promise<void> {
+    this._setStarting(true);
+    this._form.refuse(null);
+    const refusal = await this._options.start(this._form.getValue());
+    if (this.isDisposed) {
+      return;
+    }
+    this._setStarting(false);
+    if (refusal === null) {
+      super.resolve(START_BUTTON);
+    } else {
+      this._form.refuse(refusal);
+    }
+  }
+
+  private _setStarting(isStarting: boolean): void {
+    this._isStarting = isStarting;
+    const { trans } = this._options;
+    const button = this.node.querySelector('.jp-Dialog-button.jp-mod-accept');
+    button?.setAttribute('aria-disabled', String(isStarting));
+    const label = button?.querySelector('.jp-Dialog-buttonLabel');
+    if (label) {
+      label.textContent = isStarting
+        ? trans.__('Starting…')
+        : trans.__('Start');
+    }
+  }
+
+  private readonly _form: NewClusterForm;
+  private _isStarting = false;
+}
+
+const START_BUTTON = 1;

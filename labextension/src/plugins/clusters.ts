@@ -21,7 +21,8 @@ import { connectionCode, referenceOf } from '../model/insertion';
 import { can, isShared } from '../model/kinds';
 import { mergedProfiles } from '../model/profiles';
 import { showLog } from '../panels/log';
-import { askForCluster } from '../panels/newCluster';
+import { IRefusal, NewClusterDialog } from '../panels/newCluster';
+import { RequestRefused } from '../request';
 import { askForScale } from '../panels/scale';
 import { Ability, ICluster, IClusters, INotebooks, IStart } from '../tokens';
 import { messageOf, shutDown, tellFailure, tellOutcome } from './endings';
@@ -108,6 +109,7 @@ function addNewCluster(
   { app, trans, clusters }: IContext,
   settings: ISettingRegistry | null
 ): void {
+  let isAsking = false;
   app.commands.addCommand(CommandIDs.newCluster, {
     label: args =>
       args.isPalette
@@ -128,17 +130,29 @@ function addNewCluster(
         }
       }
     },
-    execute: args =>
-      startCluster(
-        trans,
-        clusters,
-        settings,
-        clusters.starts.find(({ id }) => id === args.start)
-      )
+    execute: async args => {
+      if (isAsking) {
+        return; // a double click
+      }
+      isAsking = true;
+      try {
+        await startCluster(
+          trans,
+          clusters,
+          settings,
+          clusters.starts.find(({ id }) => id === args.start)
+        );
+      } finally {
+        isAsking = false;
+      }
+    }
   });
 }
 
-/** Ask and start, until the server takes it or the person gives up; what was filled in is kept. */
+/** So long the form waits for what becomes of a start; what is wrong with a request shows earlier. Then the panel tells it. */
+const FORM_WAIT_MS = 10_000;
+
+/** Ask and start, until there is a cluster or the person gives up. */
 async function startCluster(
   trans: TranslationBundle,
   clusters: IClusters,
@@ -156,27 +170,46 @@ async function startCluster(
     tellFailure(trans.__('No cluster can be started: %1', messageOf(error)));
     return;
   }
-  const profiles = {
-    ...known,
-    profiles: mergedProfiles(known.profiles, own)
-  };
-  let request = failed ? clusters.requestOf(failed.id) : null;
-  let reason = failed?.problem;
-  for (;;) {
-    request = await askForCluster(trans, profiles, request ?? {}, reason);
-    if (request === null) {
-      return;
+  let asked: string | null = null;
+  const dialog = new NewClusterDialog({
+    trans,
+    profiles: { ...known, profiles: mergedProfiles(known.profiles, own) },
+    initial: failed ? (clusters.requestOf(failed.id) ?? {}) : {},
+    refusal: failed ? { message: failed.problem, field: failed.field } : null,
+    start: async request => {
+      try {
+        asked = await clusters.start(request);
+      } catch (error) {
+        return refusalOf(error);
+      }
+      const id = asked;
+      const outcome = await clusters.outcomeOf(id, FORM_WAIT_MS);
+      if (outcome === null || dialog.isDisposed) {
+        return null;
+      }
+      await forget(clusters, id); // the form says it
+      return { message: outcome.problem, field: outcome.field };
+    },
+    giveUp: () => {
+      if (asked !== null) {
+        void forget(clusters, asked);
+      }
     }
-    try {
-      await clusters.start(request);
-      break;
-    } catch (error) {
-      reason = messageOf(error);
-    }
+  });
+  const { button } = await dialog.launch();
+  if (button.accept && failed !== undefined) {
+    await forget(clusters, failed.id);
   }
-  if (failed !== undefined) {
-    await clusters.dismissStart(failed.id);
-  }
+}
+
+function refusalOf(error: unknown): IRefusal {
+  const field = error instanceof RequestRefused ? error.field : undefined;
+  return { message: messageOf(error), field };
+}
+
+/** Let a start go; that it has gone already is as well. */
+async function forget(clusters: IClusters, start: string): Promise<void> {
+  await clusters.dismissStart(start).catch(() => undefined);
 }
 
 function addControls(context: IContext): void {
