@@ -6,8 +6,10 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, cut_frames
+from frame_helpers import assert_same, cut_frames, plan
+from glassloom import config
 from glassloom.dataframe.moving.boundaries import Order, Samples, choose_boundaries, places_among
+from glassloom.dataframe.moving.sort import SortedExchange
 from glassloom.errors import DivisionError, OptionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,6 +42,39 @@ def test_sort_values_is_pandas_stable_sort(data):
     got = lazy.sort_values(by, **options, npartitions=count)
     assert got.npartitions == (count or lazy.npartitions)
     assert_same(got.compute(**INLINE), frame.sort_values(by, kind="stable", **options))
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(data=st.data())
+def test_the_ends_of_what_is_sorted_are_those_of_pandas(data):
+    frame, lazy = data.draw(cut_frames())
+    by = data.draw(st.lists(st.sampled_from(list(frame.columns)), min_size=1, max_size=3, unique=True))
+    options = {
+        "ascending": data.draw(st.lists(st.booleans(), min_size=len(by), max_size=len(by))),
+        "na_position": data.draw(st.sampled_from(["first", "last"])),
+    }
+    got, expected = lazy.sort_values(by, **options), frame.sort_values(by, kind="stable", **options)
+    if data.draw(st.booleans()):
+        chosen = data.draw(st.sampled_from([*frame.columns, list(frame.columns[:2])]))
+        got, expected = got[chosen], expected[chosen]
+    n, method = data.draw(st.sampled_from([0, 1, 3, 100])), data.draw(st.sampled_from(["head", "tail"]))
+    ends = getattr(got, method)(n, npartitions=-1, compute=False)
+    assert ends.npartitions == 1
+    assert_same(ends.compute(**INLINE), getattr(expected, method)(n))
+    with config.set({"compute.scheduler": "synchronous"}):
+        assert_same(getattr(got, method)(n), getattr(expected, method)(n))
+    labels = lazy.sort_index(ascending=False)
+    assert_same(
+        labels.head(n, -1, compute=False).compute(**INLINE), frame.sort_index(ascending=False, kind="stable").head(n)
+    )
+
+
+def test_no_rows_move_for_the_first_rows_of_what_is_sorted():
+    lazy = gd.from_pandas(pd.DataFrame({"x": [3, 1, 2, 5, 4, 6], "y": range(6)}), npartitions=3)
+    wanted = lazy.sort_values("x").y.head(2, npartitions=-1, compute=False)
+    assert not [node for node in plan(wanted) if isinstance(node, SortedExchange)]
+    by_key = lazy.sort_values("x", key=lambda column: column.rank()).head(2, npartitions=-1, compute=False)
+    assert [node for node in plan(by_key) if isinstance(node, SortedExchange)]  # ranks are among all rows, or a few
 
 
 @settings(max_examples=examples(20), deadline=None)

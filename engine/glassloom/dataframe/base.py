@@ -16,6 +16,7 @@ from glassloom.dataframe.explain import Explainable
 from glassloom.dataframe.meta import checked_call, infer_meta, parse_meta
 from glassloom.dataframe.moving.repartition import repartition
 from glassloom.dataframe.moving.shape import Sample
+from glassloom.dataframe.moving.sort import ends_of_sorted
 from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, Partitions, require_aligned
 from glassloom.dataframe.operators import Operators
 from glassloom.dataframe.options import refused
@@ -255,6 +256,8 @@ class Frame(Collection, Operators, Explainable):
 
     def _first_or_last_rows(self, n: int, numbers: range, take: Callable[[FrameExpr, int], FrameExpr]) -> Any:
         """Return the lazy first or last rows of some partitions."""
+        if len(numbers) == self.npartitions and (found := ends_of_sorted(self._expr, n, take)) is not None:
+            return wrap(found)
         some = take(Partitions(self._expr, tuple(numbers)), n)
         return wrap(some if len(numbers) == 1 else take(join_all(some), n))
 
@@ -262,6 +265,8 @@ class Frame(Collection, Operators, Explainable):
         """Return the first or last `n` rows: look into one partition, then into twice as many at a time."""
         if n < 0:  # all but the last, or first, n rows
             return wrap(take(join_all(self._expr), n)).compute()
+        if (ends := ends_of_sorted(self._expr, n, take)) is not None:
+            return wrap(ends).compute()
         found: list[Any] = []
         done, count = 0, 1
         while True:

@@ -27,11 +27,14 @@ from glassloom.dataframe.moving.boundaries import (
 )
 from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split, splits_on_device
 from glassloom.dataframe.moving.ordering import stable_order
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Partitions
+from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Partitions, Projection
 from glassloom.dataframe.on_device import is_on_device
-from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.reduce import Operation, join_all, tree
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.errors import OptionError
+
+_MOST_ROWS_OF_EACH = 10_000
+"""Rows up to which the ends of a sorted frame are made of those of each partition."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,31 @@ def sort_blocks(node: FrameExpr, sorting: Sorting) -> FrameExpr:
 def reversed_partitions(node: FrameExpr) -> FrameExpr:
     """Return the partitions of a frame, the last one first."""
     return Partitions(node, tuple(range(node.npartitions)[::-1])) if node.npartitions > 1 else node
+
+
+def ends_of_sorted(node: FrameExpr, n: int, take: Callable[[FrameExpr, int], FrameExpr]) -> FrameExpr | None:
+    """Return the first or last rows of a frame that was sorted, out of those of each partition before rows move.
+
+    Parameters
+    ----------
+    node
+        The frame. Columns may have been chosen since it was sorted.
+    take
+        `first_rows` or `last_rows`.
+
+    Returns
+    -------
+    FrameExpr or None
+        A frame of one partition; None if the frame wasn't sorted, by a user's `key` (which may look at all rows), or so
+        many rows are asked for that it would save nothing.
+    """
+    if isinstance(node, Projection):
+        below = ends_of_sorted(node.frame, n, take)
+        return None if below is None else Projection(below, node.columns)
+    if not isinstance(node, SortedExchange) or node.sorting.key is not None or not 0 <= n <= _MOST_ROWS_OF_EACH:
+        return None
+    some = take(sort_blocks(node.split.frame, node.sorting), n)
+    return take(sort_blocks(join_all(some), node.sorting), n)
 
 
 def sort_order(ascending: Any, n_keys: int, na_position: str) -> Order:
