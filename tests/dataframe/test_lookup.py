@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, plan
 from glassloom.backends.sizeof import sizeof
+from glassloom.dataframe.moving import number_table
 from glassloom.dataframe.moving.joining import Joining
 from glassloom.dataframe.moving.lookup import JoinByLookup, Lookup, LookupJoin, can_join_by_lookup
 from glassloom.dataframe.moving.merge import Join
@@ -109,7 +110,15 @@ def test_keys_of_other_names_stay_on_both_sides(data):
 
 @settings(max_examples=examples(30), deadline=None)
 @given(numbers=st.lists(st.integers(0, 60), max_size=30), asked=st.lists(st.integers(-1, 60), max_size=30))
-def test_both_kinds_of_number_tables_find_all_rows_of_a_number(numbers, asked):
+@pytest.mark.parametrize("counts", [True, False], ids=["by counting", "by sorting"])
+def test_both_kinds_of_number_tables_find_all_rows_of_a_number(counts, numbers, asked):
+    with pytest.MonkeyPatch.context() as patch:
+        if not counts:  # where pandas has no such function any more
+            patch.setattr(number_table, "_counting_sort", None)
+        _check_number_tables(numbers, asked)
+
+
+def _check_number_tables(numbers, asked):
     column, wanted = np.array(numbers, np.int64), np.array(asked, np.int64)
     kinds = set()
     for factor, size in ((1, 61), (2**55, 61 * 2**55)):
