@@ -29,6 +29,8 @@ from glassloom.reprs.chunk_advice import LARGE_BYTES, chunk_advice
 from glassloom.reprs.grid import chunk_grid
 from glassloom.reprs.live_blocks import QUIET_S, FollowedBlocks
 from glassloom.reprs.live_card import LiveCard
+from nbconvert import HTMLExporter
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 FINISHED = f'fill="{COLOURS["finished"]}"'
 FOLDER = Path(gl.__file__).parent / "reprs"
@@ -156,6 +158,25 @@ def test_blocks_are_lost_when_the_client_is_closed_unless_they_are_here_already(
     html = array._repr_html_()
     assert "2 lost" in html and "finished" not in html and "2.00 MiB</span>" not in html
     assert "1 finished" in small._repr_html_() and futures_of(small)[0].result() == 3
+
+
+def test_a_future_whose_result_went_with_the_client_says_so_and_a_saved_card_says_when_it_was_there() -> None:
+    with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        future, small = client.submit(bytes, 2**21), client.submit(bytes, 3)
+        gl.wait([future, small])
+        assert re.search(r"finished<span[^>]*> when shown, \d{4}-", future._repr_html_())
+    html = future._repr_html_()
+    assert future.status == "lost" and "finished" not in html + repr(future) and "2.00 MiB" not in html
+    assert "gone: " in html
+    assert small.status == "finished" and small.result() == bytes(3)
+
+
+def test_a_sanitized_page_shows_what_a_card_says_and_not_its_style_sheet() -> None:
+    exporter = HTMLExporter(template_name="basic", sanitize_html=True)
+    data = {"text/html": ga.ones((4, 4), chunks=2)._repr_html_()}
+    cell = new_code_cell(outputs=[new_output("execute_result", data=data)])
+    page, _ = exporter.from_notebook_node(new_notebook(cells=[cell]))
+    assert "float64" in page and "--glm2-" not in page
 
 
 def test_what_the_head_told_is_put_together_with_what_futures_know() -> None:

@@ -91,8 +91,11 @@ class Future(Handle):
 
     @property
     def status(self) -> str:
-        """``"pending"``, ``"finished"``, ``"error"``, ``"cancelled"``, or ``"lost"`` when the cluster has ended."""
-        return self._state.status
+        """``"pending"``, ``"finished"``, ``"error"``, ``"cancelled"``, or ``"lost"`` when the cluster has ended.
+
+        A result that is in this process already stays ``"finished"``: small ones are sent along.
+        """
+        return LOST if self._is_gone else self._state.status
 
     @property
     def nbytes(self) -> int:
@@ -102,7 +105,8 @@ class Future(Handle):
     @property
     def _is_gone(self) -> bool:
         """Whether there was a result that went with the cluster, or with the connection to it; small ones are here."""
-        return bool(self._connection.closed_because) and self.status == FINISHED and self._state.inline is None
+        state = self._state
+        return state.status == FINISHED and state.inline is None and bool(self._connection.closed_because)
 
     def done(self) -> bool:
         """Tell whether waiting is over, one way or the other."""
@@ -202,7 +206,9 @@ class Future(Handle):
             "future.html.j2",
             key=key_text(self.key),
             status=self.status,
+            may_change=self.status == PENDING or self.status == FINISHED and self._state.inline is None,
             size=format_bytes(self.nbytes) if self.status == FINISHED else "",
+            lost_because=self._connection.closed_because if self.status == LOST else "",
             error=f"{error.exception}: {error.message}" if error is not None else "",
             origin=error.origin if error is not None else "",
         )
