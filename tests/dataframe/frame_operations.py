@@ -19,6 +19,7 @@ from random_frames import (
     columns_of,
     is_number,
     lazy,
+    replacing,
     value_of,
 )
 
@@ -201,7 +202,7 @@ def replace_some(d: Draw, x: Any) -> Operation:
         Operation(f"x.replace({value!r}, {other!r})", lambda v: v.replace(value, other)),
         Operation(f"x.replace({{{name!r}: {{{value!r}: {other!r}}}}})", lambda v: v.replace({name: {value: other}})),
         Operation("numbers.where(x.notna(), 7)", lambda v: v.select_dtypes("number").pipe(lambda w: w.where(w.notna(), 7))),
-        Operation(f"x.mask(x.eq({value!r}))", lambda v: v.mask(v.eq(value))),
+        Operation(f"x.mask(x.eq({value!r}))", lambda v: replacing("mask", v, v.eq(value))),
         Operation(f"x.isin([{value!r}])", lambda v: v.isin([value])),
         Operation(f"x.isin({{{name!r}: [{value!r}]}})", lambda v: v.isin({name: [value]})),
         Operation(f"x.clip({options})", lambda v: v.clip(**options)),

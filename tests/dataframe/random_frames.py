@@ -64,6 +64,27 @@ def lazy(value: Any) -> bool:
     return hasattr(value, "expr")
 
 
+def replacing(method: str, value: Any, condition: Any, *other: Any) -> Any:
+    """Return ``value.where(...)`` or ``value.mask(...)``, of pandas' objects with the dtypes that they have if a value is replaced.
+
+    pandas keeps whole numbers where none is, which partitions can't know of each other.
+    """
+    made = getattr(value, method)(condition, *other)
+    if lazy(value):
+        return made
+    columns = [value] if isinstance(value, pd.Series) else [value.iloc[:, place] for place in range(value.shape[1])]
+    for place, column in enumerate(columns):
+        if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "iub":
+            continue
+        wide = pd.Series([1, 1], dtype=column.dtype).where([True, False], *other).dtype
+        if getattr(wide, "kind", "O") == "O" and column.dtype.kind != "b":
+            continue
+        if isinstance(made, pd.Series):
+            return made.astype(wide)
+        made.isetitem(place, made.iloc[:, place].astype(wide))
+    return made
+
+
 # Frames
 
 TIMES = ("2020-01-01", "2020-01-01 12:00", "2020-03-08", "1999-12-31", "2021-02-28 23:59:59")

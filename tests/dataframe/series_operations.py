@@ -8,7 +8,7 @@ import glassloom.dataframe as gd
 import pandas as pd
 from frame_operations import AGGREGATIONS, TRANSFORMS, reduction
 from pandas.api import types
-from random_frames import LAST, ROWS, UNLABELLED, Draw, Operation, is_text, lazy, value_of
+from random_frames import LAST, ROWS, UNLABELLED, Draw, Operation, is_text, lazy, replacing, value_of
 
 
 def series_rows(d: Draw, x: Any) -> Operation:
@@ -53,8 +53,8 @@ def series_rows(d: Draw, x: Any) -> Operation:
         Operation(f"x.bfill({limit})", lambda v: v.bfill(limit=limit)),
         Operation("x.dropna()", lambda v: v.dropna()),
         Operation("x.isna()", lambda v: v.isna()),
-        Operation(f"x.where(x == {value!r})", lambda v: v.where(v == value)),
-        Operation(f"x.mask(x == {value!r}, {other!r})", lambda v: v.mask(v == value, other)),
+        Operation(f"x.where(x == {value!r})", lambda v: replacing("where", v, v == value)),
+        Operation(f"x.mask(x == {value!r}, {other!r})", lambda v: replacing("mask", v, v == value, other)),
         Operation(f"x.replace({value!r}, {other!r})", lambda v: v.replace(value, other)),
         Operation(f"x.replace({{{value!r}: {other!r}}})", lambda v: v.replace({value: other})),
         Operation(f"x.map({{{value!r}: 1}})", lambda v: v.map({value: 1})),

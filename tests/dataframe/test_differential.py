@@ -17,17 +17,8 @@ pytestmark = pytest.mark.more
 
 N_GROUPS, N_CASES = (10, 500) if LONG_TESTS else (2, 40)
 KNOWN = {
-    **dict.fromkeys(
-        (155, 2200, 2427, 4546),
-        "a function of no values at all: the dtype is what it makes of others, pandas' that of the values",
-    ),
-    3068: ".str.find of categories of which a partition has none, then rank",
     3534: "std of times beside columns of Arrow's that have one value",
-    3637: "mode of no rows",
     3751: "pandas' own: within groups, rank gives missing values of which no other is known a rank if keys are missing",
-    4141: "rolling().mean() of categories without rows is refused",
-    4822: "quantile of columns of one name, one of them text",
-    4878: "rolling().mean() of text without rows is refused",
 }
 """What is known to differ from pandas in these chains."""
 run = cache(frame_differential.run)

@@ -111,6 +111,11 @@ def union_categories(dtypes: Sequence[Any]) -> pd.CategoricalDtype:
     if any(dtype.ordered for dtype in dtypes):
         return _union_ordered(dtypes)
     filled = [dtype for dtype in dtypes if len(dtype.categories)] or dtypes[:1]  # of none, the dtype means nothing
+    if any(
+        dtype.categories.dtype != filled[0].categories.dtype for dtype in filled
+    ):  # texts in one, numbers in another
+        several = [dtype.categories.astype(object) for dtype in filled]
+        return pd.CategoricalDtype(several[0].append(several[1:]).unique())
     empties = [pd.Categorical([], dtype=dtype) for dtype in filled]
     joined = pd.api.types.union_categoricals(empties, ignore_order=True)
     return pd.CategoricalDtype(joined.categories)

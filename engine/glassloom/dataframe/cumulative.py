@@ -17,6 +17,7 @@ from glassloom.dataframe.options import is_columns, refuse_inplace, refused
 from glassloom.dataframe.overlap import map_overlap, overlapping
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.widening import is_narrowing
 from glassloom.dataframe.wrap import operate, wrap
 from glassloom.errors import OptionError
 
@@ -69,14 +70,14 @@ def _step(whole: Any, last: Any, title: str, is_reversed: bool) -> Step:
 
 
 def _with_dtypes(block: Any, carry: Any) -> Any:
-    """Return a block with the dtypes of a carried row where those differ: sums of booleans are whole numbers."""
+    """Return a block with the dtypes of a carried row where those differ: sums of booleans are whole numbers.
+
+    A block may be of floats after one of whole numbers, as without missing values a join keeps them: floats stay then.
+    """
     if isinstance(block, pd.Series):
-        is_category = isinstance(block.dtype, pd.CategoricalDtype)
-        return block if is_category or block.dtype == carry.dtype else block.astype(carry.dtype)
+        return block.astype(carry.dtype) if _takes(block.dtype, carry.dtype) else block
     changed = [
-        number
-        for number, (own, other) in enumerate(zip(block.dtypes, carry.dtypes, strict=True))
-        if own != other and not isinstance(own, pd.CategoricalDtype)
+        number for number, (own, other) in enumerate(zip(block.dtypes, carry.dtypes, strict=True)) if _takes(own, other)
     ]
     if not changed:
         return block
@@ -84,6 +85,10 @@ def _with_dtypes(block: Any, carry: Any) -> Any:
     for number in changed:
         block.isetitem(number, block.iloc[:, number].astype(carry.dtypes.iloc[number]))
     return block
+
+
+def _takes(own: Any, carried: Any) -> bool:
+    return own != carried and not isinstance(own, pd.CategoricalDtype) and not is_narrowing(own, carried)
 
 
 def _running(how: str, skipna: bool, block: Any) -> Any:

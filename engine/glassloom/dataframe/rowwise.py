@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.frames import converted
+from glassloom.backends.pandas_ import of_samples
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.base import Frame
@@ -16,8 +17,9 @@ from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
 from glassloom.dataframe.moving.numbering import renumber
-from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise
+from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, empty
 from glassloom.dataframe.options import is_columns, refuse_inplace, refused
+from glassloom.dataframe.widening import as_wide_as, dtypes_of, with_common_dtypes
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
 from glassloom.graph import function_label
 
@@ -70,6 +72,45 @@ def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwa
     if callable(function):
         nodes, call = bind(CallForEach(method, found), (frame, function, *args), kwargs, label=label)
     return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
+
+
+class Widened(Method):
+    """A method of pandas whose dtypes depend on whether a value is replaced: all partitions get those of one that is."""
+
+    __slots__ = ("wide",)
+
+    def __init__(self, method: str, wide: Any) -> None:
+        super().__init__(method)
+        self.wide = wide
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Widened, (self.path[0], self.wide))
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.path, self.wide)
+
+    def __call__(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        return as_wide_as(super().__call__(obj, *args, **kwargs), self.wide)
+
+
+def _replacing(method: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Method:
+    """Return the call of `where` or `mask` that gives all partitions the same dtypes.
+
+    pandas keeps whole numbers where nothing is replaced by a missing value, and so partitions would differ. In the made-up rows
+    that this asks one condition is true and one false.
+    """
+    nodes, call = bind(Method(method), operands, kwargs)
+    metas = [node.meta for node in nodes]
+    try:
+        wide = empty(of_samples(call, *metas))
+        narrow = call(*metas)
+    except (TypeError, ValueError):  # what pandas objects to is raised when the node is made
+        return Method(method)
+    if not isinstance(narrow, (pd.DataFrame, pd.Series)) or type(narrow) is not type(wide):
+        return Method(method)
+    if len(operands) > 2 and is_node(operands[2]):
+        wide = with_common_dtypes(wide, operands[2].expr.meta)
+    return Method(method) if dtypes_of(narrow) == dtypes_of(wide) else Widened(method, wide)
 
 
 class RowByRow(Frame):
@@ -128,7 +169,8 @@ class RowByRow(Frame):
         cond
             A lazy object of the same rows, or a function of this one that returns one.
         other
-            A constant, a lazy object of the same rows, or a function of this one.
+            A constant, a lazy object of the same rows, or a function of this one. Where it is missing, whole numbers become floats
+            and booleans objects in all partitions, also if nothing is replaced (pandas keeps them then).
         axis
             How a series `other` is laid along a frame.
         """
@@ -147,7 +189,8 @@ class RowByRow(Frame):
         condition = cond(self) if callable(cond) and not is_node(cond) else cond
         value = other(self) if callable(other) and not is_node(other) else other
         args = () if value is _UNSET else (value,)
-        return operate(Method(method), self, condition, *args, kwargs={} if axis is None else {"axis": axis})
+        kwargs = {} if axis is None else {"axis": axis}
+        return operate(_replacing(method, (self, condition, *args), kwargs), self, condition, *args, kwargs=kwargs)
 
     def clip(self, lower: Any = None, upper: Any = None, *, axis: Any = None, inplace: bool = False) -> Any:
         """Return the values with those outside the limits set to them.

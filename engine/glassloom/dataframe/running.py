@@ -117,8 +117,14 @@ def finite(values: Any) -> Any:
 def values_of(block: Any) -> Any:
     """Return a partition's columns, or a series, as a matrix of floats with NaN for what is missing."""
     columns = [block] if isinstance(block, pd.Series) else [block.iloc[:, place] for place in range(block.shape[1])]
-    arrays = [column.to_numpy(dtype="float64", na_value=np.nan) for column in columns]
+    arrays = [_floats(column) for column in columns]
     return np.stack(arrays, axis=1) if arrays else np.empty((len(block), 0))
+
+
+def _floats(column: Any) -> Any:
+    if column.dtype.kind not in "mM":
+        return column.to_numpy(dtype="float64", na_value=np.nan)
+    return np.where(column.isna(), np.nan, column.astype("int64").to_numpy(dtype="float64"))
 
 
 def _sum(values: Any, count: Any, before: Moments, ddof: int) -> Any:

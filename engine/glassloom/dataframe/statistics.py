@@ -18,6 +18,7 @@ from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, empty
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.quantiles import Wanted, column_quantiles, fractions_of
 from glassloom.dataframe.reduce import Length, flattened, value_counts
+from glassloom.dataframe.widening import is_narrowing
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
@@ -94,6 +95,7 @@ class Statistics(Frame):
     ) -> Any:
         if isinstance(node.meta, pd.DataFrame):
             names = node.meta.columns
+            _require_distinct(wanted.how, node.meta)
             parts = [column_quantiles(Projection(node, name), wanted, split_every) for name in names]
             meta = None
             if not parts:
@@ -153,6 +155,7 @@ class Statistics(Frame):
         )  # until pandas 3 always the median
         if isinstance(self._meta, pd.DataFrame):
             chosen = _described_columns(self._meta, include, exclude)
+            _require_distinct("describe", self._meta[chosen])
             columns = [self[name] for name in chosen]
         else:
             columns = [self]
@@ -411,6 +414,7 @@ class FrameStatistics(Statistics):
         names = frame.columns
         if not len(names):
             return constant(frame.expr, frame.expr.meta.mode(), "mode")
+        _require_distinct("mode", frame._meta)
         parts = [_mode(frame[name].expr, dropna, split_every) for name in names]
         return assembled(partial(_modes_side_by_side, names), parts, "mode")
 
@@ -452,6 +456,21 @@ class SeriesStatistics(Statistics):
         return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)
 
 
+def _require_distinct(method: str, meta: Any) -> None:
+    """Check that columns can be told apart.
+
+    Raises
+    ------
+    NotImplementedError
+        If two have one name.
+    """
+    if not meta.columns.is_unique:
+        twice = list(dict.fromkeys(meta.columns[meta.columns.duplicated()]))
+        raise NotImplementedError(
+            f"{method} of a frame with equal names of columns ({twice!r}): rename them before, as frame.columns = [...]"
+        )
+
+
 def _require_pearson(method: str, value: Any) -> None:
     if value != "pearson":
         raise refused(method, "method", value, "only 'pearson' can be computed of partitions")
@@ -471,7 +490,8 @@ def _most_frequent(meta: Any, dropna: bool, counts: Any) -> Any:
     if not len(counts):
         return meta
     top = counts.index[(counts == counts.max()).to_numpy() & (counts > 0).to_numpy()]
-    return pd.Series(top, dtype=meta.dtype, name=meta.name).mode(dropna=dropna).rename(meta.name)
+    dtype = top.dtype if is_narrowing(top.dtype, meta.dtype) and top.dtype != object else meta.dtype
+    return pd.Series(top, dtype=dtype, name=meta.name).mode(dropna=dropna).rename(meta.name)
 
 
 def _modes_side_by_side(names: Any, *columns: Any) -> Any:

@@ -20,6 +20,7 @@ from glassloom.dataframe.io.parquet_files import is_same_kind, stored_type
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.staging import Publish, Staging, Written, numbered, staging_in, write_partitions
 from glassloom.dataframe.options import refused
+from glassloom.dataframe.widening import with_nulls_of
 from glassloom.errors import MetaError, OptionError
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -123,6 +124,7 @@ def to_parquet(
         "preserve_index": write_index if index is None else index,
         "metadata": custom_metadata,
         "schema": schema,
+        "meta": frame.expr.meta if schema is None else None,
         "options": {"compression": compression, **options},
     }
     publish = Publish(staging, [] if append else old)
@@ -394,8 +396,11 @@ def _write_parquet(
     preserve_index: bool | None,
     metadata: dict[str, str] | None,
     schema: pa.Schema | None,
+    meta: Any,
     options: dict[str, Any],
 ) -> Written:
+    if meta is not None:
+        block = with_nulls_of(block, meta)
     parts = [("", block)] if not keys else _by_folder(block, keys)
     names = []
     for folder, part in parts:

@@ -24,6 +24,7 @@ from glassloom.dataframe.moving.boundaries import (
 from glassloom.dataframe.moving.returning import keys_of, moved_keys, returned_values
 from glassloom.dataframe.nodes import FrameExpr, Rowwise, empty
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.widening import is_narrowing
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ def _flat(lists: list[list[int]]) -> list[int]:
 
 
 def _ranks(ranking: Ranking, dtype: Any, keys: Any, sizes: list[int], number: int) -> Any:
-    values = keys[0] if keys[0].dtype == dtype else keys[0].astype(dtype)
+    own = keys[0].dtype
+    values = keys[0] if own == dtype or is_narrowing(own, dtype) else keys[0].astype(dtype)
     found = ranking.in_range(values) + sum(sizes[:number])
     total = sum(sizes)
     return (found / total if ranking.pct and total else found).array if len(found) else np.empty(0)
