@@ -1,6 +1,6 @@
 """Dask's and xarray's own test suites, from the installed packages, with ours in the place of Dask's scheduler, or of its arrays.
 
-    python tests/distributed/dask_suites.py [--on threads|client|chunks] [--all] [array|dataframe|bag|core|xarray ...]
+    python tests/distributed/dask_suites.py [--on threads|client|chunks] [--all] [--keep FOLDER] [array|dataframe|bag|core|xarray ...]
 
 Each suite runs with Dask's threads under every name of a scheduler, and with ours. At least 99 % of what passes with theirs has to pass
 with ours. On a client, whose tasks run in other processes, what passes with theirs is what passes with a client of dask.distributed's in
@@ -10,11 +10,15 @@ the same place too: tests that count calls in closures or compare by identity pa
 fails has to be in `xarray_on_chunks.txt`, with the reason.
 
 Nothing is copied: the tests are collected from where Dask and xarray are installed. By default a part of them runs.
+
+With ``--keep FOLDER`` each file of tests runs in a process of its own, and what came of it is kept in the folder: a run that was
+interrupted goes on with the next file.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import subprocess
 import sys
@@ -159,10 +163,34 @@ def outcomes(which: str, suite: str, paths: list[str], log: Path | None) -> dict
         return found
 
 
-def compare(suite: str, on: str, paths: list[str], log: Path | None) -> bool:
+def kept_outcomes(which: str, suite: str, paths: list[str], log: Path | None, keep: Path) -> dict[str, bool]:
+    """Return what `outcomes` does, of each file by itself; what a folder has of an earlier run isn't run again."""
+    found: dict[str, bool] = {}
+    for file in sorted(
+        {file for path in map(Path, paths) for file in ([path] if path.is_file() else path.rglob("test_*.py"))}
+    ):
+        if file.name.startswith(LEFT_OUT):
+            continue
+        name = "-".join(file.parts[file.parts.index("site-packages") + 1 :])
+        kept = keep / which / f"{name}.json"
+        if not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            came = outcomes(which, f"{suite}-{name}", [str(file)], log)
+            unfinished = kept.with_suffix(".part")
+            unfinished.write_text(json.dumps(came))
+            unfinished.rename(kept)
+        found |= json.loads(kept.read_text())
+    return found
+
+
+def compare(suite: str, on: str, paths: list[str], log: Path | None, keep: Path | None) -> bool:
     """Run a suite with theirs and ours; print how they compare, and return whether ours passes enough."""
-    passing = [name for name, passed in outcomes("dask", suite, paths, log).items() if passed]
-    ours = outcomes(on, suite, paths, log)
+
+    def run(which: str) -> dict[str, bool]:
+        return outcomes(which, suite, paths, log) if keep is None else kept_outcomes(which, suite, paths, log, keep)
+
+    passing = [name for name, passed in run("dask").items() if passed]
+    ours = run(on)
     failing = [name for name in passing if not ours.get(name, False)]
     share = 1 - len(failing) / len(passing) if passing else 0.0
     print(f"{suite}: {len(passing) - len(failing)} of {len(passing)} ({share:.2%}) pass on {on}", flush=True)
@@ -171,7 +199,7 @@ def compare(suite: str, on: str, paths: list[str], log: Path | None) -> bool:
         print(f"    {len(failing)} fail that {EXPECTED.name} doesn't name", flush=True)
         share = 1.0 if passing and not failing else 0.0
     elif on == "client" and failing:
-        peer = outcomes("distributed", suite, paths, log)
+        peer = run("distributed")
         there = [name for name in passing if peer.get(name, False)]
         n_theirs = len(there)
         failing = [name for name in there if not ours.get(name, False)]
@@ -197,6 +225,9 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="all tests of the suites, not a part")
     parser.add_argument("--log", type=Path, help="a folder for what pytest prints")
     parser.add_argument(
+        "--keep", type=Path, help="a folder for the outcomes of each file, by which an interrupted run goes on"
+    )
+    parser.add_argument(
         "--here", choices=("dask", "threads", "client", "distributed", "chunks"), help=argparse.SUPPRESS
     )
     parser.add_argument("--report", help=argparse.SUPPRESS)
@@ -213,7 +244,7 @@ def main() -> int:
     results = []
     for suite in suites:
         folder = xarray_folder if suite == "xarray" else dask_folder
-        results.append(compare(suite, given.on, [str(folder / path) for path in chosen[suite]], given.log))
+        results.append(compare(suite, given.on, [str(folder / path) for path in chosen[suite]], given.log, given.keep))
     return 0 if all(results) else 1
 
 

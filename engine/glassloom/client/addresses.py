@@ -53,6 +53,14 @@ def starter_of_new_cluster(
     return None
 
 
+def cluster_of(address: Any) -> Any:
+    """Return the object that starts the workers of what a client connects to, None if it isn't known: that of a `distributed.Client`, too."""
+    if hasattr(address, "scale"):
+        return address
+    behind = getattr(address, "cluster", None)
+    return behind if hasattr(behind, "scale") else None
+
+
 def default_address(given: ClusterOptions, gpu: bool) -> str | None:
     """Return what a client connects to that is told nothing: None, for a new cluster, if options for one are given."""
     if gpu or given.differences():

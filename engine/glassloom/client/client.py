@@ -11,7 +11,7 @@ from typing import Any, Self
 from glassloom_metrics.registry import ClusterRecord
 
 from glassloom._gc import gc_paused
-from glassloom.client.addresses import default_address, is_remote, link_to, starter_of_new_cluster
+from glassloom.client.addresses import cluster_of, default_address, is_remote, link_to, starter_of_new_cluster
 from glassloom.client.call_stacks import CallStackMethods
 from glassloom.client.cell_clients import replaced_client
 from glassloom.client.dask_collections import dask_scheduler
@@ -29,6 +29,7 @@ from glassloom.client.plugins import PluginMethods
 from glassloom.client.profile_method import ProfileMethod
 from glassloom.client.record_method import RecordMethod
 from glassloom.client.repr_mixin import ReprMixin
+from glassloom.client.scaling import ScalingMethods
 from glassloom.client.story import StoryMethods
 from glassloom.client.validation import check_iterables, refuse_actors
 from glassloom.cluster.local import LocalCluster
@@ -53,6 +54,7 @@ class Client(
     DatasetMethods,
     RecordMethod,
     ProfileMethod,
+    ScalingMethods,
     DaskNames,
     ReprMixin,
 ):
@@ -152,7 +154,7 @@ class Client(
         if not is_remote(address):
             others["security"] = security
         self.asynchronous = asynchronous
-        self.cluster: Any = address if hasattr(address, "scale") else None
+        self.cluster: Any = cluster_of(address)
         self._security = security
         self._own_cluster: LocalCluster | None = None
         self._record: ClusterRecord

@@ -118,6 +118,8 @@ class WorkerMethods(ClientBase):
     def upload_file(self, filename: str | Path) -> Any:
         """Make a file of code importable on all workers, those that come later included; return the module's names.
 
+        On a cluster of dask.distributed the scheduler gets it too.
+
         Modules of these names are imported anew: tasks that were submitted already but haven't begun see the new ones too.
 
         Parameters
@@ -132,13 +134,17 @@ class WorkerMethods(ClientBase):
         Exception
             What importing the modules raised.
         """
-        self._require_own_cluster("upload_file()", "use upload_file() of distributed.Client")
-        path = uploads.store(filename, self._connection.welcome.directory)
+        is_own = self._record.kind != "distributed"  # else it is sent, by dask.distributed
+        path = (
+            uploads.store(filename, self._connection.welcome.directory)
+            if is_own
+            else uploads.checked(filename).absolute()
+        )
         return self._run(self._upload(path))
 
     def _upload(self, path: Path) -> Operation[list[str]]:
-        modules = yield from self._set_up(partial(uploads.install, str(path)), name=f"upload-{encodable(path.name)}")
-        return next(iter(modules.values()), [])
+        yield from self._set_up(partial(uploads.install, str(path)), name=f"upload-{encodable(path.name)}")
+        return uploads.module_names(str(path))
 
     def _set_up(self, function: Callable[[], Any], name: str) -> Operation[dict[str, Any]]:
         return (yield from self._run_on_workers(dumps((function, (), {})), None, name))
@@ -207,6 +213,11 @@ class WorkerMethods(ClientBase):
 
     def _restart(self) -> Operation[None]:
         yield from self._connection.ask(messages.Restart, "restart()", waits_for_work=True)
+
+
+def uploaded_file(function: Any) -> str | None:
+    """Return the path of the file that a call of `upload_file`'s makes importable, None if it is another call."""
+    return str(function.args[0]) if isinstance(function, partial) and function.func is uploads.install else None
 
 
 def _check_run_options(wait: bool, nanny: bool, on_error: str) -> None:

@@ -17,10 +17,10 @@ from glassloom_metrics.registry import read_records
 from glassloom.client.blocking import run_sync
 from glassloom.client.connection import Connection
 from glassloom.cluster.head_process import HeadProcess
-from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, Resources, checked_bounds, checked_count
+from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, Resources, checked_adaptive, checked_count
 from glassloom.cluster.other_names import refuse_others
-from glassloom.config import Configured, chosen
-from glassloom.errors import ClusterClosed, OptionError
+from glassloom.config import Configured
+from glassloom.errors import ClusterClosed
 from glassloom.protocol import messages
 from glassloom.protocol.options import HeadOptions
 from glassloom.reprs import render
@@ -215,11 +215,8 @@ class LocalCluster:
         ClusterClosed
             If the cluster has ended.
         """
-        least, most = checked_bounds(minimum, maximum)
-        idle_s = chosen(wait_s)
-        if not idle_s >= 0:
-            raise OptionError(f"wait_s={idle_s!r} should be a number of seconds, 0 or more")
-        run_sync(self._connect().ask(lambda request: messages.Adapt(request, least, most, float(idle_s)), "adapt()"))
+        least, most, idle_s = checked_adaptive(minimum, maximum, wait_s)
+        run_sync(self._connect().ask(lambda request: messages.Adapt(request, least, most, idle_s), "adapt()"))
 
     def _connect(self) -> Connection:
         self._head.owner.require()

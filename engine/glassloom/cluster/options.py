@@ -210,6 +210,15 @@ def checked_bounds(minimum: int, maximum: int | None) -> tuple[int, int]:
     return least, most
 
 
+def checked_adaptive(minimum: int, maximum: int | None, wait_s: float | Configured) -> tuple[int, int, float]:
+    """Return the options of adaptive scaling; raise OptionError if they have no sense."""
+    least, most = checked_bounds(minimum, maximum)
+    idle_s = chosen(wait_s)
+    if not idle_s >= 0:
+        raise OptionError(f"wait_s={idle_s!r} should be a number of seconds, 0 or more")
+    return least, most, float(idle_s)
+
+
 def _check_name(name: str | None) -> None:
     if name is not None:
         _ = checked_cluster_name(name)

@@ -8,8 +8,10 @@ from typing import Any, Protocol
 import distributed
 
 from glassloom.client.key_table import KeyState
+from glassloom.client.workers import uploaded_file
 from glassloom.distributed import remote_datasets
 from glassloom.distributed.connecting import scheduler_of
+from glassloom.distributed.missing_modules import named, naming_missing_modules
 from glassloom.errors import ClusterError
 from glassloom.graph import Key
 from glassloom.protocol import failure, messages
@@ -26,6 +28,7 @@ class Remote(Protocol):
     def future_of_other(self, key: Key) -> distributed.Future: ...
     def adopt(self, futures: Any, origins: Any = None) -> None: ...
     def forget_all(self) -> None: ...
+    def note_placed(self, keys: Sequence[Key]) -> None: ...
     @property
     def hold(self) -> Callable[[Key], KeyState]: ...
 
@@ -76,8 +79,10 @@ def _scatter(link: Remote, message: messages.Scatter, states: Sequence[KeyState]
     placed: list[Any] = list(message.locations)
     values = {key: place.value for key, place in zip(message.keys, placed, strict=True)}
     workers, broadcast = placed[0].workers, placed[0].broadcast
-    futures: dict[Any, Any] = link.dask.scatter(values, workers=workers, broadcast=broadcast, hash=False)
+    with naming_missing_modules(link.dask):
+        futures: dict[Any, Any] = link.dask.scatter(values, workers=workers, broadcast=broadcast, hash=False)
     link.adopt([(key, futures[key], state) for key, state in zip(message.keys, states, strict=True)])
+    link.note_placed(message.keys)
 
 
 # Questions
@@ -151,11 +156,18 @@ def _run_on_workers(dask: distributed.Client, message: messages.RunOnWorkers) ->
     if message.forgets:
         raise refused("a plugin", "use client.register_plugin(plugin) of distributed.Client")
     function, args, kwargs = loads(message.call)
+    file = uploaded_file(function)
+    if message.setup and file is not None:
+        dask.upload_file(file)  # to the scheduler too, which loads graphs
+        return messages.RanOnWorkers(message.request, [], [])
     if message.setup:
         dask.register_worker_callbacks(setup=lambda: function(*args, **kwargs))
         return messages.RanOnWorkers(message.request, [], [])
     found = dask.run(function, *args, workers=_addresses(dask, message.workers), on_error="return", **kwargs)
-    results = [_failure(each) if isinstance(each, BaseException) else dumps(each) for each in found.values()]
+    results = [
+        _failure(named(each, f"worker {worker}")) if isinstance(each, BaseException) else dumps(each)
+        for worker, each in found.items()
+    ]
     return messages.RanOnWorkers(message.request, list(found), results)
 
 

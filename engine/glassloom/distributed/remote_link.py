@@ -15,10 +15,11 @@ from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from time import monotonic, sleep, time
-from typing import Any
+from typing import Any, NamedTuple
 
 import distributed
 import msgspec
+from dask._expr import LLGExpr
 from glassloom_metrics.registry import ClusterRecord
 
 from glassloom import config
@@ -33,11 +34,12 @@ from glassloom.client.known_workers import KnownWorkers
 from glassloom.distributed import remote_answers
 from glassloom.distributed.client_attachment import ClientAttachment
 from glassloom.distributed.connecting import connect, scheduler_of
+from glassloom.distributed.missing_modules import explain_missing_here, explained
 from glassloom.distributed.remote_runs import OPERATION, RemoteRuns
 from glassloom.distributed.remote_workers import prepare
 from glassloom.distributed.task_specs import SpecGraph, TaskSpecEncoder
-from glassloom.errors import CancelledError, ClusterClosed
-from glassloom.graph import Key, key_layer, key_text
+from glassloom.errors import CancelledError, ClusterClosed, DataLost
+from glassloom.graph import Key, key_layer, key_text, random_token
 from glassloom.protocol import failure, messages
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.coordination import Op, Outcome
@@ -65,6 +67,13 @@ class _Placer:
 
     def place(self, value: Any) -> Placed:
         return Placed(value, self._workers, self._broadcast)
+
+
+class Inputs(NamedTuple):
+    """What a graph refers to and doesn't make: the keys, and futures of other clients that keep some of them."""
+
+    keys: list[Key]
+    foreign: list[Any]
 
 
 class _NoQuickTasks:
@@ -99,6 +108,8 @@ class RemoteLink:
         self._dropped: SimpleQueue[Any] = SimpleQueue()
         self._keys = KeyTable(self._dropped.put)
         self._futures: dict[Key, distributed.Future] = {}
+        self._placed: set[Key] = set()
+        """Those of `_futures` that are of scattered values."""
         self._lock = threading.Lock()
         """Held while a key gets its future, or a key that nothing holds loses it."""
         self._callbacks = UserCallbacks()
@@ -209,8 +220,10 @@ class RemoteLink:
         handling = message.handling
         foreign = {key: handle for key, handle in message.external.items() if key not in self._futures}
         self._wait_until_known(list(foreign))
+        tasks: dict[Key, Any] = message.tasks | {key: distributed.Future(key, self.dask) for key in foreign}
         found: list[distributed.Future] = self.dask.get(
-            message.tasks | {key: distributed.Future(key, self.dask) for key in foreign},
+            # With a token of its own: else Dask pickles each task three times to hash it, which takes longer than all the rest.
+            LLGExpr(tasks, _determ_token=random_token()),
             message.wanted,
             sync=False,
             priority=handling.priority,
@@ -219,7 +232,8 @@ class RemoteLink:
             workers=[str(worker) for worker in handling.workers] or None,
             allow_other_workers=handling.allow_other_workers or None,
         )
-        self.adopt(zip(message.wanted, found, states, strict=True), message.origins, list(foreign.values()))
+        inputs = Inputs(list(message.external), list(foreign.values()))
+        self.adopt(zip(message.wanted, found, states, strict=True), message.origins, inputs)
 
     def _release_before(self, message: SpecGraph, states: Sequence[KeyState]) -> None:
         """Release what has been let go of under the names of tasks that are submitted: they may be other tasks by now."""
@@ -273,7 +287,10 @@ class RemoteLink:
         raise NotImplementedError
 
     def adopt(
-        self, futures: Iterable[tuple[Key, distributed.Future, KeyState]], origins: Any = None, inputs: Any = None
+        self,
+        futures: Iterable[tuple[Key, distributed.Future, KeyState]],
+        origins: Any = None,
+        inputs: Inputs | None = None,
     ) -> None:
         """Let states follow futures of dask.distributed, which are held as long as the states are; `inputs` until these are done."""
         self._n_sent += 1
@@ -285,7 +302,26 @@ class RemoteLink:
             origin = (origins or {}).get(key_layer(key), "")
             future.add_done_callback(partial(self._settled, key, number, origin, inputs))
 
-    def _settled(self, key: Key, number: int, origin: str, _inputs: Any, future: distributed.Future) -> None:
+    def note_placed(self, keys: Iterable[Key]) -> None:
+        """These values were scattered: nothing can compute them again."""
+        self._placed.update(keys)
+
+    def _lost_value(self, keys: Iterable[Key]) -> DataLost | None:
+        """Return the error of the first of `keys` that was scattered and is gone, None if there is none."""
+        for key in keys:
+            future = self._futures.get(key)
+            if key in self._placed and future is not None and future.status in ("cancelled", "lost"):
+                return DataLost(
+                    f"{key_text(key)} was scattered and is lost: no worker of {self.head()} has it any more, as the one that had it "
+                    "ended or was restarted. Scatter it again; with broadcast=True each worker keeps it"
+                )
+        return None
+
+    def _raise_if_lost(self, keys: Iterable[Key]) -> None:
+        if (lost := self._lost_value(keys)) is not None:
+            raise lost
+
+    def _settled(self, key: Key, number: int, origin: str, inputs: Inputs | None, future: distributed.Future) -> None:
         """A future is done. Called in a thread of dask.distributed's."""
         self.heard_s = monotonic()
         if self.closed_because:  # what had no result is lost already
@@ -296,7 +332,12 @@ class RemoteLink:
         elif status == "error":
             self._keys.end([key], ERROR, self._failure(key, origin, future), number)
         elif status == "cancelled" and self.dask.status == "running":
-            self._keys.end([key], CANCELLED, None, number)
+            lost = None if inputs is None else self._lost_value(inputs.keys)
+            if lost is None:
+                self._keys.end([key], CANCELLED, None, number)
+            else:
+                described = msgspec.structs.replace(failure.own_failure(lost), key=key_text(key), origin=origin)
+                self._keys.end([key], ERROR, described, number)
         else:
             self._end(self._why_closed())
 
@@ -307,6 +348,7 @@ class RemoteLink:
         error = failure.repaired(future.exception() or RuntimeError("unknown"))
         cause = self.dask.sync(scheduler_of(self.dask).get_error_cause, keys=[key])
         cause = tuple(cause) if isinstance(cause, list) else cause
+        error = explained(self.dask, cause or key, error)
         try:
             raise error.with_traceback(future.traceback())  # `describe` leaves the first frame out: this one
         except BaseException as raised:  # whatever the user's code has raised
@@ -355,7 +397,11 @@ class RemoteLink:
             return (yield from self.awaited(lambda: self.dask.gather(futures, asynchronous=True), deadline, "results"))
         except distributed.CancelledError as error:
             self.check_open()
+            self._raise_if_lost(keys)
             raise CancelledError(f"a result was cancelled or lost while it was fetched: {error}") from error
+        except ImportError as error:
+            explain_missing_here(error)
+            raise
 
     def awaited(self, start: Callable[[], Awaitable[Any]], deadline: Deadline, what: str) -> Operation[Any]:
         """Wait for something that is awaited in dask.distributed's event loop; return what it gives."""
@@ -443,7 +489,9 @@ class RemoteLink:
                 dropped.set()
                 continue
             with self._lock:
-                gone = [self._futures.pop(key, None) for key in self._keys.drop([dropped])]
+                keys = self._keys.drop([dropped])
+                gone = [self._futures.pop(key, None) for key in keys]
+                self._placed.difference_update(keys)
             for future in gone:
                 if future is not None:
                     future.release()

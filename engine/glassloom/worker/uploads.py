@@ -16,6 +16,16 @@ _entries: dict[str, str] = {}
 """What `sys.path` has for each uploaded file, by its name."""
 
 
+def checked(path: str | Path) -> Path:
+    """Return the path of a file of code; raise OptionError if it is none."""
+    source = Path(path)
+    if source.suffix not in SUFFIXES:
+        raise OptionError(f"filename={str(path)!r} should be a .py, .zip or .egg file")
+    if not source.is_file():
+        raise OptionError(f"filename={str(path)!r}: there is no such file")
+    return source
+
+
 def store(path: str | Path, directory: str) -> Path:
     """Copy a file into a folder of its own below the cluster's directory; return where it lies.
 
@@ -24,11 +34,7 @@ def store(path: str | Path, directory: str) -> Path:
     OptionError
         If it is no file of code.
     """
-    source = Path(path)
-    if source.suffix not in SUFFIXES:
-        raise OptionError(f"filename={str(path)!r} should be a .py, .zip or .egg file")
-    if not source.is_file():
-        raise OptionError(f"filename={str(path)!r}: there is no such file")
+    source = checked(path)
     folder = Path(directory, "uploads", uuid.uuid4().hex)
     folder.mkdir(parents=True)
     return Path(shutil.copy(source, folder / source.name))
@@ -43,7 +49,7 @@ def install(path: str) -> list[str]:
     _entries[name] = entry
     sys.path.insert(0, entry)
     importlib.invalidate_caches()
-    modules = _top_level_names(path)
+    modules = module_names(path)
     for loaded in [loaded for loaded in sys.modules if loaded.partition(".")[0] in modules]:
         del sys.modules[loaded]
     for module in modules:
@@ -51,7 +57,8 @@ def install(path: str) -> list[str]:
     return modules
 
 
-def _top_level_names(path: str) -> list[str]:
+def module_names(path: str) -> list[str]:
+    """Return the names of the modules and packages that a file of code has at its top."""
     if not zipfile.is_zipfile(path):
         return [Path(path).stem]
     with zipfile.ZipFile(path) as archive:
