@@ -169,7 +169,7 @@ def test_a_bad_request_for_a_new_cluster_keeps_what_was_filled_in(page, open_lab
     dialog.get_by_label("Name").fill("mine")
     dialog.get_by_label("Workers", exact=True).fill("5000")
     dialog.get_by_role("button", name="Start").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("n_workers: should be a whole number <= 4096")
+    expect(dialog.get_by_role("alert")).to_contain_text("5000 should be a whole number from 1 to 4096")
     expect(dialog.get_by_label("Name")).to_have_value("mine")
     keep_picture("new-cluster-refused")
     dialog.get_by_role("button", name="Cancel").click()
