@@ -9,6 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from glassloom.graph.identity_cache import BoundedIdentityCache
+
 Codes = np.ndarray[Any, np.dtype[np.intp]]
 
 
@@ -32,18 +34,35 @@ def encode_text(values: Any, *, sort: bool = False) -> tuple[Codes, Any] | None:
     """
     if not is_text(values.dtype):
         return None
-    array = _one_array(pa.array(values.array))
-    encoded = array.dictionary_encode()
-    dictionary = encoded.dictionary
-    indices = encoded.indices
-    if indices.null_count:
-        indices = indices.fill_null(-1)
-    codes = indices.to_numpy(zero_copy_only=False).astype(np.intp)
+    array = getattr(values.array, "_pa_array", None)  # the one object that all views of a column have
+    small_codes, dictionary = _dictionary_of(pa.array(values.array) if array is None else array)
+    codes = small_codes.astype(np.intp)
     if sort and len(dictionary) > 1:
         order = pc.sort_indices(dictionary)
         dictionary = dictionary.take(order)
         codes = _ranks(order.to_numpy())[codes]
     return codes, values.dtype.__from_arrow__(dictionary)
+
+
+def _dictionary_of(array: Any) -> tuple[Any, Any]:
+    """Return the code of each text, -1 for missing ones, and the distinct ones in order of appearance.
+
+    Arrow's arrays are never changed: what is known of one is kept while it lives, which it does in frames that are kept.
+    """
+    known = _encodings.get(array)
+    if known is not None:
+        return known
+    encoded = _one_array(array).dictionary_encode()
+    indices = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
+    codes, dictionary = indices.to_numpy(zero_copy_only=False), encoded.dictionary
+    if len(array) >= _LEAST_TO_KEEP:
+        _encodings.set(array, (codes, dictionary), codes.nbytes + dictionary.nbytes)
+    return codes, dictionary
+
+
+_LEAST_TO_KEEP = 10_000
+"""Texts; with fewer, encoding takes about as little time as looking it up."""
+_encodings: BoundedIdentityCache[tuple[Any, Any]] = BoundedIdentityCache(2**28)
 
 
 def _ranks(order: Any) -> Codes:

@@ -186,20 +186,25 @@ class GroupBy(Methods):
         out = partitions_of(self._grouping, split_out, shuffle_method)
         if func is None:
             named = named_pairs(kwargs, is_single=self._is_single)
-            return self._aggregate(self._named_call(named), None, named, {}, split_every, out, meta)
+            call = self._quick_call(named) or Call("agg", (), named)
+            return self._aggregate(call, None, named, {}, split_every, out, meta)
         spec = known_functions(func)
         if isinstance(spec, str):
             return self._aggregate(Call(spec, args, kwargs), spec, {}, kwargs, split_every, out, meta, args=args)
         if isinstance(spec, Mapping) and self._is_single:
             raise TypeError("a dict of aggregations needs a frame; the grouped values are one column")
-        return self._aggregate(Call("agg", (spec, *args), kwargs), spec, {}, kwargs, split_every, out, meta, args=args)
+        quick = None if args or kwargs else self._quick_call(_named_alike(spec))
+        call = quick or Call("agg", (spec, *args), kwargs)
+        return self._aggregate(call, spec, {}, kwargs, split_every, out, meta, args=args)
 
     aggregate = agg
 
-    def _named_call(self, named: dict[str, Any]) -> Call | NamedCall:
-        """Return the call of pandas for named aggregations; the quicker one if they are of columns, by name."""
-        is_plain = not self._is_single and self._recipe.as_index and self._grouping.node.meta.columns.is_unique
-        return NamedCall(named) if is_plain and NamedCall.can_make(named) else Call("agg", (), named)
+    def _quick_call(self, named: Mapping[Any, Any]) -> NamedCall | None:
+        """Return the quicker call for named aggregations, if they are of columns, by name; else None."""
+        if self._is_single or not self._recipe.as_index or not NamedCall.can_make(named):
+            return None
+        columns = self._grouping.node.meta.columns
+        return NamedCall(named) if columns.is_unique and columns.name is None else None
 
     def _aggregate(
         self,
@@ -557,6 +562,13 @@ _ODD_ORDERS = ("describe", "value_counts", *(() if HAS_COPY_ON_WRITE else ("roll
 """Methods whose order for ``sort=False``, and among equally frequent values, depends on all groups at once. Before
 version 3, pandas orders windows of several keys by the first one.
 """
+
+
+def _named_alike(spec: Any) -> dict[Any, Any]:
+    """Return the named aggregations that are the same as a dict of one for each column; none if it is something else."""
+    if not isinstance(spec, Mapping) or not all(type(label) is str for label in spec):
+        return {}
+    return {label: (label, how) for label, how in spec.items()}
 
 
 def _refuse(name: str) -> NoReturn:
