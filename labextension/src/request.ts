@@ -123,6 +123,13 @@ export class GlassloomAPI {
     }
   }
 
+  /** Start the dashboards process if need be; resolves with the addresses of the scripts that all of its pages load. */
+  async warmUpDashboards(): Promise<string[]> {
+    const answer = await this._request('dash/health');
+    const { scripts } = (await answer.json()) as { scripts?: string[] };
+    return (scripts ?? []).map(path => new URL(path, this._base).href);
+  }
+
   /** Tell whether the server answers, but without our extension. */
   async isMissing(): Promise<boolean> {
     try {
@@ -142,7 +149,11 @@ export class GlassloomAPI {
 
   /** The origin of the pages. */
   get dashboardOrigin(): string {
-    return new URL(this.settings.baseUrl, window.location.href).origin;
+    return this._base.origin;
+  }
+
+  private get _base(): URL {
+    return new URL(this.settings.baseUrl, window.location.href);
   }
 
   /** Where a pane finds a page: always at Jupyter's own address. */

@@ -124,7 +124,12 @@ def test_only_who_knows_the_secret_gets_any_answer_but_403(behind_jupyter):
     secret = f"X-Glassloom-Secret: {SECRET}"
     health = ask(socket_path, f"{PREFIX}/health", secret)
     said = json.loads(health.body)
-    assert (health.status, said["status"], said.keys()) == (200, "ok", {"status", "loop_lag_s"})
+    assert (health.status, said["status"], said.keys()) == (200, "ok", {"status", "loop_lag_s", "scripts"})
+    first_page = ask(socket_path, f"{PREFIX}/c1/status", secret).body
+    for script in said["scripts"]:
+        assert ask(socket_path, script, secret).status == 200
+        assert script.encode() in first_page, "the very address, or browsers load it again"
+    assert len(said["scripts"]) == 2
     for page in PAGES:
         assert ask(socket_path, f"{PREFIX}/c1/{page.id}", secret).status == 200
     assert ask(socket_path, f"{PREFIX}/static/js/bokeh.min.js", secret).status == 200

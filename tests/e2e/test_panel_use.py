@@ -51,7 +51,7 @@ def pages(page: Page) -> list[str]:
         asked.append(request.url.split("/glassloom/dash/")[1])
         route.fulfill(body=PAGE, content_type="text/html")
 
-    page.route(re.compile(r"/glassloom/dash/(?!health)"), answer)
+    page.route(re.compile(r"/glassloom/dash/(?!health|static)"), answer)
     return asked
 
 

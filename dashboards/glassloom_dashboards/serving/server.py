@@ -247,9 +247,9 @@ class Health(Plain):
     """Says that the process answers."""
 
     def get(self) -> None:
-        """Answer ``{"status": "ok"}``, and how late the loop was at most in the last minute."""
+        """Answer ``{"status": "ok"}``, how late the loop was at most in the last minute, and what pages load, for browsers to fetch ahead."""
         longest_s = self.application.loop_lag.longest_s(time.monotonic())
-        self.write({"status": "ok", "loop_lag_s": round(longest_s, 3)})
+        self.write({"status": "ok", "loop_lag_s": round(longest_s, 3), "scripts": self.application.scripts})
 
 
 class Entry(Plain):

@@ -426,12 +426,33 @@ describe('The section of dashboards', () => {
       const [section] = await showDashboards(models, told);
       FakeSocket.last.tell(makeCluster({ id: 'a' }));
       await redrawn(section);
+      told.length = 0;
       const page = section.node.querySelector('[data-page="task-stream"]');
       page?.dispatchEvent(new Event(kind, { bubbles: true }));
       expect(told).toEqual([['approach']]);
       section.dispose();
     }
   );
+
+  it('tells once of each cluster that has its pages listed, and of none while it is hidden', async () => {
+    const { told, ...models } = setUp();
+    const [section] = await showDashboards(models, told);
+    expect(told).toEqual([]);
+    section.hide();
+    FakeSocket.last.tell(makeCluster({ id: 'a' }));
+    await redrawn(section);
+    expect(told).toEqual([]);
+    section.show();
+    await redrawn(section);
+    expect(told).toEqual([['approach']]);
+    FakeSocket.last.tell(makeCluster({ id: 'a', name: 'renamed' }));
+    await redrawn(section);
+    expect(told).toEqual([['approach']]);
+    FakeSocket.last.tell(makeCluster({ id: 'b' }));
+    await redrawn(section);
+    expect(told).toEqual([['approach'], ['approach']]);
+    section.dispose();
+  });
 
   it('opens a page of the active cluster, and nothing without one', async () => {
     const { told, ...models } = setUp();
@@ -440,9 +461,10 @@ describe('The section of dashboards', () => {
       section.node.querySelector('[data-page="task-stream"]');
     expect(button()?.disabled).toBe(true);
     button()?.dispatchEvent(new Event('pointerover', { bubbles: true }));
+    expect(told).toEqual([]);
     FakeSocket.last.tell(makeCluster({ id: 'a' }));
     await redrawn(section);
-    expect(told).toEqual([]);
+    told.length = 0;
     button()?.click();
     expect(told).toEqual([['open', 'task-stream']]);
     section.dispose();
@@ -467,6 +489,7 @@ describe('The section of dashboards', () => {
       ({ dataset }) => dataset.group
     );
     expect(groups).toEqual(['favourites', 'overview', 'tasks', 'layouts']);
+    told.length = 0;
     section.node.querySelector<HTMLElement>('[data-layout="mine"]')?.click();
     expect(told).toEqual([['layout', 'mine']]);
     section.dispose();

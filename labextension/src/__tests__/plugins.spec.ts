@@ -366,6 +366,43 @@ describe('Settings that are not valid', () => {
   });
 });
 
+describe('What pages will need', () => {
+  const health = 'GET /user/someone/glassloom/dash/health';
+  const prefetched = (): string[] =>
+    Array.from(
+      document.querySelectorAll<HTMLLinkElement>('link[rel="prefetch"]'),
+      ({ href }) => href
+    );
+
+  afterEach(() => {
+    document.head.replaceChildren();
+  });
+
+  it('is asked for when a page is likely to be opened, once, and of this origin alone', async () => {
+    const path = '/user/someone/glassloom/dash/static/js/bokeh.min.js?v=1';
+    const scripts = [path, path, 'https://elsewhere.example/a.js'];
+    const models = makeModels({ [health]: json({ status: 'ok', scripts }) });
+    const dashboards = activateDashboards(makeApp(models), models);
+    dashboards.warmUp();
+    dashboards.warmUp();
+    await settle();
+    expect(prefetched()).toEqual([`http://localhost${path}`]);
+    const asked = models.calls.filter(call => call.path.endsWith('/health'));
+    expect(asked).toHaveLength(1);
+  });
+
+  it.each([
+    ['does not say', json({ status: 'ok' })],
+    ['does not start', json({ message: 'no bokeh today' }, 503)],
+    ['is none of ours', () => new Response('Login')]
+  ])('is left alone where the process %s', async (_, answer) => {
+    const models = makeModels({ [health]: answer });
+    activateDashboards(makeApp(models), models).warmUp();
+    await settle();
+    expect(prefetched()).toEqual([]);
+  });
+});
+
 describe('Where panes have no place, as in Notebook 7', () => {
   it('a page opens in a browser tab, also of a cluster that is not listed yet', async () => {
     const [open, opened] = openTabs();

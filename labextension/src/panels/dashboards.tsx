@@ -3,6 +3,7 @@
  */
 import { TranslationBundle } from '@jupyterlab/translation';
 import { caretDownIcon, closeIcon, LabIcon } from '@jupyterlab/ui-components';
+import { Message } from '@lumino/messaging';
 import * as React from 'react';
 import { starIcon, starOutlineIcon } from '../icons';
 import { ILayout } from '../model/layouts';
@@ -30,7 +31,7 @@ export interface IDashboardsOptions {
   clusters: IClusters;
   pages: IPages;
   preferences: IPreferences;
-  /** The pointer or the keyboard has come to what opens a page. */
+  /** A page is likely to be opened soon: a cluster has its pages listed here, or the pointer or the keyboard has come to one. */
   onApproach: () => void;
   onOpen: (page: string) => void;
   onDrag: (event: PointerEvent, page: IPage) => void;
@@ -96,6 +97,16 @@ export class DashboardsSection extends SectionWidget {
     );
   }
 
+  /** The first page of a cluster shall not wait for the dashboards process: it starts while a person looks for the page. */
+  protected onUpdateRequest(message: Message): void {
+    super.onUpdateRequest(message);
+    const id = this._options.clusters.active?.id ?? null;
+    if (id !== null && id !== this._announced && this.isVisible) {
+      this._announced = id;
+      this._options.onApproach();
+    }
+  }
+
   private _toggle(group: GroupId): void {
     if (!this._closed.delete(group)) {
       this._closed.add(group);
@@ -104,6 +115,8 @@ export class DashboardsSection extends SectionWidget {
   }
 
   private _search = '';
+  /** The cluster that was last said to be likely to have a page opened. */
+  private _announced: string | null = null;
   private readonly _closed = new Set<GroupId>();
 }
 

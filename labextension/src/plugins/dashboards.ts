@@ -36,6 +36,7 @@ import { addLayoutCommands } from './layouts';
 import { underMenu } from './underMenu';
 import { IWhich, Panes } from './panes';
 import { languageOf } from './language';
+import { prefetchScripts } from './prefetch';
 import { loadSettings } from './settings';
 
 const PLUGIN_ID = 'glassloom:dashboards';
@@ -131,7 +132,8 @@ export const dashboardsPlugin: JupyterFrontEndPlugin<IDashboards> = {
       warmUp: () => {
         if (Date.now() - warmedAtMs > WARM_MS) {
           warmedAtMs = Date.now();
-          void api.probeDashboards();
+          // Where it does not start, the page that is opened says why.
+          void api.warmUpDashboards().then(prefetchScripts, () => undefined);
         }
       }
     };
