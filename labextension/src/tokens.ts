@@ -83,7 +83,10 @@ export type ClusterState = 'running' | 'starting' | 'silent' | 'paused';
 /** One cluster, as `GET glassloom/api/clusters` describes it. */
 export interface ICluster {
   id: string;
+  /** As it is shown: hidden characters are escapes. */
   name: string;
+  /** Whether the cluster is really called so. */
+  is_name_exact: boolean;
   kind: string;
   pid: number;
   /** Seconds since the epoch. */

@@ -152,3 +152,89 @@ def test_fifty_clusters_in_a_narrow_panel(page, open_lab, keep_picture, tell, ma
     expect(page.locator(".gl-Run")).to_have_count(50)
     assert widest_overflow(page) <= 0
     keep_picture("panel-fifty")
+
+
+HOSTILE = '</script><img src=x onerror="window.hacked = 1"> **[x](javascript:hacked=1)** \u202egnp.exe\u0007'
+SHOWN = HOSTILE.replace("\u202e", r"\u202e").replace("\u0007", r"\x07")
+HIDDEN_TEXTS = """() => {
+  const nodes = [...document.querySelectorAll('body *:not(script, style)')]
+  const texts = nodes.flatMap(node => [
+    node.title, node.value, node.getAttribute('aria-label'), ...[...node.childNodes].filter(({ nodeType }) => nodeType === 3).map(({ data }) => data)
+  ])
+  return texts.filter(text => typeof text === 'string' && /[\\u0007\\u202e]/.test(text))
+}"""
+
+
+@pytest.mark.long
+def test_hostile_names_are_text_and_are_seen_whole_wherever_they_stand(
+    page, open_lab, keep_picture, choose, tell, make_cluster
+):
+    page.route(re.compile("/glassloom/dash/c1/"), lambda route: route.fulfill(body=LOST_PAGE, content_type="text/html"))
+    named = {"name": HOSTILE, "problem": HOSTILE}
+    notebook = 'work/<img src=x onerror="window.hacked = 1">.ipynb'
+    cluster = make_cluster(1, name=HOSTILE, notebook=notebook)
+    cluster["runs"][0] |= {"label": HOSTILE, "notebook": notebook}
+    broken = make_cluster(2, **named)
+    start = {"id": "s1", "state": "failed", **named}
+    export = {"id": "x1", "to": "report", "state": "failed", "started_at": 100, **named}
+    elsewhere = {"id": "e1", "name": HOSTILE, "host": HOSTILE, "started_at": 100}
+    tell(clusters=[broken, cluster], starts=[start], elsewhere=[elsewhere], exports=[export])
+    open_lab()
+
+    def is_text_everywhere() -> None:
+        assert page.evaluate("() => [window.hacked ?? 0, document.querySelectorAll('img[src=x]').length]") == [0, 0]
+        assert page.evaluate(HIDDEN_TEXTS) == []
+
+    expect(page.locator('.gl-Card[data-cluster="c1"] .gl-Card-name')).to_have_attribute("title", SHOWN)
+    expect(page.locator(".gl-Run").first).to_contain_text(SHOWN)
+    assert widest_overflow(page) <= 0
+    is_text_everywhere()
+    keep_picture("panel-hostile-names")
+    for entry in ("Rename…", "Shut Down"):
+        choose("c1", entry)
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        is_text_everywhere()
+        keep_picture(f"dialog-hostile-names-{entry.strip('…').lower().replace(' ', '-')}")
+        dialog.get_by_role("button", name="Cancel").click()
+        expect(dialog).to_have_count(0)
+    page.locator('.gl-Card[data-cluster="c1"] .gl-Card-name').click()
+    page.locator('.gl-Page[data-page="status"]').click()
+    expect(page.locator(".lm-TabBar-tab.jp-mod-current", has_text=SHOWN)).to_be_visible()
+    page.evaluate("() => window.jupyterapp.shell.activateById('jp-running-sessions')")
+    expect(page.locator(".jp-RunningSessions-item", has_text=SHOWN).first).to_be_visible()
+    is_text_everywhere()
+
+
+MOVING_RULES = """() => {
+  const moving = [], still = new Set()
+  const walk = (rules, isReduced) => {
+    for (const rule of rules) {
+      if (rule instanceof CSSMediaRule) {
+        walk(rule.cssRules, isReduced || rule.conditionText.includes('prefers-reduced-motion: reduce'))
+      } else if (rule instanceof CSSStyleRule && rule.selectorText.includes('.gl-')) {
+        const { transitionDuration, animationDuration, animationName } = rule.style
+        if (isReduced) {
+          still.add(rule.selectorText)
+        } else if (parseFloat(transitionDuration) > 0 || parseFloat(animationDuration) > 0 || animationName) {
+          moving.push(rule.selectorText)
+        }
+      }
+    }
+  }
+  for (const sheet of document.styleSheets) walk(sheet.cssRules, false)
+  return [moving.length, moving.filter(selector => !still.has(selector))]
+}"""
+
+
+@pytest.mark.long
+def test_nothing_moves_for_who_asks_for_less_motion(page, open_lab, tell, make_cluster):
+    tell(clusters=[make_cluster(1)])
+    open_lab()
+    bar = page.locator(".gl-Bar > span").first
+    expect(bar).to_have_css("transition-duration", "0.4s")
+    page.emulate_media(reduced_motion="reduce")
+    expect(bar).to_have_css("transition-duration", "0s")
+    # Bars of cells, and whatever else of ours moves: none without its rule for those who ask for less.
+    n_moving, unbridled = page.evaluate(MOVING_RULES)
+    assert (n_moving >= 2, unbridled) == (True, [])

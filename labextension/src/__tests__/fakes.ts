@@ -234,6 +234,7 @@ export function makeCluster(
   return {
     id: 'c1',
     name: 'loom',
+    is_name_exact: true,
     kind: 'processes',
     pid: 1,
     started_at: 0,

@@ -1,3 +1,4 @@
+import { referenceOf } from '../model/insertion';
 import { IPosition, Message, read } from '../model/state';
 import { SILENCE_MS } from '../model/stream';
 import { FakeSocket, makeCluster, makeModels } from './fakes';
@@ -25,6 +26,49 @@ const SNAPSHOT = {
     ]
   }
 };
+
+const NASTY = 'a\u202eb\u0007\u200b\ud800 é 👩‍🔬';
+const SHOWN = 'a\\u202eb\\x07\\u200b\\ud800 é 👩‍🔬';
+
+describe('Names with characters that are not seen, or turn the text round', () => {
+  const notebook = 'a\u202e.ipynb';
+  const run = { id: '1', label: NASTY, notebook };
+  const cluster = { id: 'c1', name: NASTY, problem: NASTY, runs: [run] };
+  const entry = { id: 'x', name: NASTY, problem: NASTY, host: NASTY };
+  const lists = {
+    recordings: [entry],
+    elsewhere: [entry],
+    starts: [entry],
+    exports: [entry]
+  };
+  const begin = { ...SNAPSHOT, state: {} };
+  const changes = { version: 2, type: 'changes', sequence: 2 };
+
+  it.each([
+    ['a snapshot', [{ ...SNAPSHOT, state: { clusters: [cluster], ...lists } }]],
+    ['changes', [begin, { ...changes, clusters: { c1: cluster }, ...lists }]]
+  ])('are escapes in %s, and paths stay', (_, messages) => {
+    const { state } = after(...messages);
+    const [told] = state.clusters;
+    expect([told.name, told.problem]).toEqual([SHOWN, SHOWN]);
+    expect(told.runs).toEqual([{ ...run, label: SHOWN }]);
+    expect(state.recordings[0].name).toBe(SHOWN);
+    expect(state.elsewhere[0]).toMatchObject({ name: SHOWN, host: SHOWN });
+    expect(state.starts[0]).toMatchObject({ name: SHOWN, problem: SHOWN });
+    expect(state.exports[0]).toMatchObject({ name: SHOWN, problem: SHOWN });
+  });
+
+  it('are not written into code: the id is', () => {
+    const named = { ...changes, clusters: { c1: cluster } };
+    const later = { clusters: { c1: { workers: 3 } }, sequence: 3 };
+    const { clusters } = after(begin, named, { ...changes, ...later }).state;
+    expect(clusters[0].workers).toBe(3);
+    expect(referenceOf(clusters[0], clusters)).toBe('c1');
+    const renamed = { clusters: { c1: { name: 'plain' } }, sequence: 3 };
+    const { state } = after(begin, named, { ...changes, ...renamed });
+    expect(referenceOf(state.clusters[0], state.clusters)).toBe('plain');
+  });
+});
 
 describe('The state', () => {
   it('takes over the fields that changed, and leaves other clusters the same objects', () => {

@@ -4,12 +4,13 @@
 
 import { ICluster } from '../tokens';
 
-/** Return what `Client` finds a cluster by: its name, or its id where other clusters have that name, too. */
+/** Return what `Client` finds a cluster by: its name, or its id where other clusters have that name, too, or nobody could read it. */
 export function referenceOf(
-  { id, name }: ICluster,
+  { id, name, is_name_exact: isExact }: ICluster,
   all: readonly ICluster[]
 ): string {
-  return all.some(each => each.name === name && each.id !== id) ? id : name;
+  const isShared = all.some(each => each.name === name && each.id !== id);
+  return isShared || !isExact ? id : name;
 }
 
 /** Return Python that connects to a cluster by its name or id. */

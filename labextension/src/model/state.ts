@@ -2,6 +2,7 @@
  * Puts the messages of the server's stream together to one state. Pure: no socket, no clock.
  */
 import { ICluster, IState } from '../tokens';
+import { visible, withVisible } from './visible';
 
 /** The version of the stream that we read. */
 export const VERSION = 2;
@@ -102,13 +103,10 @@ export function read(before: IPosition | null, message: Message): Outcome {
 
 /** Apply changes; what did not change stays the same object. */
 function changed(before: IState, message: IChanges): IState {
-  const { recordings, elsewhere, starts } = message;
   return {
+    ...before,
+    ...listsOf(message),
     clusters: changedClusters(before.clusters, message),
-    recordings: recordings ?? before.recordings,
-    elsewhere: elsewhere ?? before.elsewhere,
-    starts: starts ?? before.starts,
-    exports: message.exports ?? before.exports,
     dashboards:
       message.dashboards === undefined ? before.dashboards : message.dashboards
   };
@@ -123,7 +121,7 @@ function changedClusters(
     if (fields === null) {
       byId.delete(id);
     } else {
-      byId.set(id, withDefaults({ ...byId.get(id), ...fields, id }));
+      byId.set(id, withDefaults({ ...byId.get(id), ...shown(fields), id }));
     }
   }
   const known = (order ?? [...byId.keys()]).filter(id => byId.has(id));
@@ -131,7 +129,40 @@ function changedClusters(
 }
 
 function completed(state: IState): IState {
-  return { ...state, clusters: state.clusters.map(withDefaults) };
+  return {
+    ...state,
+    ...listsOf(state),
+    clusters: state.clusters.map(cluster => withDefaults(shown(cluster)))
+  };
+}
+
+/** Return the lists beside that of clusters which a message has. */
+function listsOf(message: Partial<IState> | IChanges): Partial<IState> {
+  const { recordings, elsewhere, starts, exports } = message;
+  return {
+    ...(recordings && {
+      recordings: recordings.map(each => withVisible(each, 'name'))
+    }),
+    ...(elsewhere && {
+      elsewhere: elsewhere.map(each => withVisible(each, 'name', 'host'))
+    }),
+    ...(starts && {
+      starts: starts.map(each => withVisible(each, 'name', 'problem'))
+    }),
+    ...(exports && {
+      exports: exports.map(each => withVisible(each, 'name', 'problem'))
+    })
+  };
+}
+
+/** Return what a server says of a cluster, with names as they are shown. Paths stay, as files are found by them. */
+function shown(fields: Partial<ICluster>): Partial<ICluster> {
+  const { name, runs } = fields;
+  return {
+    ...withVisible(fields, 'name', 'problem'),
+    ...(name !== undefined && { is_name_exact: visible(name) === name }),
+    ...(runs && { runs: runs.map(run => withVisible(run, 'label')) })
+  };
 }
 
 /** Fill in what a server may leave out, so that nothing else has to ask. */
@@ -142,6 +173,7 @@ function withDefaults(cluster: Partial<ICluster>): ICluster {
 const NOTHING_SAID: ICluster = {
   id: '',
   name: '',
+  is_name_exact: true,
   kind: 'processes',
   pid: 0,
   started_at: 0,
