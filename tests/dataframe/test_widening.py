@@ -44,6 +44,34 @@ def test_all_partitions_have_the_dtypes_of_the_meta(cuts, change):
     check(made.compute(), expected)
 
 
+NOT_REPLACED = {
+    "where of what isn't missing": lambda x: x.where(x.notna(), None),
+    "where of what isn't null": lambda x: x.where(x.notnull()),
+    "mask of what is missing": lambda x: x.mask(x.isna(), 0.5),
+    "where not missing": lambda x: x.where(~x.isna()),
+    "mask not there": lambda x: x.mask(~x.notna(), None),
+    "a column": lambda x: x["a"].where(x["a"].notna()),
+    "by another column": lambda x: x["a"].where(x["c"].notna()),
+    "all by a column": lambda x: x[["a", "f"]].where(x["c"].notna()),
+}
+
+
+@pytest.mark.parametrize("change", NOT_REPLACED.values(), ids=NOT_REPLACED.keys())
+def test_columns_that_can_miss_nothing_keep_their_dtype_where_missing_values_are_replaced(change):
+    made, expected = change(lazy(CUTS[1])), change(WHOLE)
+    check = pd.testing.assert_frame_equal if isinstance(expected, pd.DataFrame) else pd.testing.assert_series_equal
+    check(made.compute(), expected)
+    check(made._meta.reset_index(drop=True), expected[:0].reset_index(drop=True))
+
+
+def test_the_opposite_condition_and_other_rows_replace_whole_numbers():
+    frame = lazy(CUTS[1])
+    assert frame["a"].where(frame["a"].isna()).dtype == frame["a"].mask(frame["a"].notna()).dtype == "float64"
+    filtered = frame[frame["a"] > 2]["a"]
+    assert frame["a"].where(filtered.notna()).dtype == "float64"
+    assert frame["a"].where(frame["f"].notna()).dtype == "float64"
+
+
 FOLLOWING = {
     "cumsum": lambda x: x.cumsum(),
     "cummax": lambda x: x.cummax(),

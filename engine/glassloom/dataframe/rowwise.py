@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -17,9 +18,9 @@ from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
 from glassloom.dataframe.moving.numbering import renumber
-from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, empty
+from glassloom.dataframe.nodes import BlockOp, Columnwise, FrameExpr, LabelKeeping, Rowwise, empty
 from glassloom.dataframe.options import is_columns, refuse_inplace, refused
-from glassloom.dataframe.widening import as_wide_as, dtypes_of, with_common_dtypes
+from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, dtypes_of, with_common_dtypes, with_dtypes_of
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
 from glassloom.graph import function_label
 
@@ -110,7 +111,32 @@ def _replacing(method: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) -
         return Method(method)
     if len(operands) > 2 and is_node(operands[2]):
         wide = with_common_dtypes(wide, operands[2].expr.meta)
+    wide = with_dtypes_of(wide, narrow, _never_missing(_asked_for_missing(method, operands[1]), operands[0].expr))
     return Method(method) if dtypes_of(narrow) == dtypes_of(wide) else Widened(method, wide)
+
+
+def _asked_for_missing(method: str, condition: Any) -> FrameExpr | None:
+    """Return of what a condition says where values are missing, if `where` or `mask` replaces just those by it; else None."""
+    node, asks_missing = condition.expr if is_node(condition) else None, method == "mask"
+    if isinstance(node, BlockOp) and node.call.function is operator.invert:
+        node, asks_missing = node.frame, not asks_missing
+    if not isinstance(node, BlockOp) or not isinstance(node.call.function, Method):
+        return None
+    paths = (("isna",), ("isnull",)) if asks_missing else (("notna",), ("notnull",))
+    return node.frame if node.call.function.path in paths else None
+
+
+def _never_missing(asked: FrameExpr | None, node: FrameExpr) -> list[int]:
+    """Return the places of the columns of a node that have a column of whole numbers or booleans among those `asked` for."""
+    if asked is None or asked.rows != node.rows:
+        return []
+    meta = asked.meta
+    if isinstance(meta, pd.Series):
+        return list(range(len(dtypes_of(node.meta)))) if can_miss_nothing(meta.dtype) else []
+    if not isinstance(node.meta, pd.DataFrame) or not meta.columns.is_unique:
+        return []
+    whole = {name for name, dtype in meta.dtypes.items() if can_miss_nothing(dtype)}
+    return [place for place, name in enumerate(node.meta.columns) if name in whole]
 
 
 class RowByRow(Frame):
@@ -170,7 +196,8 @@ class RowByRow(Frame):
             A lazy object of the same rows, or a function of this one that returns one.
         other
             A constant, a lazy object of the same rows, or a function of this one. Where it is missing, whole numbers become floats
-            and booleans objects in all partitions, also if nothing is replaced (pandas keeps them then).
+            and booleans objects in all partitions, also if nothing is replaced (pandas keeps them then); but not where `cond` says
+            just which values are missing (``x.where(x.notna(), None)``), as theirs never are.
         axis
             How a series `other` is laid along a frame.
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,22 @@ def with_common_dtypes(made: Any, other: Any) -> Any:
     dtypes = dict(other.dtypes) if isinstance(other, pd.DataFrame) else dict.fromkeys(made.columns, other.dtype)
     wanted = {name: _common(own, dtypes[name]) for name, own in made.dtypes.items() if name in dtypes}
     return made.astype(wanted)
+
+
+def can_miss_nothing(dtype: Any) -> bool:
+    """Whether columns of a dtype have no missing values: NumPy's whole numbers and booleans."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "iub"
+
+
+def with_dtypes_of(made: Any, other: Any, places: Sequence[int]) -> Any:
+    """Return an empty object that has the dtypes of another one, of as many columns, at some places."""
+    if not places:
+        return made
+    if isinstance(made, pd.Series):
+        return made.astype(other.dtype)
+    for place in places:
+        made.isetitem(place, other.iloc[:, place].astype(other.dtypes.iloc[place]))
+    return made
 
 
 def _common(own: Any, other: Any) -> Any:
