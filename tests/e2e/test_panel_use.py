@@ -204,3 +204,44 @@ def test_a_card_that_is_dragged_into_a_notebook_leaves_code_there(page, lab, ope
     page.mouse.move(end["x"] + 200, end["y"] + 4, steps=10)
     page.mouse.up()
     expect(page.locator(".jp-Notebook .cm-content").filter(has_text='client = Client("cluster 0")')).to_have_count(1)
+
+
+PLACES = """() => Object.fromEntries([...document.querySelectorAll('.gl-Pane')].filter(pane => pane.offsetParent).map(
+  pane => [pane.dataset.page, ['left', 'top', 'width'].map(side => Math.round(pane.getBoundingClientRect()[side] / 20))]))"""
+
+
+@pytest.mark.long
+def test_a_named_layout_is_saved_and_its_panes_come_back_where_they_were_also_after_a_reload(
+    page, open_lab, one_cluster, pages, keep_picture
+):
+    open_lab()
+    expect(page.locator(".gl-Page").first).to_be_visible()
+    for name, mode in (("status", "split-right"), ("task-stream", "split-right"), ("memory", "split-bottom")):
+        page.evaluate(
+            "args => window.jupyterapp.commands.execute('glassloom:open-dashboard', args)",
+            {"cluster": "c0", "page": name, "mode": mode},
+        )
+        expect(page.locator(f'.gl-Pane[data-page="{name}"]')).to_have_attribute("data-state", "live")
+    before = page.evaluate(PLACES)
+    assert len({tuple(place) for place in before.values()}) == 3
+    page.locator('#glassloom-panel [data-command="glassloom:save-layout"]').click()
+    page.get_by_role("dialog").get_by_role("textbox").fill("mine")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+    layout = page.locator('.gl-Page[data-layout="mine"]')
+    expect(layout).to_have_count(1)
+
+    for is_reloaded in (False, True):
+        page.evaluate("() => window.jupyterapp.commands.execute('glassloom:close-dashboards')")
+        expect(page.locator(".gl-Pane")).to_have_count(0)
+        if is_reloaded:  # the layout is kept with the settings, not with the page
+            open_lab()
+        layout.click()
+        for name in before:
+            expect(page.locator(f'.gl-Pane[data-page="{name}"]')).to_have_attribute("data-state", "live")
+        places = page.evaluate(PLACES)
+        assert set(places) == set(before)
+        assert places["status"][0] < places["task-stream"][0] or places["status"][1] < places["task-stream"][1]
+        assert (places["memory"][1] > places["task-stream"][1]) == (before["memory"][1] > before["task-stream"][1])
+        keep_picture(f"layout-{'reloaded' if is_reloaded else 'opened'}")
+    page.get_by_role("button", name="Delete the layout mine").click()
+    expect(layout).to_have_count(0)

@@ -325,7 +325,7 @@ async function rename(
   { id, name }: ICluster
 ): Promise<void> {
   const { button, value } = await InputDialog.getText({
-    title: trans.__('Rename %1', name),
+    title: trans.__('Rename this cluster'),
     label: trans.__('New name'),
     text: name,
     okLabel: trans.__('Rename')
