@@ -209,6 +209,18 @@ export interface IExport {
   cluster: string | null;
 }
 
+/** A cluster whose head ended though nobody had asked it to. */
+export interface ILostCluster {
+  id: string;
+  name: string;
+  /** Seconds since the epoch. */
+  at: number;
+  /** Id of the start that it came of. */
+  start: string | null;
+  /** Whether the end of its log is kept. */
+  has_log: boolean;
+}
+
 /** All that the stream tells. */
 export interface IState {
   clusters: readonly ICluster[];
@@ -218,6 +230,8 @@ export interface IState {
   exports: readonly IExport[];
   /** Null: no dashboards process runs, or a server doesn't say. */
   dashboards: IDashboardsCost | null;
+  /** The oldest first; an earlier server tells none. */
+  lost: readonly ILostCluster[];
 }
 
 /** A dashboard page that every cluster has. */
@@ -328,6 +342,7 @@ export interface IClusters {
   readonly all: readonly ICluster[];
   readonly elsewhere: readonly IClusterElsewhere[];
   readonly starts: readonly IStart[];
+  readonly lost: readonly ILostCluster[];
   /**
    * The cluster that dashboards open for: a person's choice, else that of the notebook in front, else the newest.
    * One that was started here counts as chosen until another notebook comes in front that has its own.

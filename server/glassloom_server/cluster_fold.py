@@ -11,6 +11,7 @@ from glassloom_metrics.gpu_messages import GpuDevice, Reading
 from glassloom_metrics.protocol import (
     EngineSamples,
     Hello,
+    Life,
     Message,
     Pressure,
     Runs,
@@ -86,6 +87,8 @@ class ClusterFold:
         When it said something last, since the epoch; None: it never has.
     clock
         Tells the cluster's times by our clock.
+    is_closing
+        Whether it has said that it ends.
     """
 
     def __init__(self, record: ClusterRecord, *, root: str = "") -> None:
@@ -94,6 +97,7 @@ class ClusterFold:
         self.summary = ClusterSummary()
         self.heard_at_s: float | None = None
         self.clock = ClusterClock()
+        self.is_closing = False
         self._settings: Settings | None = None
         self._runs: dict[int, RunRow] = {}
         self._told: dict[int, tuple[RunRow, RunState]] = {}
@@ -116,6 +120,8 @@ class ClusterFold:
                 self.summary = ClusterSummary()
                 self._pressure.clear()
                 self._engine = EngineFold()
+            case Life():
+                self.is_closing = self.is_closing or message.event == "closing"
             case EngineSamples():
                 self._engine.add(message)
             case Settings():

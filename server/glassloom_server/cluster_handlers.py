@@ -51,6 +51,7 @@ class ClusterHandler(GlassloomAPIHandler):
     async def delete(self, cluster_id: str) -> None:
         """Ask it to shut down."""
         if self.get_query_argument("kill", "") == "true":
+            self.services.watch.note_kill(cluster_id)
             await self.services.clusters.kill(cluster_id)
         else:
             await self.services.clusters.shut_down(cluster_id)
@@ -117,8 +118,11 @@ class ClusterLogHandler(GlassloomAPIHandler):
     @authorized
     @operation(response=LogLines, query={"lines": f"how many of the newest lines, {LOG_LINES} if not given"})
     async def get(self, cluster_id: str) -> None:
-        """Return its newest lines."""
-        lines = await self.services.clusters.last_log_lines(cluster_id, self.number("lines", LOG_LINES))
+        """Return its newest lines; also of one that was lost, as far as they are kept."""
+        n_lines = self.number("lines", LOG_LINES)
+        lines = self.services.watch.last_log_lines(cluster_id, n_lines)
+        if lines is None:
+            lines = await self.services.clusters.last_log_lines(cluster_id, n_lines)
         self.answer(LogLines(lines))
 
 

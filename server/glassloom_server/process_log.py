@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 MAX_BYTES = 1_000_000
 """How large the file may become before only its end is kept, in another file."""
@@ -67,9 +68,14 @@ class ProcessLog:
 def last_lines(path: Path, n_lines: int) -> list[str]:
     """Return the newest lines of a file, of which at most the last `MAX_BYTES` bytes are read; none if there is no such file."""
     with contextlib.suppress(OSError), open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        file.seek(max(0, size - MAX_BYTES))
-        lines = file.read(MAX_BYTES).decode(errors="replace").splitlines()
-        whole = lines[1:] if size > MAX_BYTES else lines
-        return whole[-n_lines:] if n_lines > 0 else []
+        return last_lines_of(file, n_lines)
     return []
+
+
+def last_lines_of(file: BinaryIO, n_lines: int) -> list[str]:
+    """Return as `last_lines` the newest lines of an open file, which may have been removed; raises OSError."""
+    size = os.fstat(file.fileno()).st_size
+    file.seek(max(0, size - MAX_BYTES))
+    lines = file.read(MAX_BYTES).decode(errors="replace").splitlines()
+    whole = lines[1:] if size > MAX_BYTES else lines
+    return whole[-n_lines:] if n_lines > 0 else []

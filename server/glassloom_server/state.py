@@ -8,7 +8,15 @@ from typing import Any
 
 import msgspec
 
-from glassloom_server.wire import ClusterState, DashboardsCost, ElsewhereState, ExportState, RecordingState, StartState
+from glassloom_server.wire import (
+    ClusterState,
+    DashboardsCost,
+    ElsewhereState,
+    ExportState,
+    LostState,
+    RecordingState,
+    StartState,
+)
 
 STREAM_VERSION = 2
 """Of the stream's messages: readers that know only others say so."""
@@ -24,6 +32,7 @@ class State:
     starts: list[StartState]
     exports: list[ExportState]
     dashboards: DashboardsCost | None = None
+    lost: tuple[LostState, ...] = ()
 
     def whole(self) -> dict[str, Any]:
         """Return all of it as values for JSON."""
@@ -34,6 +43,7 @@ class State:
             "starts": self.starts,
             "exports": self.exports,
             "dashboards": self.dashboards,
+            "lost": self.lost,
         }
 
     def as_of(self, now_s: float, heard_at_s: Mapping[str, float | None]) -> dict[str, Any]:
@@ -66,7 +76,7 @@ def changes(before: State, after: State) -> dict[str, Any]:
         told["clusters"] = clusters
     if list(before.clusters) != list(after.clusters):
         told["order"] = list(after.clusters)
-    for name in ("recordings", "elsewhere", "starts", "exports", "dashboards"):
+    for name in ("recordings", "elsewhere", "starts", "exports", "dashboards", "lost"):
         if getattr(before, name) != getattr(after, name):
             told[name] = getattr(after, name)
     return told

@@ -30,6 +30,7 @@ from glassloom_metrics.registry import ClusterRecord, read_foreign_records, read
 from glassloom_metrics.subscriber import subscribe
 
 from glassloom_server.cluster_fold import ClusterFold, path_for_people
+from glassloom_server.losses import Losses, OpenLog, has_ended
 from glassloom_server.notebooks import NO_PATHS, Notebooks, Paths
 from glassloom_server.overhead import ProcessMeter
 from glassloom_server.starts import NO_STARTS, Starts
@@ -43,9 +44,11 @@ LINGER_S = 10.0
 """How long the thread goes on without a listener, so that reloading a page does not lose the history of every cluster."""
 
 _SETTLE_S = 0.3
+_PART_S = 5.0
+"""How long what a cluster said last is waited for after its record has gone."""
 _TOPICS = [
     "samples", "progress", "layers", "worker-joined", "worker-left", "gpus", "gpu-samples", "gpu-processes", "errors",
-    "runs", "settings", "engine",
+    "runs", "settings", "engine", "life",
 ]  # fmt: skip
 
 
@@ -65,6 +68,7 @@ class _Known(NamedTuple):
     exports: tuple[ExportState, ...]
     paths: Paths
     dashboards_pid: int | None
+    killed: frozenset[str]
 
 
 class Listener:
@@ -155,6 +159,8 @@ class ClusterWatch:
         self._interval_s = interval_s
         self._starts = NO_STARTS
         self._exports: tuple[ExportState, ...] = ()
+        self._killed: frozenset[str] = frozenset()
+        self._losses = Losses()
         self._listeners: list[Listener] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._follower: _FollowerThread | None = None
@@ -174,6 +180,14 @@ class ClusterWatch:
         """Tell listeners of these exports, and at once."""
         self._exports = exports
         self._wake()
+
+    def note_kill(self, cluster_id: str) -> None:
+        """Don't tell listeners that this cluster was lost: a person has it killed."""
+        self._killed |= {cluster_id}
+
+    def last_log_lines(self, cluster_id: str, n_lines: int) -> list[str] | None:
+        """Return the newest lines of the log of a cluster that was lost; None if no such cluster was lost."""
+        return self._losses.lines(cluster_id, n_lines)
 
     def _wake(self) -> None:
         if self._follower is not None:
@@ -232,7 +246,7 @@ class ClusterWatch:
             self._looking = asyncio.create_task(self._notebooks.follow(), name="glassloom-notebooks")
         if self._follower is None or not self._follower.is_alive():
             self._follower = _FollowerThread(
-                self._publish, self._known, root=self._root, interval_s=self._interval_s, log=self._log
+                self._publish, self._known, self._losses, root=self._root, interval_s=self._interval_s, log=self._log
             )
             self._follower.start()
         elif self._follower.newest is not None:
@@ -241,7 +255,7 @@ class ClusterWatch:
     def _known(self) -> _Known:
         """Return what this loop knows and the thread tells; called in the thread."""
         paths = self._notebooks.paths if self._notebooks is not None else NO_PATHS
-        return _Known(self._starts, self._exports, paths, self._dashboards_pid())
+        return _Known(self._starts, self._exports, paths, self._dashboards_pid(), self._killed)
 
     def _publish(self, tick: Tick) -> None:
         """Offer a tick to all listeners; called in the thread."""
@@ -278,6 +292,7 @@ class _FollowerThread(threading.Thread):
         self,
         publish: Callable[[Tick], None],
         known: Callable[[], _Known],
+        losses: Losses,
         *,
         root: str,
         interval_s: float,
@@ -288,6 +303,7 @@ class _FollowerThread(threading.Thread):
         self.exposition = ""
         self._publish = publish
         self._known = known
+        self._losses = losses
         self._root = root
         self._interval_s = interval_s
         self._log = log
@@ -295,6 +311,7 @@ class _FollowerThread(threading.Thread):
         self._is_ending = False
         self._wake = asyncio.Event()
         self._following: dict[str, _Following] = {}
+        self._parting: set[asyncio.Task[None]] = set()
         self._dashboards = ProcessMeter()
 
     def run(self) -> None:
@@ -332,13 +349,15 @@ class _FollowerThread(threading.Thread):
                 await self._sleep(next_tick_s - self._loop.time())
         finally:
             for following in self._following.values():
-                following.task.cancel()
+                following.end()
 
     def _update_following(self, records: list[ClusterRecord]) -> bool:
         """Follow what is new, forget what is gone, follow again what broke off; tell whether anything was new."""
         current = {record.id: record for record in records}
         for cluster_id in self._following.keys() - current.keys():
-            self._following[cluster_id].task.cancel()
+            parting = asyncio.ensure_future(self._part_from(self._following[cluster_id]))
+            self._parting.add(parting)
+            parting.add_done_callback(self._parting.discard)
         new = current.keys() - self._following.keys()
         # Rebuilt in the registry's order, which is the order on screen, and replaced as a whole: others look at it.
         self._following = {record.id: self._follow(record) for record in records}
@@ -347,9 +366,22 @@ class _FollowerThread(threading.Thread):
     def _follow(self, record: ClusterRecord) -> _Following:
         before = self._following.get(record.id)
         if before is None:
-            return _Following(ClusterFold(record, root=self._root), self._log)
+            return _Following(ClusterFold(record, root=self._root), OpenLog(record), self._lost, self._log)
+        before.open_log.open()
         before.fold.record = record  # it may have been renamed
-        return _Following(before.fold, self._log) if before.task.done() else before
+        return _Following(before.fold, before.open_log, self._lost, self._log) if before.task.done() else before
+
+    async def _part_from(self, following: _Following) -> None:
+        """Read what a cluster said last, which tells whether it was lost: its record may go first."""
+        try:
+            await asyncio.wait([following.task], timeout=_PART_S)
+        finally:
+            following.end()
+
+    def _lost(self, record: ClusterRecord, lines: list[str]) -> None:
+        start = self._known().starts.start_of(record.id)
+        self._losses.add(record, at_s=time.time(), start=start, lines=lines)
+        self._wake.set()
 
     def _tell(self, now_s: float) -> None:
         before = self.newest.state if self.newest is not None else None
@@ -365,7 +397,7 @@ class _FollowerThread(threading.Thread):
         self._publish(self.newest)
 
     def _state(self, now_s: float) -> State:
-        starts, exports, paths, dashboards_pid = self._known()
+        starts, exports, paths, dashboards_pid, killed = self._known()
         return State(
             clusters={
                 name: following.fold.state(now_s, start=starts.start_of(name), notebooks=paths)
@@ -376,6 +408,7 @@ class _FollowerThread(threading.Thread):
             starts=list(starts.open),
             exports=list(exports),
             dashboards=self._dashboards.look(dashboards_pid),
+            lost=self._losses.told(but=killed),
         )
 
     async def _sleep(self, seconds: float) -> None:
@@ -390,8 +423,16 @@ class _Following:
     The summary's ``problem`` is why it could not be read when it was tried last; it holds until the cluster says something.
     """
 
-    def __init__(self, fold: ClusterFold, log: Logger | LoggerAdapter[Logger]) -> None:
+    def __init__(
+        self,
+        fold: ClusterFold,
+        open_log: OpenLog,
+        lost: Callable[[ClusterRecord, list[str]], None],
+        log: Logger | LoggerAdapter[Logger],
+    ) -> None:
         self.fold = fold
+        self.open_log = open_log
+        self._lost = lost
         self._log = log
         self.task = asyncio.ensure_future(self._follow())
 
@@ -401,12 +442,20 @@ class _Following:
             messages = subscribe(fold.record, _TOPICS, since=NOW, heard=self._heard, told_time=self._told_time)
             async for message in messages:
                 fold.apply(message)
+            # A pool of threads ends with its process, whichever way.
+            if fold.record.kind == "processes" and not fold.is_closing and await has_ended(fold.record):
+                self._lost(fold.record, self.open_log.last_lines())
         except ConnectionRefused as error:  # of another version, or the record is of another cluster
             fold.summary.problem = str(error)
             self._log.debug("Glassloom cluster %s refuses to be followed: %s", fold.record.id, error)
         except (MetricsError, OSError, msgspec.DecodeError) as error:
             # Just starting or just ending; the registry says which with the next look.
             self._log.debug("Glassloom cluster %s cannot be followed: %s", fold.record.id, error)
+
+    def end(self) -> None:
+        """Follow no longer."""
+        self.task.cancel()
+        self.open_log.close()
 
     def _heard(self) -> None:
         self.fold.heard_at_s = time.time()

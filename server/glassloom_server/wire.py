@@ -255,6 +255,19 @@ class ElsewhereState(Struct, frozen=True):
     started_at: float
 
 
+class LostState(Struct, frozen=True):
+    """A cluster whose head ended, ``at`` that time, though nobody had asked it to: it was killed, or ran out of memory.
+
+    ``start`` is the id of the start request that it came of; ``has_log`` whether the end of its log is kept.
+    """
+
+    id: str
+    name: str
+    at: float
+    start: str | None
+    has_log: bool
+
+
 class StartState(Struct, frozen=True):
     """A start that was asked for: ``starting``, or ``failed`` and why, with the field of `StartRequest` that the problem is
     about, if it is about one. One that has become a cluster isn't told any more.
@@ -299,6 +312,7 @@ class Clusters(Struct, frozen=True):
     starts: list[StartState]
     exports: list[ExportState]
     dashboards: DashboardsCost | None = None
+    lost: list[LostState] = []
 
 
 # The stream
@@ -335,6 +349,7 @@ class StreamChanges(Struct, frozen=True, tag_field="type", tag="changes", omit_d
     starts: list[StartState] = []
     exports: list[ExportState] = []
     dashboards: DashboardsCost | None | UnsetType = UNSET
+    lost: list[LostState] | UnsetType = UNSET
 
 
 class StreamAlive(Struct, frozen=True, tag_field="type", tag="alive"):

@@ -33,7 +33,9 @@ async def refusal(awaitable) -> tuple[int, str]:
 
 async def test_no_clusters_are_an_empty_list(jp_fetch):
     response = await jp_fetch("glassloom", "api", "clusters")
-    lists: dict[str, list[object]] = {name: [] for name in ("clusters", "recordings", "elsewhere", "starts", "exports")}
+    lists: dict[str, list[object]] = {
+        name: [] for name in ("clusters", "recordings", "elsewhere", "starts", "exports", "lost")
+    }
     assert json.loads(response.body) == lists | {"dashboards": None}
     assert response.headers["Content-Type"] == "application/json"
 

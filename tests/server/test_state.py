@@ -56,7 +56,7 @@ def followed(before: State, after: State) -> dict[str, Any]:
         else:
             clusters[name] = {**clusters.get(name, {}), **fields}
     order = told.get("order", [cluster["id"] for cluster in known["clusters"]])
-    names = ("recordings", "elsewhere", "starts", "exports", "dashboards")
+    names = ("recordings", "elsewhere", "starts", "exports", "dashboards", "lost")
     rest = {name: told.get(name, known[name]) for name in names}
     return {"clusters": [clusters[name] for name in order], **rest}
 

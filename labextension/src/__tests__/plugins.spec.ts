@@ -557,6 +557,59 @@ describe('Notifications', () => {
     tell.mockRestore();
   });
 
+  it('tell of a cluster that was lost while this page knew it, with its log and a way to start it again', async () => {
+    const models = makeModels();
+    const app = makeApp(models);
+    void notificationsPlugin.activate(app, models.clusters, null, null, null);
+    const execute = jest
+      .spyOn(app.commands, 'execute')
+      .mockResolvedValue(undefined);
+    const at = 5;
+    const old = { id: 'c0', name: 'old', at, start: null, has_log: true };
+    const lost = { id: 'c1', name: 'loom', at, start: null, has_log: true };
+    const socket = FakeSocket.last;
+    socket.tellState({ clusters: [makeCluster({ id: 'c1' })], lost: [old] });
+    expect(Notification.manager.count).toBe(0); // it went before this page came
+    socket.tellChanges({
+      clusters: { c1: null },
+      order: [],
+      lost: [old, lost]
+    });
+    socket.tellChanges({ lost: [old, lost] });
+    const [{ message, options }] = Notification.manager.notifications;
+    expect(Notification.manager.count).toBe(1);
+    expect(message).toContain('The cluster loom was lost');
+    const actions = options.actions ?? [];
+    expect(actions.map(({ label }) => label)).toEqual([
+      'Start again…',
+      'Show the log'
+    ]);
+    actions[0].callback(new MouseEvent('click'));
+    expect(execute).toHaveBeenCalledWith('glassloom:new-cluster', {
+      lost: 'c1'
+    });
+    execute.mockRestore();
+    Notification.dismiss();
+    models.dispose();
+  });
+
+  it('offer no log of a lost cluster where none is kept', () => {
+    const models = makeModels();
+    const app = makeApp(models);
+    void notificationsPlugin.activate(app, models.clusters, null, null, null);
+    FakeSocket.last.tell(makeCluster({ id: 'c1' }));
+    FakeSocket.last.tellChanges({
+      clusters: { c1: null },
+      lost: [{ id: 'c1', name: 'loom', at: 5, start: null, has_log: false }]
+    });
+    const [{ options }] = Notification.manager.notifications;
+    expect(options.actions?.map(({ label }) => label)).toEqual([
+      'Start again…'
+    ]);
+    Notification.dismiss();
+    models.dispose();
+  });
+
   it('tell of workers that die one after the other in one piece, which grows', () => {
     const models = makeModels();
     const { clusters } = models;

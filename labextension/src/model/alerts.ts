@@ -1,7 +1,7 @@
 /**
  * What a person should hear of though they look elsewhere: found by comparing two states. Pure.
  */
-import { ICluster, IRun } from '../tokens';
+import { ICluster, ILostCluster, IRun } from '../tokens';
 import { memoryShare } from './kinds';
 
 export type AlertKind =
@@ -14,6 +14,20 @@ export interface IAlert {
   run?: IRun;
   /** How many workers have died. */
   count?: number;
+}
+
+/** Finds which clusters of those that this page has seen were lost: what went before is no news, and is told again with each reload. */
+export class LossFinder {
+  /** Return what was lost since the last call. */
+  find(
+    clusters: readonly ICluster[],
+    lost: readonly ILostCluster[]
+  ): ILostCluster[] {
+    clusters.forEach(({ id }) => this._seen.add(id));
+    return lost.filter(({ id }) => this._seen.delete(id));
+  }
+
+  private readonly _seen = new Set<string>();
 }
 
 /** At this share of the limit a person hears of it; again only after it was below the lower one. */

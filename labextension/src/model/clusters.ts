@@ -10,6 +10,7 @@ import {
   IClusterRequest,
   IClusters,
   IHop,
+  ILostCluster,
   INotebooks,
   IProfiles,
   IStart,
@@ -50,6 +51,10 @@ export class Clusters extends Model implements IClusters {
 
   get starts(): readonly IStart[] {
     return this._stream.state.starts;
+  }
+
+  get lost(): readonly ILostCluster[] {
+    return this._stream.state.lost;
   }
 
   get active(): ICluster | null {

@@ -13,7 +13,8 @@ export const EMPTY: IState = {
   elsewhere: [],
   starts: [],
   exports: [],
-  dashboards: null
+  dashboards: null,
+  lost: []
 };
 
 interface ITimed {
@@ -41,6 +42,7 @@ interface IChanges extends ITimed {
   starts?: IState['starts'];
   exports?: IState['exports'];
   dashboards?: IState['dashboards'];
+  lost?: IState['lost'];
 }
 
 interface IAlive extends ITimed {
@@ -108,7 +110,8 @@ function changed(before: IState, message: IChanges): IState {
     ...listsOf(message),
     clusters: changedClusters(before.clusters, message),
     dashboards:
-      message.dashboards === undefined ? before.dashboards : message.dashboards
+      message.dashboards === undefined ? before.dashboards : message.dashboards,
+    lost: message.lost ?? before.lost
   };
 }
 

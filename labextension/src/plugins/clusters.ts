@@ -24,7 +24,14 @@ import { showLog } from '../panels/log';
 import { IRefusal, NewClusterDialog } from '../panels/newCluster';
 import { RequestRefused } from '../request';
 import { askForScale } from '../panels/scale';
-import { Ability, ICluster, IClusters, INotebooks, IStart } from '../tokens';
+import {
+  Ability,
+  ICluster,
+  IClusterRequest,
+  IClusters,
+  INotebooks,
+  IStart
+} from '../tokens';
 import { messageOf, shutDown, tellFailure, tellOutcome } from './endings';
 import { languageOf } from './language';
 import { loadSettings } from './settings';
@@ -126,6 +133,11 @@ function addNewCluster(
           start: {
             type: 'string',
             description: 'Id of a start that failed: its values are filled in.'
+          },
+          lost: {
+            type: 'string',
+            description:
+              'Id of a cluster that was lost: what is known of its start is filled in.'
           }
         }
       }
@@ -140,7 +152,8 @@ function addNewCluster(
           trans,
           clusters,
           settings,
-          clusters.starts.find(({ id }) => id === args.start)
+          clusters.starts.find(({ id }) => id === args.start),
+          requestOfLost(clusters, args.lost)
         );
       } finally {
         isAsking = false;
@@ -157,7 +170,8 @@ async function startCluster(
   trans: TranslationBundle,
   clusters: IClusters,
   settings: ISettingRegistry | null,
-  failed?: IStart
+  failed?: IStart,
+  initial: IClusterRequest = {}
 ): Promise<void> {
   let known;
   let own: unknown;
@@ -174,7 +188,7 @@ async function startCluster(
   const dialog = new NewClusterDialog({
     trans,
     profiles: { ...known, profiles: mergedProfiles(known.profiles, own) },
-    initial: failed ? (clusters.requestOf(failed.id) ?? {}) : {},
+    initial: failed ? (clusters.requestOf(failed.id) ?? {}) : initial,
     refusal: failed ? { message: failed.problem, field: failed.field } : null,
     start: async request => {
       try {
@@ -200,6 +214,16 @@ async function startCluster(
   if (button.accept && failed !== undefined) {
     await forget(clusters, failed.id);
   }
+}
+
+/** What a cluster was started with, as far as it is known here: its name at least, by which notebooks connect to it. */
+function requestOfLost(clusters: IClusters, lost: unknown): IClusterRequest {
+  const found = clusters.lost.find(({ id }) => id === lost);
+  if (found === undefined) {
+    return {};
+  }
+  const request = found.start === null ? null : clusters.requestOf(found.start);
+  return { ...request, name: found.name };
 }
 
 function refusalOf(error: unknown): IRefusal {

@@ -1,5 +1,5 @@
 /**
- * Tells a person who looks elsewhere what happens: a worker died, memory is short, results go to disk, a run has ended.
+ * Tells a person who looks elsewhere what happens: a cluster was lost, a worker died, memory is short, results go to disk, a run has ended.
  */
 import {
   JupyterFrontEnd,
@@ -10,14 +10,15 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { CommandRegistry } from '@lumino/commands';
 import { CommandIDs } from '../commands';
-import { AlertFinder, AlertKind, IAlert } from '../model/alerts';
+import { AlertFinder, AlertKind, IAlert, LossFinder } from '../model/alerts';
 import {
   formatBytes,
   formatCount,
   formatDuration,
   formatShare
 } from '../model/format';
-import { ICluster, INotebooks, IClusters, IRun } from '../tokens';
+import { showLog } from '../panels/log';
+import { ICluster, INotebooks, IClusters, ILostCluster, IRun } from '../tokens';
 import { languageOf } from './language';
 import { loadSettings } from './settings';
 
@@ -42,12 +43,18 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
   ): void => {
     const trans = languageOf(translator);
     const finder = new AlertFinder();
-    const teller = new Teller(trans, app.commands);
-    let wanted: Partial<Record<AlertKind, unknown>> = {};
+    const losses = new LossFinder();
+    const teller = new Teller(trans, app.commands, clusters);
+    let wanted: Partial<Record<AlertKind | 'clusterLost', unknown>> = {};
     void loadSettings(settings, PLUGIN_ID, trans, composite => {
       wanted = composite;
     });
     clusters.changed.connect(() => {
+      for (const lost of losses.find(clusters.all, clusters.lost)) {
+        if (wanted.clusterLost !== false) {
+          teller.tellLoss(lost);
+        }
+      }
       for (const alert of finder.find(clusters.all)) {
         const isSeen = alert.kind === 'runEnded' && isWatched(alert, notebooks);
         if (wanted[alert.kind] !== false && !isSeen) {
@@ -78,8 +85,37 @@ interface INotice {
 class Teller {
   constructor(
     private readonly _trans: TranslationBundle,
-    private readonly _commands: CommandRegistry
+    private readonly _commands: CommandRegistry,
+    private readonly _clusters: IClusters
   ) {}
+
+  /** It stays until it is closed: what was computed there is gone. */
+  tellLoss({ id, name, has_log }: ILostCluster): void {
+    const trans = this._trans;
+    const log = {
+      label: trans.__('Show the log'),
+      caption: trans.__('Show what %1 said last', name),
+      callback: () => void showLog(trans, name, () => this._clusters.log(id))
+    };
+    Notification.error(
+      trans.__(
+        'The cluster %1 was lost, and its results with it: its head process was killed or has crashed.',
+        name
+      ),
+      {
+        autoClose: false,
+        actions: [
+          {
+            label: trans.__('Start again…'),
+            caption: trans.__('Start a cluster like %1', name),
+            callback: () =>
+              void this._commands.execute(CommandIDs.newCluster, { lost: id })
+          },
+          ...(has_log ? [log] : [])
+        ]
+      }
+    );
+  }
 
   tell({ kind, cluster, run, count }: IAlert): void {
     const trans = this._trans;
