@@ -17,7 +17,7 @@ from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.base.websocket import WebSocketMixin
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
-from glassloom_server.errors import NameTaken, RequestMalformed, status_of
+from glassloom_server.errors import KernelUnsuitable, NameTaken, ProfileNotFound, RequestMalformed, status_of
 from glassloom_server.services import Services
 from glassloom_server.wire import Problem, decode, field_of, to_json
 
@@ -100,8 +100,19 @@ class GlassloomAPIHandler(ExpectedErrors, APIHandler):
         if status_of(error) is None:
             super().write_error(status_code, **kwargs)
         else:
-            field = field_of(str(error)) if isinstance(error, RequestMalformed | NameTaken) else ""
-            self.finish(to_json(Problem(str(error), type(error).__name__, field)))
+            self.finish(to_json(Problem(str(error), type(error).__name__, _field_of(error))))
+
+
+def _field_of(error: BaseException | None) -> str:
+    """Return the field of the request that an error is about; nothing if it is about none."""
+    match error:
+        case KernelUnsuitable():
+            return "kernel_name"
+        case ProfileNotFound():
+            return "profile"
+        case RequestMalformed() | NameTaken():
+            return field_of(str(error))
+    return ""
 
 
 class StreamHandler(ExpectedErrors, WebSocketMixin, WebSocketHandler, JupyterHandler):

@@ -165,6 +165,13 @@ async def test_a_kernel_without_its_interpreter_is_named(jp_fetch, install_kerne
     assert state["starts"][0]["problem"] == "could not run /nowhere/python: No such file or directory"
 
 
+@pytest.mark.parametrize(("field", "value"), [("kernel_name", "other"), ("profile", "huge")])
+async def test_a_refusal_names_the_field_that_it_is_about(jp_fetch, field, value):
+    with pytest.raises(HTTPClientError) as caught:
+        await post(jp_fetch, **{field: value})
+    assert json.loads(caught.value.response.body)["field"] == field
+
+
 async def test_what_can_be_known_to_fail_is_refused_at_once(jp_fetch, install_kernel):
     install_kernel("mine", "python")
     install_kernel("rr", "R", language="R")
