@@ -119,6 +119,12 @@ def test_a_join_that_misses_rows_in_one_partition_is_written_and_read(tmp_path):
     assert found["b"].isna().tolist() == [False] * 4 + [True] * 2 and found["b"].tolist()[:2] == [True, False]
 
 
+def test_missing_values_of_a_join_that_are_replaced_by_a_fraction_are_written_and_read(tmp_path):
+    joined = gd.from_pandas(LEFT, npartitions=3).merge(gd.from_pandas(RIGHT, npartitions=1), on="k", how="left")
+    joined.mask(joined.isna(), 0.5)[["k", "v"]].to_parquet(tmp_path / "joined")
+    assert gd.read_parquet(tmp_path / "joined").compute()["v"].tolist() == [10, 20, 30, 40, 0.5, 0.5]
+
+
 def test_times_that_are_missing_are_not_counted_by_expanding():
     times = pd.Series(pd.to_timedelta(["1h", None, "2h", None, "3h"]), name="t")
     lazy_times = gd.from_pandas(times, npartitions=3)

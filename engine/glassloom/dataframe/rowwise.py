@@ -17,11 +17,13 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
+from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, Columnwise, FrameExpr, LabelKeeping, Rowwise, empty
 from glassloom.dataframe.options import is_columns, refuse_inplace, refused
 from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, dtypes_of, with_common_dtypes, with_dtypes_of
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
+from glassloom.expr.core import walk
 from glassloom.graph import function_label
 
 _UNSET: Any = pd.api.extensions.no_default
@@ -129,6 +131,8 @@ def _asked_for_missing(method: str, condition: Any) -> FrameExpr | None:
 def _never_missing(asked: FrameExpr | None, node: FrameExpr) -> list[int]:
     """Return the places of the columns of a node that have a column of whole numbers or booleans among those `asked` for."""
     if asked is None or asked.rows != node.rows:
+        return []
+    if any(isinstance(one, AnyJoin) for one in walk([asked])):  # rows without a partner miss values, whatever the dtype
         return []
     meta = asked.meta
     if isinstance(meta, pd.Series):
