@@ -158,7 +158,7 @@ async def test_one_export_waits_for_the_other_and_goes_on_when_that_is_given_up(
     [
         ("../outside.glr", "parquet", 404, "no recording"),
         ("notes.txt", "parquet", 404, "no recording"),
-        ("run.glr", "word", 400, "to: there is no such choice as 'word'"),
+        ("run.glr", "word", 400, "to='word' should be one of 'parquet', 'perfetto', 'report', 'speedscope'"),
     ],
 )
 async def test_what_is_no_recording_or_no_format_is_refused(jp_root_dir, export, services, path, to, status, problem):
