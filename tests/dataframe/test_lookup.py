@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, plan
 from glassloom.backends.sizeof import sizeof
-from glassloom.dataframe.moving import number_table
+from glassloom.dataframe.moving import counting
 from glassloom.dataframe.moving.joining import Joining
 from glassloom.dataframe.moving.lookup import JoinByLookup, Lookup, LookupJoin, can_join_by_lookup
 from glassloom.dataframe.moving.merge import Join
@@ -114,7 +114,7 @@ def test_keys_of_other_names_stay_on_both_sides(data):
 def test_both_kinds_of_number_tables_find_all_rows_of_a_number(counts, numbers, asked):
     with pytest.MonkeyPatch.context() as patch:
         if not counts:  # where pandas has no such function any more
-            patch.setattr(number_table, "_counting_sort", None)
+            patch.setattr(counting, "_counting_sort", None)
         _check_number_tables(numbers, asked)
 
 

@@ -20,6 +20,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import register_sizeof, sizeof
+from glassloom.dataframe.moving.counting import rows_in_order
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.graph import Key, Task, TaskRef
@@ -75,11 +76,12 @@ def split(block: Any, places: Any, count: int) -> Pieces:
     count
         Number of outputs.
     """
-    bounds = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(places, minlength=count), out=bounds[1:])
-    if len(places) == 0 or bounds[places[0] + 1] - bounds[places[0]] == len(places):
-        return Pieces(block, bounds)  # all go to the same
-    return Pieces(block.take(np.argsort(places, kind="stable")), bounds)
+    if len(places) == 0 or bool((places == places[0]).all()):  # all go to the same
+        bounds = np.zeros(count + 1, np.int64)
+        bounds[int(places[0]) + 1 if len(places) else 0 :] = len(places)
+        return Pieces(block, bounds)
+    rows, bounds = rows_in_order(places, count)
+    return Pieces(block.take(rows), bounds)
 
 
 def splits_on_device(tell: Callable[..., bool]) -> Callable[[_Function], _Function]:

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-try:  # pandas' own, which its groups are made with: a tenth of the time of a sort. It isn't public, so it may go.
-    from pandas._libs.algos import groupsort_indexer as _counting_sort  # type: ignore[import-not-found]
-except ImportError:
-    _counting_sort = None
+from glassloom.dataframe.moving.counting import rows_in_order
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Places = np.ndarray[Any, np.dtype[np.int32]]
@@ -121,25 +118,8 @@ def _is_for_places(size: int, count: int) -> bool:
 
 
 def _by_place(places: Any, count: int) -> tuple[Any, Any]:
-    """Return the rows in the order of their places, equal ones in their old order, and where those of each place begin."""
-    if _counting_sort is None:
-        counts, rows = np.bincount(places, minlength=count), _sorted_rows(places)
-    else:
-        rows, counts = _counting_sort(places.astype(np.intp, copy=False), count)
-        rows, counts = rows.astype(np.int32), counts[1:]  # the first counts places below 0
-    starts = np.zeros(count + 1, np.int64)
-    np.cumsum(counts, out=starts[1:])
-    return rows, starts
-
-
-def _sorted_rows(places: Any) -> Any:
-    """Return the rows in the order of their places, equal ones in their old order: numbers are sorted quicker than rows by them."""
-    bits = len(places).bit_length()
-    both = places.astype(np.int64) << bits
-    both |= np.arange(len(places))
-    both.sort()
-    both &= (1 << bits) - 1
-    return both.astype(np.int32)
+    rows, starts = rows_in_order(places, count)
+    return rows.astype(np.int32), starts
 
 
 def _hashed(numbers: Numbers) -> HashedTable:
