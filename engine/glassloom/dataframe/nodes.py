@@ -18,8 +18,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+import pandas as pd
+
 from glassloom import config
-from glassloom.backends.pandas_ import concat, is_frame, own, rows_between
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, is_frame, own, rows_between
 from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta
@@ -210,6 +212,11 @@ class Constant(FrameExpr):
 class FrameBlockwise(FrameExpr, Blockwise):
     """A frame each of whose partitions is made of one partition of each dependency."""
 
+    @property
+    def keeps_no_views(self) -> bool:
+        """Whether no result keeps the memory of a partition that was read: then columns needn't be copied on the way."""
+        return False
+
     def output_keys(self) -> list[Key]:
         return FrameExpr.output_keys(self)
 
@@ -227,9 +234,12 @@ class FrameBlockwise(FrameExpr, Blockwise):
         return None
 
     def member_function(self, member: Blockwise) -> Callable[..., Any]:
+        function = member.function
+        if self.keeps_no_views and isinstance(member, Projection):
+            function = member.view_function
         if not (isinstance(member, FrameBlockwise) and config.get("dataframe.arrow")):
-            return member.function
-        return WithForm(member.function, member.arrow_form, reads=member.makes_blocks)
+            return function
+        return WithForm(function, member.arrow_form, reads=member.makes_blocks)
 
     def outer_function(self, function: Callable[..., Any], *, is_own: bool = True) -> Callable[..., Any]:
         if not config.get("dataframe.arrow"):
@@ -378,6 +388,13 @@ class Projection(FrameBlockwise):
     @property
     def function(self) -> Callable[..., Any]:
         return BlockCall(_getitem, (_BLOCK, self.columns), label="getitem")
+
+    @property
+    def view_function(self) -> Callable[..., Any]:
+        """The function, but what it returns may keep the memory of all columns."""
+        if not (HAS_COPY_ON_WRITE and isinstance(self.columns, list) and self.meta.columns.is_unique):
+            return self.function
+        return BlockCall(_view_columns, (_BLOCK, self.meta.columns), label="getitem")
 
     @property
     def arrow_form(self) -> Form | None:
@@ -577,6 +594,15 @@ def _same(value: Any) -> Any:
 
 def _getitem(frame: Any, columns: Any) -> Any:
     return frame[columns]
+
+
+def _view_columns(frame: Any, columns: pd.Index) -> Any:
+    """Return columns of a frame without copying them, as ``frame[list]`` does; pandas copies them before one is written to."""
+    if type(frame) is not pd.DataFrame:
+        return frame[list(columns)]
+    made = pd.DataFrame({place: frame[name] for place, name in enumerate(columns)}, index=frame.index, copy=False)
+    made.columns = columns
+    return made
 
 
 def _assign(frame: Any, names: tuple[Any, ...], *values: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from glassloom.dataframe.arrow.forms import Form, own_form
 from glassloom.dataframe.call import BlockCall
@@ -12,6 +12,7 @@ from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
 from glassloom.expr.tree import tree_tasks
 from glassloom.graph import Key, Task, tokenize
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 SIBLINGS_FROM = 32
 """Partitions: to group one by keys may take longer than to read it."""
 
@@ -37,6 +38,12 @@ class TreeSteps:
         if self._token is None:
             self._token = tokenize(self.combine, self.finish, self.meta)
         return self._token
+
+
+def keeps_no_views(function: _Function) -> _Function:
+    """Declare that what a function of a partition returns shares no memory with it, but for Arrow's own of a column."""
+    function.keeps_no_views = True  # type: ignore[attr-defined]
+    return function
 
 
 class TreeReduce(FrameExpr):
@@ -91,6 +98,11 @@ class Chunk(FrameBlockwise):
     @property
     def arrow_form(self) -> Form | None:
         return own_form(self.call)
+
+    @property
+    def keeps_no_views(self) -> bool:
+        function = getattr(self.call.function, "func", self.call.function)  # of a partial
+        return getattr(function, "keeps_no_views", False) is True
 
     @property
     def siblings_from(self) -> int | None:

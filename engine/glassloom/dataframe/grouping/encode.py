@@ -104,13 +104,13 @@ class Groups:
         return [rest, *reversed(found)]
 
     def keys(self, columns: Sequence[Any]) -> list[Any]:
-        """Return the keys of each group, as arrays; `columns` are the keys of the rows."""
+        """Return the keys of each group, as arrays of their own; `columns` are the keys of the rows."""
         if (
             self.count == len(self.codes)
             and not self.has_outsiders
             and np.array_equal(self.codes, np.arange(self.count))
         ):
-            return [column.array for column in columns]
+            return [_own(column.array) for column in columns]
         return [take(column.values, code) for column, code in zip(self.columns, self.key_codes, strict=True)]
 
 
@@ -325,6 +325,13 @@ def take(array: Any, rows: Any) -> Any:
     if len(rows) and rows.min() < 0:
         return pd.api.extensions.take(array, rows, allow_fill=True)
     return array.take(rows)
+
+
+def _own(array: Any) -> Any:
+    """Return an array that isn't a view of a frame's block, whose other columns it would keep."""
+    if type(array) is pd.arrays.NumpyExtensionArray:
+        return array.to_numpy().copy()
+    return array.copy() if isinstance(array, (pd.arrays.DatetimeArray, pd.arrays.TimedeltaArray)) else array
 
 
 def find_groups(index: Any, keys: Sequence[Any], *, arrow: bool = True) -> Codes:

@@ -22,6 +22,7 @@ from glassloom.dataframe.grouping.encode import Groups, encode, find_groups, tak
 from glassloom.dataframe.grouping.kernels import aggregate
 from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, Recipe
 from glassloom.dataframe.grouping.wanted import AGAIN, Wanted
+from glassloom.dataframe.reduction_nodes import keeps_no_views
 
 _VALUE = "v"
 _DTYPE_KNOWN = ("count", "size", "nunique", "mean", "var", "std", "sem")
@@ -62,6 +63,7 @@ class Aggregation:
 
 @takes_blocks
 @takes_any_library
+@keeps_no_views
 def chunk(plan: Aggregation, block: Any, *blocks: Any) -> Partial | None:
     """Return the partial results of a partition, or None if it has no rows."""
     if not len(block):

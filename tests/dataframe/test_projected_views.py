@@ -1,0 +1,94 @@
+"""Columns that are read on the way to groups aren't copied, and nothing that leaves the task keeps or changes the frame."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import glassloom
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+from glassloom.dataframe import nodes
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.grouping.recipe import COLUMN, Key, Recipe
+from glassloom.dataframe.grouping.tree import Aggregation, chunk
+from glassloom.dataframe.grouping.wanted import Wanted
+from glassloom.dataframe.nodes import Projection
+from glassloom.dataframe.reduction_nodes import Chunk, RowsChunk
+
+HAS_COPY_ON_WRITE = int(pd.__version__.split(".")[0]) >= 3
+ROWS = 200
+
+
+def _frame() -> pd.DataFrame:
+    numbers = np.arange(ROWS)
+    times = pd.Timestamp("2020") + pd.to_timedelta(numbers, unit="D")
+    return pd.DataFrame({"a": numbers, "b": numbers % 7, "c": numbers % 3, "x": numbers / 2, "t": times, "s": "text"})
+
+
+def _plan(keys: list[str]) -> Aggregation:
+    options = {
+        "is_single": False,
+        "dropna": True,
+        "sort": False,
+        "observed": True,
+        "as_index": True,
+        "group_keys": True,
+    }
+    recipe = Recipe(tuple(Key(COLUMN, key, key) for key in keys), selection=None, arrow=True, **options)
+    return Aggregation(recipe, ("x",), (Wanted(0, "sum"), Wanted(0, "first"), Wanted(0, "min")))
+
+
+@pytest.mark.parametrize("keys", [["a"], ["b"], ["t"], ["a", "t"], ["b", "c"], ["s"], ["s", "a"]], ids=str)
+def test_partial_results_share_no_memory_with_the_partition(keys: list[str]) -> None:
+    frame = _frame()
+    table = chunk(_plan(keys), frame).table  # type: ignore[union-attr]
+    own = [np.asarray(frame[name]) for name in ("a", "b", "c", "x")] + [frame["t"].to_numpy()]
+    for name in table:
+        values = np.asarray(table[name])
+        assert not any(np.shares_memory(values, one) for one in own if values.dtype != object)
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before pandas 3 views could be written to")
+def test_columns_on_the_way_to_groups_are_views_that_are_copied_when_written_to() -> None:
+    frame = _frame()
+    projection = Projection(gd.from_pandas(frame, npartitions=1).expr, ["x", "a"])
+    reading = RowsChunk(projection, (), BlockCall(partial(chunk, _plan(["a"])), (Block(0),)))
+    made = reading.member_function(projection)(frame)
+    pd.testing.assert_frame_equal(made, frame[["x", "a"]])
+    assert np.shares_memory(made["x"].to_numpy(), frame["x"].to_numpy())
+    made.loc[0, "x"] = -1.0
+    made["a"] = 5
+    pd.testing.assert_frame_equal(frame, _frame())
+
+
+def test_columns_are_chosen_by_pandas_for_what_may_keep_them() -> None:
+    projection = Projection(gd.from_pandas(_frame(), npartitions=1).expr, ["x", "a"])
+    keeping = Chunk(projection, (), BlockCall(lambda block: block, (Block(0),)))
+    chosen = keeping.member_function(projection)
+    assert getattr(chosen, "function", chosen).function is nodes._getitem
+
+
+@pytest.mark.parametrize(
+    "columns", [pd.Index(["b", "a"], name="columns"), pd.Index([3, 1]), pd.MultiIndex.from_tuples([("u", 1), ("u", 2)])], ids=str
+)  # fmt: skip
+@pytest.mark.parametrize("rows", [0, 5])
+def test_views_are_what_pandas_chooses(columns: Any, rows: int) -> None:
+    frame = pd.DataFrame({0: range(rows), 1: list("vwxyz")[:rows], 2: [0.5] * rows}, index=range(10, 10 + rows))
+    others = pd.MultiIndex.from_tuples([("w", 1)]) if columns.nlevels > 1 else pd.Index(["other"], dtype=object)
+    frame.columns = columns.append(others).set_names(columns.names)
+    wanted = frame[list(columns)]
+    pd.testing.assert_frame_equal(nodes._view_columns(frame, wanted.columns), wanted)
+
+
+def test_a_sibling_of_a_group_by_sees_no_other_columns() -> None:
+    frame = _frame()
+    kept = gd.from_pandas(frame, npartitions=40).persist(scheduler="synchronous")
+    some = kept[["a", "b", "x"]]
+    groups, width = some.groupby("b").agg({"x": "sum"}), some.sum(axis=1)
+    got_groups, got_width = glassloom.compute(groups, width, scheduler="synchronous")
+    assert_same(got_groups, frame.groupby("b").agg({"x": "sum"}))
+    assert_same(got_width, frame[["a", "b", "x"]].sum(axis=1))
