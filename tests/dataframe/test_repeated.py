@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, frames
 from glassloom.dataframe.grouping.encode import encode
-from glassloom.dataframe.grouping.nearly_sorted import are_mostly_distinct, is_nearly_sorted
 from glassloom.dataframe.moving.repeated import is_repeated, joined_without_repeated
+from glassloom.dataframe.sorting import are_mostly_distinct, is_nearly_sorted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples

@@ -36,12 +36,17 @@ def encode_text(values: Any, *, sort: bool = False) -> tuple[Codes, Any] | None:
         return None
     array = getattr(values.array, "_pa_array", None)  # the one object that all views of a column have
     small_codes, dictionary = _dictionary_of(pa.array(values.array) if array is None else array)
-    codes = small_codes.astype(np.intp)
-    if sort and len(dictionary) > 1:
-        order = pc.sort_indices(dictionary)
-        dictionary = dictionary.take(order)
-        codes = _ranks(order.to_numpy())[codes]
-    return codes, values.dtype.__from_arrow__(dictionary)
+    codes, distinct = small_codes.astype(np.intp), values.dtype.__from_arrow__(dictionary)
+    return sorted_codes(codes, distinct) if sort else (codes, distinct)
+
+
+def sorted_codes(codes: Codes, values: Any) -> tuple[Codes, Any]:
+    """Return codes of distinct texts as those of the sorted ones, by their UTF-8 bytes, and these. A missing one is the last."""
+    if len(values) <= 1:
+        return codes, values
+    order = pc.sort_indices(pa.array(values))
+    ranked = order.to_numpy()
+    return _ranks(ranked)[codes], values.take(ranked)
 
 
 def _dictionary_of(array: Any) -> tuple[Any, Any]:

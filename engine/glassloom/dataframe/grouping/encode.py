@@ -16,8 +16,9 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.arrow.blocks import TextKey
-from glassloom.dataframe.arrow.text import encode_text
-from glassloom.dataframe.grouping.nearly_sorted import are_mostly_distinct, is_in_order, is_nearly_sorted, sorted_runs
+from glassloom.dataframe.arrow.text import encode_text, is_text, sorted_codes
+from glassloom.dataframe.grouping.tables import CodedKey, column_of
+from glassloom.dataframe.sorting import are_mostly_distinct, is_in_order, is_nearly_sorted, run_numbers, sorted_runs
 
 Codes = np.ndarray[Any, np.dtype[np.intp]]
 _DENSE = 1024
@@ -113,6 +114,17 @@ class Groups:
             return [_own(column.array) for column in columns]
         return [take(column.values, code) for column, code in zip(self.columns, self.key_codes, strict=True)]
 
+    def key_columns(self, columns: Sequence[Any], *, arrow: bool) -> list[Any]:
+        """Return the same as columns of a table. If Arrow may encode text, what there are fewer of than groups stays codes."""
+        are_coded = [arrow and is_text(one.values.dtype) and len(one.values) <= self.count for one in self.columns]
+        if not any(are_coded):
+            return [column_of(key) for key in self.keys(columns)]
+        pairs = zip(self.columns, self.key_codes, are_coded, strict=True)
+        return [
+            _coded(column, code) if is_coded else column_of(take(column.values, code))
+            for column, code, is_coded in pairs
+        ]
+
 
 class GroupsInOrder(Groups):
     """Groups of rows that follow each other, by one key without missing values. Sums need no codes."""
@@ -165,6 +177,10 @@ class GroupsInOrder(Groups):
         """See `Groups.keys`."""
         return [self.values]
 
+    def key_columns(self, columns: Sequence[Any], *, arrow: bool) -> list[Any]:
+        """See `Groups.key_columns`."""
+        return [column_of(self.values)]
+
 
 def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool = True) -> Groups:
     """Return the groups of rows.
@@ -176,7 +192,8 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
     dropna
         Whether rows with a missing key belong to no group; if not, missing is a value of its own, and the last.
     order
-        ``"sorted"`` by the keys, in order of ``"appearance"``, or ``"any"``, which is quickest.
+        ``"sorted"`` by the keys, in order of ``"appearance"``, ``"any"``, which is quickest, or ``"runs"``: the same, but by
+        the keys where most rows are a group of their own, so that sorting several such results together is quick.
     arrow
         Whether Arrow may encode text.
     """
@@ -186,12 +203,16 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
     columns = tuple(_encode_column(key, dropna, sort=order == "sorted", arrow=arrow) for key in keys)
     cells, size, is_whole = _cells(columns)
     outside = _outside(columns) if dropna else None
+    is_sparse = size > _DENSE + _DENSE_FACTOR * len(cells)
+    if order == "runs" and is_sparse and outside is None and are_mostly_distinct(cells):
+        columns, order = tuple(map(_sorted_text, columns)), "sorted"
+        cells, size, is_whole = _cells(columns)
     if outside is not None:
         cells = np.where(outside, -1, cells)
-    if order != "appearance" and size <= _DENSE + _DENSE_FACTOR * len(cells):
+    if order != "appearance" and not is_sparse:
         codes, occurring = _look_up(cells, size, outside is not None)
     else:
-        codes, occurring = _hash(cells, outside, is_sorted=order == "sorted", in_order=order != "any")
+        codes, occurring = _hash(cells, outside, is_sorted=order == "sorted", in_order=order == "appearance")
     return Groups(codes, len(occurring), columns, occurring if is_whole else None, outside is not None)
 
 
@@ -216,14 +237,25 @@ def _encode_column(key: Any, dropna: bool, *, sort: bool, arrow: bool) -> Column
     return Column(codes, values, has_missing)
 
 
+def _sorted_text(column: Column) -> Column:
+    """Return a column with codes in the order of the values if it is text. Other values have them, or stay as they are."""
+    if not is_text(column.values.dtype):
+        return column
+    return Column(*sorted_codes(column.codes, column.values), column.has_missing)
+
+
 def _missing_of(key: Any, place: int) -> Any:
     """Return the missing value of keys, as an array of one. Among objects it is NaN, as in pandas, also for None."""
+    if isinstance(key, CodedKey):
+        return key.values.take([-1], allow_fill=True)
     if key.dtype == object:
         return np.array([np.nan], dtype=object)
     return key.array[place : place + 1]
 
 
 def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
+    if isinstance(key, CodedKey):
+        return sorted_codes(key.codes, key.values) if sort else (key.codes, key.values)
     if isinstance(key, TextKey):
         if not sort:
             return key.coded[0].astype(np.intp), key.coded[1]
@@ -297,11 +329,10 @@ def _look_up(cells: Codes, size: int, has_outsiders: bool) -> tuple[Codes, Codes
 
 def _hash(cells: Codes, outside: Any, *, is_sorted: bool, in_order: bool) -> tuple[Codes, Codes]:
     """Return group numbers in order of appearance, or of the cells, if it matters; and the cells that occur."""
-    is_near = (is_sorted or not in_order) and outside is None and is_nearly_sorted(cells)
-    if is_near or (is_sorted and outside is None and are_mostly_distinct(cells)):
-        order, begins = sorted_runs(cells, stable=is_near)
+    if not in_order and outside is None and (is_nearly_sorted(cells) or are_mostly_distinct(cells)):
+        order, begins = sorted_runs(cells)
         codes = np.empty(len(cells), np.intp)
-        codes[order] = np.cumsum(begins) - 1
+        codes[order] = run_numbers(begins)
         return codes, cells[order[begins]]
     inside = cells if outside is None else cells[~outside]
     codes, distinct = pd.factorize(inside, sort=is_sorted)
@@ -325,6 +356,14 @@ def take(array: Any, rows: Any) -> Any:
     if len(rows) and rows.min() < 0:
         return pd.api.extensions.take(array, rows, allow_fill=True)
     return array.take(rows)
+
+
+def _coded(column: Column, codes: Codes) -> CodedKey:
+    """Return text as codes among values none of which is missing."""
+    last = len(column.values) - 1
+    if not (column.has_missing and last >= 0 and pd.isna(column.values[last])):
+        return CodedKey(codes, column.values)
+    return CodedKey(np.where(codes == last, -1, codes), column.values[:last])
 
 
 def _own(array: Any) -> Any:

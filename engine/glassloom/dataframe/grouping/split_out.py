@@ -12,7 +12,8 @@ import pandas as pd
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.recipe import LEVEL, Recipe
 from glassloom.dataframe.grouping.spec import Call, NamedCall
-from glassloom.dataframe.grouping.tree import Aggregation, Partial, chunk, combine, finish
+from glassloom.dataframe.grouping.tables import frame_of, table_of
+from glassloom.dataframe.grouping.tree import Aggregation, Partial, chunk, chunk_of_rows, combine, finish, rows
 from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
@@ -112,8 +113,9 @@ def _hashed(
             f"split_out={count} with observed=False: each partition would list all categories; use observed=True"
         )
     blocks = tuple(Block(number) for number in range(1 + len(grouping.blocks)))
-    call = BlockCall(partial(_split_partials, plan, count), blocks, label=f"{reduction.title}-chunk")
-    return HashedGroups(Split(grouping.node, grouping.blocks, call), count, meta, partial(_join_tables, last))
+    splits, joins = (_split_rows, _join_rows) if plan.distinct else (_split_partials, _join_tables)
+    call = BlockCall(partial(splits, plan, count), blocks, label=f"{reduction.title}-chunk")
+    return HashedGroups(Split(grouping.node, grouping.blocks, call), count, meta, partial(joins, plan, last))
 
 
 def _split_partials(plan: Aggregation, count: int, block: Any, *blocks: Any) -> Any:
@@ -121,13 +123,25 @@ def _split_partials(plan: Aggregation, count: int, block: Any, *blocks: Any) -> 
     found = chunk(plan, block, *blocks)
     if found is None:
         return split(pd.DataFrame(), [], count)
-    table = found.table
+    return _split_by_keys(plan, count, frame_of(found.table))
+
+
+def _split_rows(plan: Aggregation, count: int, block: Any, *blocks: Any) -> Any:
+    """Return the rows of a partition, split by the hash of the keys: there may be as many distinct values."""
+    return _split_by_keys(plan, count, rows(plan, block, *blocks))
+
+
+def _split_by_keys(plan: Aggregation, count: int, table: pd.DataFrame) -> Any:
     places = places_of(hash_keys([table[name] for name in plan.key_columns]), count)
     return split(table, places, count)
 
 
-def _join_tables(last: Callable[[Sequence[Partial | None]], Any], tables: list[Any]) -> Any:
-    return last([Partial(table, ()) for table in tables if len(table)])
+def _join_tables(plan: Aggregation, last: Callable[[Sequence[Partial | None]], Any], tables: list[Any]) -> Any:
+    return last([Partial(table_of(table), ()) for table in tables if len(table)])
+
+
+def _join_rows(plan: Aggregation, last: Callable[[Sequence[Partial | None]], Any], tables: list[Any]) -> Any:
+    return last([chunk_of_rows(plan, table) for table in tables if len(table)])
 
 
 def _run_empty(recipe: Recipe, call: Callable[[Any], Any], block: Any, blocks: tuple[Any, ...]) -> Any:

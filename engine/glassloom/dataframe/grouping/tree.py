@@ -1,6 +1,6 @@
 """Aggregations by a tree: each partition is grouped, and the groups' partial results are joined by a tree of tasks.
 
-Partial results are flat tables, with key columns ``k0, k1...`` and part columns ``p0, p1...``, so that neither equal names
+Partial results are flat tables (`tables.py`), with key columns ``k0, k1...`` and part columns ``p0, p1...``, so that neither equal names
 nor missing keys need special cases. Distinct values, which are counted at the end, travel in tables of their own.
 """
 
@@ -15,12 +15,14 @@ import pandas as pd
 
 from glassloom.backends.frames import converted, takes_any_library
 from glassloom.backends.pandas_ import concat
+from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.dataframe import on_device
 from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
 from glassloom.dataframe.arrow.forms import takes_blocks
 from glassloom.dataframe.grouping.encode import Groups, encode, find_groups, take
 from glassloom.dataframe.grouping.kernels import aggregate
 from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, Recipe
+from glassloom.dataframe.grouping.tables import Table, column_of, frame_of, joined, key_of, series_of, table_of
 from glassloom.dataframe.grouping.wanted import AGAIN, Wanted
 from glassloom.dataframe.reduction_nodes import keeps_no_views
 
@@ -33,8 +35,13 @@ _DTYPE_KNOWN = ("count", "size", "nunique", "mean", "var", "std", "sem")
 class Partial:
     """The partial results of some rows: a table of all groups, and one of distinct values for each column counted so."""
 
-    table: Any
+    table: Table
     distinct: tuple[Any, ...]
+
+
+@register_sizeof(Partial)
+def _sizeof_partial(partial: Partial) -> int:
+    return sum(map(sizeof, (*partial.table.values(), *partial.distinct)))
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,6 @@ def chunk(plan: Aggregation, block: Any, *blocks: Any) -> Partial | None:
     """Return the partial results of a partition, or None if it has no rows."""
     if not len(block):
         return None
-    recipe = plan.recipe
     if on_device.is_on_device(block):
         found = _on_device(plan, block)
         if found is not None:
@@ -77,19 +83,39 @@ def chunk(plan: Aggregation, block: Any, *blocks: Any) -> Partial | None:
     columns = _keys_and_values(plan, block, blocks)
     if columns is None:
         return NotImplemented
+    return _partial(plan, *columns)
+
+
+def rows(plan: Aggregation, block: Any, *blocks: Any) -> pd.DataFrame:
+    """Return the columns that `chunk` needs of a partition: the keys of each row, and its values as ``v0``, ``v1``..."""
+    columns = _keys_and_values(plan, block, blocks)
+    assert columns is not None  # the block is pandas', or was converted
     keys, values = columns
-    order = "any" if recipe.sort else "appearance"
+    named = zip((*plan.key_columns, *(f"v{place}" for place in range(len(values)))), (*keys, *values), strict=True)
+    return pd.DataFrame({name: column.array for name, column in named})
+
+
+def chunk_of_rows(plan: Aggregation, table: pd.DataFrame) -> Partial:
+    """Return the partial results of what `rows` returned."""
+    n_keys = len(plan.key_columns)
+    columns = [table.iloc[:, place] for place in range(table.shape[1])]
+    return _partial(plan, columns[:n_keys], columns[n_keys:])
+
+
+def _partial(plan: Aggregation, keys: Sequence[Any], values: Sequence[Any]) -> Partial:
+    recipe = plan.recipe
+    order = "runs" if recipe.sort else "appearance"
     groups = encode(keys, dropna=recipe.drops_early, order=order, arrow=recipe.arrow)
-    made: dict[str, Any] = _key_table(plan, keys, groups)
+    made = _key_table(plan, keys, groups)
     known: dict[tuple[int, str], Any] = {}
     for (place, part), name in plan.parts.items():
         column = values[place] if place >= 0 else keys[0]
         same = (place, "sum" if part == "floats" and column.dtype == np.float64 else part)
         if same not in known:
-            known[same] = aggregate(groups, column, same[1], arrow=recipe.arrow)
+            known[same] = column_of(aggregate(groups, column, same[1], arrow=recipe.arrow))
         made[name] = known[same]
     distinct = tuple(_distinct(plan, keys, values[place], groups) for place in plan.distinct)
-    return Partial(pd.DataFrame(made, copy=False), distinct)
+    return Partial(made, distinct)
 
 
 def _keys_and_values(plan: Aggregation, block: Any, blocks: Sequence[Any]) -> tuple[list[Any], list[Any]] | None:
@@ -118,13 +144,13 @@ def _on_device(plan: Aggregation, block: Any) -> Partial | None:
     if found is None:
         return None
     table, distinct = found
-    return Partial(table, tuple(_distinct_again(plan, one) for one in distinct))
+    return Partial(table_of(table), tuple(_distinct_again(plan, one) for one in distinct))
 
 
 def combine(plan: Aggregation, partials: Sequence[Partial | None]) -> Partial | None:
     """Return partial results of partitions as those of all their rows."""
-    joined = _joined(plan, partials, is_last=False)
-    return None if joined is None else joined[0]
+    found = _joined(plan, partials, is_last=False)
+    return None if found is None else found[0]
 
 
 def finish(plan: Aggregation, meta: Any, run: Callable[[], Any], partials: Sequence[Partial | None]) -> Any:
@@ -141,11 +167,11 @@ def finish(plan: Aggregation, meta: Any, run: Callable[[], Any], partials: Seque
     partials
         The last partial results.
     """
-    joined = _joined(plan, partials, is_last=True)
-    if joined is None:
+    found = _joined(plan, partials, is_last=True)
+    if found is None:
         return run()
-    partial, groups = joined
-    index, table = _arranged(plan, partial.table, groups)
+    partial, groups = found
+    index, table = _arranged(plan, frame_of(partial.table), groups)
     if not len(table):
         return run()
     columns = _columns(plan, meta, index, table, partial)
@@ -160,7 +186,7 @@ def _column(block: Any, label: Any) -> Any:
 
 def _key_table(plan: Aggregation, keys: Sequence[Any], groups: Groups) -> dict[str, Any]:
     """Return the keys of each group, by the name of their column in a table."""
-    return dict(zip(plan.key_columns, groups.keys(keys), strict=True))
+    return dict(zip(plan.key_columns, groups.key_columns(keys, arrow=plan.recipe.arrow), strict=True))
 
 
 def _distinct(plan: Aggregation, keys: Sequence[Any], values: Any, groups: Groups | None = None) -> Any:
@@ -181,9 +207,9 @@ def _joined(plan: Aggregation, partials: Sequence[Partial | None], *, is_last: b
     if not filled:
         return None
     recipe = plan.recipe
-    table = concat([one.table for one in filled])
-    keys = [table[name] for name in plan.key_columns]
-    in_order = "sorted" if is_last else "any"
+    table = joined([one.table for one in filled])
+    keys = [key_of(table[name]) for name in plan.key_columns]
+    in_order = "sorted" if is_last else "runs"
     groups = encode(
         keys,
         dropna=recipe.drops_early,
@@ -196,23 +222,24 @@ def _joined(plan: Aggregation, partials: Sequence[Partial | None], *, is_last: b
     distinct = tuple(
         _distinct_again(plan, concat(list(many))) for many in zip(*[one.distinct for one in filled], strict=True)
     )
-    return Partial(pd.DataFrame(made, copy=False), distinct), groups
+    return Partial(made, distinct), groups
 
 
 def _distinct_again(plan: Aggregation, table: Any) -> Any:
     return _distinct(plan, [table[name] for name in plan.key_columns], table[_VALUE])
 
 
-def _joined_parts(plan: Aggregation, table: Any, groups: Groups) -> dict[str, Any]:
+def _joined_parts(plan: Aggregation, table: Table, groups: Groups) -> dict[str, Any]:
     parts = plan.parts
     made: dict[str, Any] = {}
     for (place, part), name in parts.items():
         if part in AGAIN:
-            made[name] = aggregate(groups, table[name], AGAIN[part], arrow=plan.recipe.arrow)
+            found = aggregate(groups, series_of(table[name]), AGAIN[part], arrow=plan.recipe.arrow)
+            made[name] = column_of(found)
         elif part == "middle":  # and the squares with it
             squares = parts[place, "squares"]
-            columns = [table[parts[place, "count"]], table[name], table[squares]]
-            made[name], made[squares] = _join_moments(groups, *[_floats(column) for column in columns])
+            columns = [series_of(table[one]) for one in (parts[place, "count"], name, squares)]
+            made[name], made[squares] = _join_moments(groups, *map(_floats, columns))
     return made
 
 

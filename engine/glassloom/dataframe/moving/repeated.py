@@ -10,8 +10,8 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.arrow.text import encode_text
-from glassloom.dataframe.grouping.nearly_sorted import is_nearly_sorted, sorted_runs
 from glassloom.dataframe.moving.lookup import WholeNumbers
+from glassloom.dataframe.sorting import is_nearly_sorted, sorted_runs
 
 _MOST_CELLS = 2**62
 _OVERLAP = 0.8
