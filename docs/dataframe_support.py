@@ -13,7 +13,7 @@ from typing import Any
 
 import glassloom.dataframe as gd
 import pandas as pd
-from glassloom.dataframe import support
+from glassloom.dataframe import arguments, support
 
 PAGE = Path(__file__).parent / "dataframe-support.md"
 ON_DEVICE = Path(__file__).parent / "dataframe-on-device.json"
@@ -44,6 +44,14 @@ def page() -> str:
         parts.append("| | | on a device |\n|---|---|---|\n" + "".join(rows))
         parts.append("Not there:\n")
         parts.append("| | why | use |\n|---|---|---|\n" + "".join(_missing(kind)))
+    parts.append("## Arguments\n")
+    parts.append(
+        "Methods take the arguments of pandas' and Dask's; by position in pandas' order. Those of the next table are taken at the values that "
+        "change nothing here. Others raise a `NotImplementedError` that names the argument.\n"
+    )
+    parts.append("| argument | of | taken | otherwise |\n|---|---|---|---|\n" + "".join(_untaken()))
+    parts.append("What differs from pandas' signatures:\n")
+    parts.append("| argument | of | why |\n|---|---|---|\n" + "".join(_different()))
     return "\n".join(parts)
 
 
@@ -68,6 +76,33 @@ def _missing(kind: str) -> Iterator[str]:
         if not hasattr(OURS[kind], name):
             why = support.NOT_THERE[kind, name]
             yield f"| `{name}` | {why.reason} | {why.instead} |\n"
+
+
+def _untaken() -> Iterator[str]:
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for (kind, method), untaken in arguments.UNTAKEN.items():
+        for name, rule in untaken.items():
+            taken = "any value" if rule.usual is arguments.ANY else ", ".join(f"`{value!r}`" for value in rule.usual)
+            found.setdefault((name, taken, rule.instead), []).append(f"{kind}.{method}" if kind else method)
+    for (name, taken, instead), methods in found.items():
+        yield f"| `{name}` | {_listed(methods)} | {taken} | {f'nothing to do: {instead}' if taken == 'any value' else instead} |\n"
+
+
+def _different() -> Iterator[str]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for (kind, method, name), reason in arguments.DIFFERENT.items():
+        found.setdefault((name, reason), []).append(f"{kind}.{method}" if kind else method)
+    for (name, reason), methods in found.items():
+        yield f"| {f'`{name}`' if name else 'their order'} | {_listed(methods)} | {reason} |\n"
+
+
+def _listed(methods: list[str]) -> str:
+    """Return methods by their classes: ``DataFrame: add, sub; Series: add``."""
+    classes: dict[str, list[str]] = {}
+    for method in methods:
+        kind, _, name = method.rpartition(".")
+        classes.setdefault(kind, []).append(f"`{name}`")
+    return "; ".join(f"{kind}: {', '.join(names)}" if kind else ", ".join(names) for kind, names in classes.items())
 
 
 def _first_line(value: Any) -> str:

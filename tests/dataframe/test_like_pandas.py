@@ -305,9 +305,9 @@ def test_map_and_apply_call_functions_of_values_and_rows():
 
 def test_sampling_repeats_with_a_seed_and_differs_between_partitions():
     lazy = gd.from_pandas(pd.DataFrame({"x": range(1000)}), npartitions=4)
-    one = lazy.sample(0.1, random_state=1).compute()
+    one = lazy.sample(frac=0.1, random_state=1).compute()
     assert len(one) == 100
-    assert_same(lazy.sample(0.1, random_state=1).compute(), one)
+    assert_same(lazy.sample(frac=0.1, random_state=1).compute(), one)
     by_partition = [set(one.x[one.x // 250 == number] % 250) for number in range(4)]
     assert by_partition[0] != by_partition[1]
 
@@ -429,7 +429,7 @@ def test_dasks_arguments_are_taken_or_refused_by_name():
     for call, message in (
         (lambda: lazy.y.value_counts(split_out=4), "split_out=4.*one partition"),
         (lambda: lazy.y.unique(split_out=4), "drop_duplicates"),
-        (lambda: lazy.sample(n=3), "n=3.*give a fraction"),
+        (lambda: lazy.sample(n=3, weights="x"), "weights='x'.*choose rows"),
     ):
         with pytest.raises(NotImplementedError, match=message):
             call()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pandas as pd
@@ -80,7 +81,9 @@ class Accessor:
             )
 
         method.__name__ = attribute
+        method.__qualname__ = f"{self._name}.{attribute}"
         method.__doc__ = getattr(type(accessor), attribute).__doc__
+        method.__signature__ = inspect.signature(getattr(accessor, attribute))  # type: ignore[attr-defined]
         return method
 
     def _of_rows(self, attribute: str, made: Any) -> Any:
@@ -172,11 +175,11 @@ class Categories(Accessor):
         """Whether the categories are known without computing."""
         return len(self._series.expr.meta.cat.categories) > 0
 
-    def as_known(self) -> Any:
+    def as_known(self, *, split_every: int | None = None) -> Any:
         """Return the series with its categories known, sorted as pandas has them. Computes the distinct values, now."""
         if self.known:
             return self._series
-        return self._with_present()
+        return self._with_present(split_every)
 
     def as_unknown(self) -> Any:
         """Return the series without known categories."""
@@ -192,8 +195,8 @@ class Categories(Accessor):
         categories = self._series.expr.meta.cat.categories
         return self.set_categories(categories[[one in present for one in categories]])
 
-    def _with_present(self) -> Any:
-        values = self._series.dropna().unique().compute()
+    def _with_present(self, split_every: int | None = None) -> Any:
+        values = self._series.dropna().unique(split_every=split_every).compute()
         plain = values.astype(values.cat.categories.dtype)
         return operate(Method("cat", "set_categories"), self._series, plain.astype("category").cat.categories)
 

@@ -11,18 +11,21 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, guarded, is_frame, rows_between
 from glassloom.collection import Collection
-from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.call import Attribute, BlockCall
 from glassloom.dataframe.explain import Explainable
 from glassloom.dataframe.meta import checked_call, infer_meta, parse_meta
+from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.repartition import repartition
-from glassloom.dataframe.moving.shape import Sample
+from glassloom.dataframe.moving.set_index import set_sorted_index
+from glassloom.dataframe.moving.shape import Sample, SetDivisions
 from glassloom.dataframe.moving.sort import ends_of_sorted
 from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, Partitions, require_aligned
 from glassloom.dataframe.operators import Operators
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.reduce import Length, join_all
+from glassloom.dataframe.sampling import random_pieces, seed_of, some_rows
 from glassloom.dataframe.select import Loc, first_rows, last_rows
-from glassloom.dataframe.wrap import bind, wrap
+from glassloom.dataframe.wrap import bind, operate, wrap
 from glassloom.delayed_call import Delayed, call
 from glassloom.errors import DivisionError, OptionError
 from glassloom.expr import simplify
@@ -45,6 +48,7 @@ class Frame(Collection, Operators, Explainable):
         def assign(self, *args: Any, **kwargs: Any) -> Any: ...
         def corr(self, *args: Any, **kwargs: Any) -> Any: ...
         def count(self, *args: Any, **kwargs: Any) -> Any: ...
+        def drop_duplicates(self, *args: Any, **kwargs: Any) -> Any: ...
         def drop(self, *args: Any, **kwargs: Any) -> Any: ...
         def groupby(self, *args: Any, **kwargs: Any) -> Any: ...
         def isna(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -88,9 +92,9 @@ class Frame(Collection, Operators, Explainable):
         """The partitions by number: ``frame.partitions[3]``, ``[2:5]``, ``[[0, 2]]``. Each choice is a frame again."""
         return PartitionChooser(self)
 
-    def get_partition(self, number: int) -> Self:
+    def get_partition(self, n: int) -> Self:
         """Return one partition, as a frame."""
-        return self.partitions[number]
+        return self.partitions[n]
 
     def repartition(
         self,
@@ -136,7 +140,7 @@ class Frame(Collection, Operators, Explainable):
 
     def map_partitions(
         self,
-        function: Callable[..., Any],
+        func: Callable[..., Any],
         *args: Any,
         meta: Any = None,
         keep_divisions: bool = False,
@@ -150,7 +154,7 @@ class Frame(Collection, Operators, Explainable):
 
         Parameters
         ----------
-        function
+        func
             Gets a pandas object, which it may change, and `args` and `kwargs`. Returns a pandas object, or a value:
             then the result is a series of one value a partition.
         args, kwargs
@@ -178,15 +182,15 @@ class Frame(Collection, Operators, Explainable):
         >>> frame.map_partitions(len).compute().tolist()
         [24, 24]
         """
-        if not callable(function):
-            raise TypeError(f"map_partitions needs a function, got {type(function).__name__}")
-        label = function_label(function)
-        nodes, plain = bind(function, (self, *args), kwargs, label=label)
+        if not callable(func):
+            raise TypeError(f"map_partitions needs a function, got {type(func).__name__}")
+        label = function_label(func)
+        nodes, plain = bind(func, (self, *args), kwargs, label=label)
         cut = [node for node in nodes if node.has_rows and node.npartitions != 1] or nodes[:1]
         require_aligned(cut, f"map_partitions({label})")
         if meta is None:
             found = infer_meta(
-                BlockCall(partial(_call_guarded, function), plain.args, plain.kwargs, label), nodes, "map_partitions"
+                BlockCall(partial(_call_guarded, func), plain.args, plain.kwargs, label), nodes, "map_partitions"
             )
         else:
             found = parse_meta(meta)
@@ -194,7 +198,7 @@ class Frame(Collection, Operators, Explainable):
             found = pd.Series([found])[:0]
         if clear_divisions and keep_divisions:
             raise OptionError("map_partitions: clear_divisions=True and keep_divisions=True contradict each other")
-        checking = partial(_call_checked, function, found) if enforce_metadata else partial(_call_unchecked, function)
+        checking = partial(_call_checked, func, found) if enforce_metadata else partial(_call_unchecked, func)
         made = BlockCall(checking, plain.args, plain.kwargs, label)
         if nodes[0].npartitions < cut[0].npartitions:
             raise DivisionError(f"map_partitions({label}): call it on the frame with {cut[0].npartitions} partitions")
@@ -279,27 +283,98 @@ class Frame(Collection, Operators, Explainable):
                 return rows_between(whole, *((None, n) if take is first_rows else (max(len(whole) - n, 0), None)))
 
     def sample(
-        self, frac: float | None = None, *, n: int | None = None, replace: bool = False, random_state: int | None = None
+        self,
+        n: int | None = None,
+        frac: float | None = None,
+        replace: bool = False,
+        random_state: Any = None,
+        *,
+        ignore_index: bool = False,
     ) -> Self:
-        """Return a random fraction of each partition's rows.
+        """Return rows drawn at random: a fraction of each partition's, or a number of all.
+
+        Parameters
+        ----------
+        n
+            How many rows; they are in one partition, in random order. Default: 1, if `frac` isn't given.
+        frac
+            Fraction of the rows, 0 to 1 (more with `replace`), of each partition by itself.
+        replace
+            Whether a row may be drawn several times.
+        random_state
+            A seed, a NumPy generator or None: equal seeds give equal rows.
+        ignore_index
+            Whether to number the result's rows from 0.
+
+        Raises
+        ------
+        ValueError
+            When computing, if there are fewer than `n` rows.
+        """
+        if n is not None and frac is not None:
+            raise ValueError(f"sample: give n={n!r} or frac={frac!r}, not both")
+        seed = seed_of(random_state)
+        if frac is None:
+            count = 1 if n is None else n
+            if not isinstance(count, (int, np.integer)) or count < 0:
+                raise OptionError(f"sample: n={n!r} should be a number of rows; a fraction is frac={n!r}")
+            made: FrameExpr = some_rows(self._expr, int(count), replace, seed)
+        else:
+            if not isinstance(frac, (int, float)) or frac < 0 or (frac > 1 and not replace):
+                raise OptionError(f"frac={frac!r} should be between 0 and 1")
+            made = Sample(self._expr, float(frac), replace, seed)
+        return wrap(renumber(made) if ignore_index else made)
+
+    def random_split(self, frac: Sequence[float], random_state: Any = None, shuffle: bool = False) -> list[Self]:
+        """Split the rows at random into frames of about these fractions of them, such as those to train and to test with.
 
         Parameters
         ----------
         frac
-            Fraction of the rows, 0 to 1 (more with `replace`).
-        n
-            Not supported: a number of rows would need the lengths of all partitions.
-        replace
-            Whether a row may be drawn several times.
+            Fractions that sum to 1. Rows of each partition are split by themselves.
         random_state
-            A seed: equal seeds give equal rows.
+            A seed, a NumPy generator or None: equal seeds give equal frames.
+        shuffle
+            Whether to put the rows of each partition into random order.
+
+        Examples
+        --------
+        >>> import glassloom.dataframe as gd
+        >>> train, test = gd.datasets.timeseries(seed=1).random_split([0.9, 0.1], random_state=1)
+        >>> 0.05 < len(test) / (len(train) + len(test)) < 0.15
+        True
         """
-        if n is not None:
-            raise refused("sample", "n", n, "give a fraction: frac=...; head(n) returns the first rows")
-        if not isinstance(frac, (int, float)) or frac < 0 or (frac > 1 and not replace):
-            raise OptionError(f"frac={frac!r} should be between 0 and 1")
-        seed = int(np.random.SeedSequence(random_state).generate_state(1)[0])
-        return wrap(Sample(self._expr, float(frac), replace, seed))
+        return [wrap(node) for node in random_pieces(self._expr, frac, shuffle, seed_of(random_state))]
+
+    def compute_current_divisions(self, col: Any = None, set_divisions: bool = False) -> Any:
+        """Compute the divisions: the labels at which partitions begin, and the last one.
+
+        Parameters
+        ----------
+        col
+            A column of a frame, in place of the index. Default: the index, whose divisions are computed only if they aren't known.
+        set_divisions
+            Whether this frame shall know them from now on, in place.
+
+        Raises
+        ------
+        DivisionError
+            If the partitions aren't in order.
+        """
+        if col is None and self.known_divisions:
+            return self.divisions
+        if set_divisions and col is not None:
+            raise refused("compute_current_divisions", "set_divisions", set_divisions, "set_index(col, sorted=True)")
+        keys = operate(Attribute("index"), self).to_series().expr if col is None else self[col].expr
+        found = set_sorted_index(self._expr, keys, col or "the index", None).divisions
+        if set_divisions:
+            self._expr = SetDivisions(self._expr, found)
+        return found
+
+    def optimize(self, fuse: bool = True) -> Self:
+        """Return an equal object whose plan is rewritten already. Plans are whenever they are computed."""
+        (node,) = simplify([self._expr])
+        return wrap(node)  # type: ignore[arg-type]
 
 
 class Map(BlockOp):

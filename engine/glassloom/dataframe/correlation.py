@@ -36,10 +36,12 @@ def correlation(node: FrameExpr, how: str, min_periods: int, ddof: int, split_ev
     return tree(node, Operation(_pairs, _joined, finish), meta, how, split_every=split_every)
 
 
-def correlation_of_two(node: FrameExpr, how: str, min_periods: int, ddof: int) -> FrameExpr:
+def correlation_of_two(
+    node: FrameExpr, how: str, min_periods: int, ddof: int, split_every: int | None = None
+) -> FrameExpr:
     """Return the node of the covariance or correlation of a frame's two columns: a scalar."""
     finish = partial(_single, how, min_periods, ddof, node.meta.columns)
-    return tree(node, Operation(_pairs, _joined, finish), np.float64(0.5), how)
+    return tree(node, Operation(_pairs, _joined, finish), np.float64(0.5), how, split_every=split_every)
 
 
 def _pairs(block: Any) -> Pairs | None:

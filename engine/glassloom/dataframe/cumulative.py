@@ -253,7 +253,7 @@ class Along(Frame):
 
     def map_overlap(
         self,
-        function: Callable[..., Any],
+        func: Callable[..., Any],
         before: Any,
         after: Any,
         *args: Any,
@@ -268,7 +268,7 @@ class Along(Frame):
 
         Parameters
         ----------
-        function
+        func
             Gets a pandas object, which it may change, and `args` and `kwargs`. Returns as many rows as it gets; those made
             of rows of other partitions are left out.
         before, after
@@ -286,7 +286,7 @@ class Along(Frame):
         >>> x.map_overlap(lambda block: block - block.shift(fill_value=0), 1, 0).compute().tolist()
         [1, 1, 2, 4]
         """
-        return map_overlap(self, function, before, after, args, kwargs, meta=meta, enforce_metadata=enforce_metadata)
+        return map_overlap(self, func, before, after, args, kwargs, meta=meta, enforce_metadata=enforce_metadata)
 
     def first_valid_index(self) -> Any:
         """Return the label of the first row with a value, as a lazy scalar; None if there is none."""
@@ -347,7 +347,7 @@ def _cumulative(how: str, what: str) -> Callable[..., Any]:
         step = Step(partial(_running, how, skipna), partial(_running_last, how, skipna), how)
         return wrap(step.node(frame.expr))
 
-    method.__name__ = how
+    method.__name__ = method.__qualname__ = how
     method.__doc__ = f"""Return {what} of all values up to each row, those of earlier partitions among them.
 
         Parameters

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.cumulative import NewLabels
@@ -34,6 +35,7 @@ from glassloom.reprs.live_blocks import show_blocks
 
 
 @wraps("frame")
+@with_arguments("DataFrame")
 class DataFrame(
     MovingFrame,
     FrameAmongAll,
@@ -238,10 +240,10 @@ class DataFrame(
             made = made[[name for name in self.columns if name not in wanted]]
         return made if index is None else dropped_rows(made, index, level, False, errors)
 
-    def pop(self, name: Any) -> Series:
+    def pop(self, item: Any) -> Series:
         """Remove a column from this frame, and return it."""
-        column = self[name]
-        self._expr = self.drop(columns=[name]).expr
+        column = self[item]
+        self._expr = self.drop(columns=[item]).expr
         return column
 
     def select_dtypes(self, include: Any = None, exclude: Any = None) -> Any:
@@ -298,8 +300,8 @@ class DataFrame(
     def groupby(
         self,
         by: Any = None,
-        *,
         level: Any = None,
+        *,
         as_index: bool = True,
         sort: bool = True,
         group_keys: bool = True,

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from functools import wraps as wraps_method
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from glassloom.backends.frames import converted
+from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
-from glassloom.dataframe.call import Method
+from glassloom.dataframe.call import BlockCall, Method
+from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.reduce import Length, reduce_columns
 from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
-from glassloom.dataframe.wrap import operate, wrap, wraps
+from glassloom.dataframe.wrap import bind, operate, wrap, wraps
 from glassloom.reprs.live_blocks import show_blocks
 
 _FIELDS = frozenset([
@@ -32,6 +36,7 @@ _METHODS = frozenset([
     "to_timestamp", "month_name", "day_name", "to_julian_date", "total_seconds",
 ])  # fmt: skip
 """Methods of times, durations and periods that make one value of each label."""
+_UNSET: Any = pd.api.extensions.no_default
 _FACTS = frozenset(["tz", "tzinfo", "unit", "categories", "ordered", "closed"])
 """Attributes that follow from the dtype."""
 
@@ -44,7 +49,20 @@ class Labels(Rowwise):
         return (None,) * (self.frame.npartitions + 1)
 
 
+class MappedLabels(Labels):
+    """Labels that a user's function makes of labels; what it makes was given or tried out."""
+
+    parameters = ("frame", "others", "call", "given_meta")
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
 @wraps("index")
+@with_arguments("Index")
 class Index(Frame):
     """A lazy pandas Index, cut into partitions. Attributes of pandas' index such as ``year`` work too."""
 
@@ -76,7 +94,7 @@ class Index(Frame):
             if name in _FIELDS:
                 return operate(_field, self, name, kind=Labels, label=name)
             if name in _METHODS:
-                return partial(_call_method, self, name)
+                return _method_of(self, name)
             if name in _FACTS:
                 return getattr(self._meta, name)
         raise not_supported("Index", name) or AttributeError(f"Index has no attribute {name!r}")
@@ -85,9 +103,9 @@ class Index(Frame):
         """Return where labels are among `values`."""
         return operate(Method("isin"), self, values, kind=Columnwise)
 
-    def to_series(self) -> Any:
-        """Return the labels as a series with themselves as index."""
-        return operate(Method("to_series"), self)
+    def to_series(self, *, name: Any = _UNSET) -> Any:
+        """Return the labels as a series with themselves as index, under the index's name or another one."""
+        return operate(Method("to_series"), self, kwargs={} if name is _UNSET else {"name": name})
 
     def min(self, *, split_every: int | None = None) -> Any:
         """Return the smallest label."""
@@ -97,9 +115,9 @@ class Index(Frame):
         """Return the largest label."""
         return wrap(reduce_columns(self.to_series().expr, "max", {}, split_every))
 
-    def nunique(self, *, split_every: int | None = None) -> Any:
-        """Return the number of distinct labels."""
-        return wrap(reduce_columns(self.to_series().expr, "nunique", {}, split_every))
+    def nunique(self, dropna: bool = True, *, split_every: int | None = None) -> Any:
+        """Return the number of distinct labels; with ``dropna=False`` a missing one counts."""
+        return wrap(reduce_columns(self.to_series().expr, "nunique", {"dropna": dropna}, split_every))
 
     @property
     def names(self) -> Any:
@@ -184,15 +202,15 @@ class Index(Frame):
         """Whether a label occurs twice, as a lazy scalar."""
         return ~self.is_unique
 
-    def to_frame(self, index: bool = True, name: Any = None) -> Any:
+    def to_frame(self, index: bool = True, name: Any = _UNSET) -> Any:
         """Return the labels as a frame with one column, under themselves as labels."""
         if not index:
             raise refused("Index.to_frame", "index", index, "to_frame().reset_index(drop=True)")
-        return operate(Method("to_frame"), self, kwargs={} if name is None else {"name": name}, label="to-frame")
+        return operate(Method("to_frame"), self, kwargs={} if name is _UNSET else {"name": name}, label="to-frame")
 
-    def to_numpy(self, dtype: Any = None) -> Any:
+    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = _UNSET) -> Any:
         """Compute, and return the labels as a NumPy array. `values` is the lazy array."""
-        return self.compute().to_numpy(dtype=dtype)
+        return self.compute().to_numpy(dtype=dtype, copy=copy, na_value=na_value)
 
     def tolist(self) -> list[Any]:
         """Compute, and return the labels as a list."""
@@ -204,9 +222,9 @@ class Index(Frame):
         """Compute, and return the only label."""
         return self.compute().item()
 
-    def copy(self) -> Any:
-        """Return an index of its own."""
-        return wrap(self._expr)
+    def copy(self, name: Any = None, deep: bool = False) -> Any:
+        """Return an index of its own, under another `name` if one is given."""
+        return wrap(self._expr) if name is None else self.rename(name)
 
     def rename(self, name: Any) -> Any:
         """Return the labels under another name."""
@@ -225,13 +243,42 @@ class Index(Frame):
         """Return the labels with missing ones replaced by a constant."""
         return self._relabelled("fillna", value)
 
-    def round(self, decimals: Any = 0) -> Any:
-        """Return the labels rounded."""
-        return self._relabelled("round", decimals)
+    def round(
+        self, decimals: Any = 0, ambiguous: Any = "raise", nonexistent: Any = "raise", *, freq: Any = None
+    ) -> Any:
+        """Return the labels rounded: numbers to `decimals`, times to `freq`, which may come first too.
 
-    def map(self, mapper: Any, na_action: Any = None) -> Any:
-        """Replace each label by a function's result, or look it up in a dict or pandas series."""
-        return self._relabelled("map", mapper, na_action=na_action)
+        Parameters
+        ----------
+        decimals, freq
+            To how many decimals, or to what frequency.
+        ambiguous, nonexistent
+            What becomes of times that a zone has twice, or never.
+        """
+        to = decimals if freq is None else freq
+        if pd.api.types.is_numeric_dtype(self._meta.dtype):
+            return self._relabelled("round", to)
+        return self._relabelled("round", to, ambiguous, nonexistent)
+
+    def map(self, mapper: Any, na_action: Any = None, *, meta: Any = None) -> Any:
+        """Replace each label by a function's result, or look it up in a dict or pandas series.
+
+        Parameters
+        ----------
+        mapper
+            A function of a label, a dict, or a pandas series.
+        na_action
+            ``"ignore"`` to leave missing labels as they are, without calling the function.
+        meta
+            The result: an empty index, or its dtype. Default: the function is tried on made-up labels.
+        """
+        nodes, call = bind(_mapped, (self, mapper, na_action), {}, label="map")
+        if meta is None:
+            found = infer_meta(call, nodes, "map")
+        else:
+            found = meta[:0] if isinstance(meta, pd.Index) else pd.Index([], dtype=meta, name=self.name)
+        checked = BlockCall(partial(_mapped, like=found), call.args, label="map")
+        return wrap(MappedLabels(nodes[0], tuple(nodes[1:]), checked, found))
 
     def shift(self, periods: int = 1, freq: Any = None) -> Any:
         """Return the labels moved by so many times a frequency."""
@@ -260,30 +307,52 @@ class Index(Frame):
 
     notnull = notna
 
-    def any(self) -> Any:
+    def any(self, *, split_every: int | None = None) -> Any:
         """Return whether any label is true."""
-        return self.to_series().any()
+        return self.to_series().any(split_every=split_every)
 
-    def all(self) -> Any:
+    def all(self, *, split_every: int | None = None) -> Any:
         """Return whether all labels are true."""
-        return self.to_series().all()
+        return self.to_series().all(split_every=split_every)
 
-    def unique(self) -> Any:
-        """Return the distinct labels, in order of appearance, as lazy labels."""
-        return self.to_series().drop_duplicates().index
+    def unique(self, *, split_every: int | None = None, split_out: int | bool = 1, shuffle_method: Any = None) -> Any:
+        """Return the distinct labels, in order of appearance, as lazy labels. See `Series.drop_duplicates`."""
+        options = {"split_every": split_every, "split_out": split_out, "shuffle_method": shuffle_method}
+        return self.to_series().drop_duplicates(**options).index
 
-    def drop_duplicates(self) -> Any:
-        """Return the distinct labels, in order of appearance, as lazy labels."""
-        return self.unique()
+    def drop_duplicates(
+        self, *, split_every: int | None = None, split_out: int | bool = 1, shuffle_method: Any = None
+    ) -> Any:
+        """Return the distinct labels, in order of appearance, as lazy labels. See `Series.drop_duplicates`."""
+        return self.unique(split_every=split_every, split_out=split_out, shuffle_method=shuffle_method)
 
-    def value_counts(self, **options: Any) -> Any:
+    def value_counts(
+        self,
+        normalize: bool = False,
+        sort: bool = True,
+        ascending: bool = False,
+        bins: Any = None,
+        dropna: bool = True,
+        *,
+        split_every: int | None = None,
+        split_out: Any = 1,
+    ) -> Any:
         """Return how often each label occurs. See `Series.value_counts`."""
-        return self.to_series().value_counts(**options)
+        return self.to_series().value_counts(
+            normalize, sort, ascending, bins, dropna, split_every=split_every, split_out=split_out
+        )
 
     @property
     def str(self) -> Any:
         """The methods for text, as pandas has them, partition by partition; their results are series."""
         return self.to_series().str
+
+
+def _mapped(index: Any, mapper: Any, na_action: Any, *, like: Any = None) -> Any:
+    """Return an index mapped; without labels pandas can't know what becomes of them."""
+    if like is not None and not len(index):
+        return like
+    return index.map(mapper, na_action=na_action)
 
 
 def _where(index: Any, cond: Any, *other: Any) -> Any:
@@ -299,5 +368,12 @@ def _field(index: Any, name: str) -> Any:
     return pd.Index(getattr(index, name), name=index.name)
 
 
-def _call_method(index: Index, name: str, *args: Any, **kwargs: Any) -> Any:
-    return operate(Method(name), index, *args, kind=Labels, kwargs=kwargs)
+def _method_of(index: Index, name: str) -> Callable[..., Any]:
+    """Return a method of pandas' index, which makes one value of each label."""
+    theirs = getattr(index._meta, name)
+
+    @wraps_method(theirs)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return operate(Method(name), index, *args, kind=Labels, kwargs=kwargs)
+
+    return method

@@ -42,21 +42,21 @@ class Measuring(Frame):
         lengths
             The lengths of the partitions; True computes them. Default: as far as they are known without computing.
         """
+        return self._as_array(_values, lengths)
+
+    def _as_array(self, values: Callable[[Any], Any], lengths: Any) -> Any:
+        """Return the arrays that a function makes of the partitions as one lazy array."""
         if lengths is True:
             lengths = [int(one) for one in self.map_partitions(len).compute()]
         rows = self._expr.lengths if lengths is None else tuple(lengths)
         if rows is not None and len(rows) != self.npartitions:
             raise OptionError(f"lengths={lengths!r} has {len(rows)} numbers for {self.npartitions} partitions")
-        meta = np.asarray(self._meta.to_numpy())
+        like = values(sample(self._meta))
         shapes: list[tuple[Any, ...]] = [
-            (math.nan if rows is None else rows[number], *meta.shape[1:]) for number in range(self.npartitions)
+            (math.nan if rows is None else rows[number], *like.shape[1:]) for number in range(self.npartitions)
         ]
         made = [
-            from_delayed(
-                call(_values, (part,), {}, pure=True, label="values"),
-                shapes[number],
-                _array_dtype(self._meta),
-            )
+            from_delayed(call(values, (part,), {}, pure=True, label="values"), shapes[number], like.dtype)
             for number, part in enumerate(self.partitions)
         ]
         return concatenate(made) if len(made) > 1 else made[0]
@@ -136,12 +136,12 @@ class Measuring(Frame):
         rule: Any,
         closed: str | None = None,
         label: str | None = None,
-        convention: Any = None,
+        convention: Any = "start",
         on: Any = None,
         level: Any = None,
         origin: Any = "start_day",
         offset: Any = None,
-        group_keys: Any = None,
+        group_keys: Any = False,
     ) -> Resampler:
         """Group the rows into bins of time, to be aggregated. The divisions must be known.
 
@@ -166,10 +166,10 @@ class Measuring(Frame):
         """
         require_usual(
             [
-                ("convention", convention, "periods become times by to_timestamp()"),
+                ("convention", None if convention == "start" else convention, "periods become times by to_timestamp()"),
                 ("on", on, "set_index() of that column"),
                 ("level", level, "divisions are of one level"),
-                ("group_keys", group_keys, "results have no keys"),
+                ("group_keys", group_keys or None, "results have no keys"),
             ]
         )
         options = {"closed": closed, "label": label, "origin": origin, "offset": offset}
@@ -184,8 +184,8 @@ def _values(block: Any) -> Any:
     return np.asarray(block.to_numpy())
 
 
-def _array_dtype(meta: Any) -> Any:
-    return np.asarray(sample(meta).to_numpy()).dtype
+def _records(options: dict[str, Any], block: Any) -> Any:
+    return np.asarray(block.to_records(**options))
 
 
 def _nbytes(block: Any) -> int:
@@ -216,6 +216,29 @@ class FrameMeasuring(Measuring):
         meta = sample(self._meta).memory_usage(index=index, deep=deep)
         chunk = partial(_memory_usage, index, deep)
         return wrap(tree(self._expr, Operation(chunk, _added, _added), meta, "memory-usage"))
+
+    def to_records(
+        self, index: bool = True, column_dtypes: Any = None, index_dtypes: Any = None, *, lengths: Any = None
+    ) -> Any:
+        """Return the rows as a lazy array of records, a block for each partition.
+
+        Parameters
+        ----------
+        index
+            Whether the labels are a field of the records.
+        column_dtypes, index_dtypes
+            As in `pandas.DataFrame.to_records`.
+        lengths
+            As in `to_array`.
+
+        Examples
+        --------
+        >>> import glassloom.dataframe as gd
+        >>> gd.from_dict({"n": [1, 2]}, npartitions=1).to_records(index=False).compute().tolist()
+        [(1,), (2,)]
+        """
+        options = {"index": index, "column_dtypes": column_dtypes, "index_dtypes": index_dtypes}
+        return self._as_array(partial(_records, options), lengths)
 
     def info(self, verbose: bool | None = None, buf: Any = None, max_cols: int | None = None,
              memory_usage: bool | str | None = False, show_counts: bool | None = False) -> None:  # fmt: skip

@@ -76,7 +76,7 @@ def _flexible(name: str) -> Callable[..., Any]:
             kwargs["axis"] = axis
         return operate(Method(name), self, other, kwargs=kwargs)
 
-    method.__name__ = name
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Return ``self.{name}(other)`` as pandas does, partition by partition."
     return method
 

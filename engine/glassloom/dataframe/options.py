@@ -56,6 +56,16 @@ def is_columns(axis: Any, method: str) -> bool:
     raise OptionError(f"{method}: axis={axis!r} should be 0 or 'index', 1 or 'columns'")
 
 
+def piped(target: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what a function makes of an object, as pandas' `pipe` does."""
+    if not isinstance(func, tuple):
+        return func(target, *args, **kwargs)
+    function, name = func
+    if name in kwargs:
+        raise ValueError(f"{name!r} is both the pipe's target and a named argument")
+    return function(*args, **{name: target}, **kwargs)
+
+
 def given(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that differ from pandas' defaults: those that older or newer pandas lack aren't passed on."""
     return {name: value for name, value in options.items() if name not in defaults or value is not defaults[name]}

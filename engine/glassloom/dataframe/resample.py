@@ -6,6 +6,7 @@ partitions are put in: a scan over the first labels says where the next rows are
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.prefix import Scan
 from glassloom.dataframe.statistics import Assembled
-from glassloom.dataframe.window import Window
+from glassloom.dataframe.window import Window, named_arguments
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import DivisionError
 from glassloom.graph import Key, Task, TaskRef
@@ -202,10 +203,13 @@ def _gap_and_meta(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any]) 
 
 
 def _aggregation(how: str, what: str) -> Callable[..., Any]:
-    def method(self: Resampler, *args: Any, **kwargs: Any) -> Any:
-        return self._aggregated(how, args, kwargs)
+    signature = inspect.signature(getattr(pd.api.typing.Resampler, how))
 
-    method.__name__ = how
+    def method(self: Resampler, *args: Any, **kwargs: Any) -> Any:
+        return self._aggregated(how, (), named_arguments(signature, how, self, args, kwargs))
+
+    method.__name__ = method.__qualname__ = how
+    method.__signature__ = signature  # type: ignore[attr-defined]
     method.__doc__ = f"Return {what} of each bin. Options are pandas'."
     return method
 

@@ -13,7 +13,7 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.moving.numbering import renumber
-from glassloom.dataframe.nodes import LabelKeeping
+from glassloom.dataframe.nodes import BlockOp, LabelKeeping
 from glassloom.dataframe.options import is_columns, refuse_inplace, refused
 from glassloom.dataframe.reduce import Operation, keep_some, tree
 from glassloom.dataframe.statistics import assembled
@@ -171,13 +171,17 @@ class Reshaping(Frame):
         made = operate(Method("dropna"), self, kind=LabelKeeping, kwargs=kwargs)
         return wrap(renumber(made.expr)) if ignore_index else made
 
-    def categorize(self, columns: Any = None) -> Any:
+    def categorize(self, columns: Any = None, index: bool | None = None, split_every: int | None = None) -> Any:
         """Return the frame with text columns as categories that are known. Computes the distinct values, now.
 
         Parameters
         ----------
         columns
             A column or a list. Default: those of text, and those whose categories are unknown.
+        index
+            Whether the labels become categories too. Default: if they are categories that aren't known.
+        split_every
+            How many partial results are joined at a time. Default 8.
         """
         meta = self._meta
         if columns is None:
@@ -189,8 +193,14 @@ class Reshaping(Frame):
         require_columns(chosen, meta)
         made = wrap(self._expr)
         for name in chosen:
-            made[name] = self[name].astype("category").cat.as_known()
-        return made
+            made[name] = self[name].astype("category").cat.as_known(split_every=split_every)
+        labels = meta.index
+        if index is None:
+            index = isinstance(labels.dtype, pd.CategoricalDtype) and not len(labels.categories)
+        if not index or (isinstance(labels.dtype, pd.CategoricalDtype) and len(labels.categories)):
+            return made
+        column = made.index.to_series().astype("category").cat.as_known(split_every=split_every)
+        return operate(_with_labels, made, column, kind=BlockOp, label="categorize")
 
 
 def has_known_categories(series: Any) -> bool:
@@ -212,6 +222,10 @@ def known_categories(series: Any, method: str) -> Any:
             f"frame.categorize({series.name!r}) before"
         )
     return series.dtype.categories
+
+
+def _with_labels(block: Any, labels: Any) -> Any:
+    return block.set_axis(pd.CategoricalIndex(labels.array, name=block.index.name), axis=0)
 
 
 def _is_text(dtype: Any) -> bool:

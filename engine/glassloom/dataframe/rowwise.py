@@ -20,7 +20,7 @@ from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
 from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, Columnwise, FrameExpr, LabelKeeping, Rowwise, empty
-from glassloom.dataframe.options import is_columns, refuse_inplace, refused
+from glassloom.dataframe.options import is_columns, piped, refuse_inplace, refused
 from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, dtypes_of, with_common_dtypes, with_dtypes_of
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
 from glassloom.expr.core import walk
@@ -161,12 +161,7 @@ class RowByRow(Frame):
 
     def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
         """Return what a function makes of this object; ``(function, "name")`` passes it as that argument."""
-        if isinstance(func, tuple):
-            function, name = func
-            if name in kwargs:
-                raise ValueError(f"{name!r} is both the pipe's target and a named argument")
-            return function(*args, **{name: self}, **kwargs)
-        return func(self, *args, **kwargs)
+        return piped(self, func, args, kwargs)
 
     def transform(self, func: Any, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
         """Return the values changed by a method that is named, or by a function of NumPy.
@@ -374,17 +369,15 @@ class FrameRowByRow(RowByRow):
         return call_user("map", self, func, (), {"na_action": na_action, **kwargs}, meta)
 
     def squeeze(self, axis: Any = None) -> Any:
-        """Return the only column as a series; with several columns the frame. Only along the columns.
+        """Return the only column as a series; with several columns the frame. Never a row: how many there are isn't known.
 
         Parameters
         ----------
         axis
-            ``"columns"`` or 1: how many rows there are isn't known.
+            ``"columns"``, 1 or None.
         """
-        if axis is None or not is_columns(axis, "squeeze"):
-            raise refused(
-                "squeeze", "axis", axis, "give axis='columns', or compute() first: the number of rows isn't known"
-            )
+        if axis is not None and not is_columns(axis, "squeeze"):
+            raise refused("squeeze", "axis", axis, "compute() first: the number of rows isn't known")
         return self[self._meta.columns[0]] if len(self._meta.columns) == 1 else self
 
     def explode(self, column: Any, ignore_index: bool = False) -> Any:
@@ -434,8 +427,17 @@ class FrameRowByRow(RowByRow):
         _require_names("add_suffix", axis)
         return self._of_rows("add_suffix", {"suffix": suffix})
 
-    def filter(self, items: Any = None, like: Any = None, regex: Any = None, axis: Any = None) -> Any:
-        """Return the columns that are listed, contain a text, or match a regular expression; with ``axis=0`` rows."""
+    def filter(
+        self, items: Any = None, like: Any = None, regex: Any = None, axis: Any = None, *, cond: Any = None
+    ) -> Any:
+        """Return the columns that are listed, contain a text, or match a regular expression; with ``axis=0`` rows.
+
+        A boolean series `cond`, or a function of the frame that returns one, chooses rows, as ``frame[cond]`` does.
+        """
+        if cond is None and (callable(items) or is_node(items)):
+            items, cond = None, items
+        if cond is not None:
+            return _rows_of_condition(self, cond, (items, like, regex), axis)
         kwargs = {"items": items, "like": like, "regex": regex}
         chosen = {name: value for name, value in kwargs.items() if value is not None}
         if axis is not None and not is_columns(axis, "filter"):
@@ -443,6 +445,14 @@ class FrameRowByRow(RowByRow):
                 raise refused("filter", "axis", axis, "rows of labels are chosen by loc[[...]]")
             return self._of_rows("filter", {**chosen, "axis": 0}, LabelKeeping)
         return self[list(self._meta.filter(**chosen).columns)]
+
+
+def _rows_of_condition(frame: Any, cond: Any, others: tuple[Any, ...], axis: Any) -> Any:
+    """Return the rows where a condition holds, for `filter`."""
+    if any(one is not None for one in others):
+        raise TypeError("filter: keyword arguments `items`, `like`, `regex` and `cond` are mutually exclusive")
+    _require_rows("filter", axis)
+    return frame[cond]
 
 
 def _require_names(method: str, axis: Any) -> None:
@@ -481,6 +491,11 @@ class SeriesRowByRow(RowByRow):
         """Replace each value by a function's result. See `map`."""
         options = {} if by_row == "compat" else {"by_row": by_row}
         return call_user("apply", self, func, (), {"args": args, **options, **kwargs}, meta)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Return the series itself, also if it has one row: how many there are isn't known."""
+        _require_rows("squeeze", axis)
+        return self
 
     def explode(self, ignore_index: bool = False) -> Any:
         """Return a row for each element of lists, under the label of their row."""
@@ -530,8 +545,14 @@ class SeriesRowByRow(RowByRow):
         """Return the series with a text put after the labels."""
         return self._of_rows("add_suffix", {"suffix": suffix}, NewLabels)
 
-    def filter(self, items: Any = None, like: Any = None, regex: Any = None, axis: Any = None) -> Any:
-        """Return the rows whose label contains a text or matches a regular expression."""
+    def filter(
+        self, items: Any = None, like: Any = None, regex: Any = None, axis: Any = None, *, cond: Any = None
+    ) -> Any:
+        """Return the rows whose label contains a text or matches a regular expression, or where `cond` holds."""
+        if cond is None and (callable(items) or is_node(items)):
+            items, cond = None, items
+        if cond is not None:
+            return _rows_of_condition(self, cond, (items, like, regex), axis)
         if items is not None:
             raise refused("filter", "items", items, "rows of labels are chosen by loc[[...]]")
         kwargs = {"like": like, "regex": regex}

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.accessors import Accessor, Categories, Texts
+from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.grouping.groupby import GroupBy
@@ -32,6 +33,7 @@ from glassloom.reprs.live_blocks import show_blocks
 
 
 @wraps("series")
+@with_arguments("Series")
 class Series(
     MovingSeries,
     SeriesAmongAll,
@@ -141,8 +143,8 @@ class Series(
     def groupby(
         self,
         by: Any = None,
-        *,
         level: Any = None,
+        *,
         as_index: bool = True,
         sort: bool = True,
         group_keys: bool = True,

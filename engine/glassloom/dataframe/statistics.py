@@ -67,8 +67,7 @@ class Statistics(Frame):
         split_every
             How many partial results are joined at a time. Default 8.
         """
-        if method not in ("single", "default", "dask", "tdigest"):
-            raise refused("quantile", "method", method, "each column is ranked by itself")
+        _require_quantile_method("quantile", method)
         node = numeric_columns(self._expr) if numeric_only else self._expr
         if is_columns(axis, "quantile"):
             kwargs = {"q": q, "axis": 1, "interpolation": interpolation}
@@ -110,6 +109,17 @@ class Statistics(Frame):
             )
         series = wrap(column_quantiles(node, wanted, split_every))
         return series if is_list else operate(_first_value, series, kind=BlockOp, label="quantile")
+
+    def median_approximate(
+        self, axis: Any = 0, method: str = "default", numeric_only: bool = False, *, split_every: int | None = None
+    ) -> Any:
+        """Return the median, which is exact here. Dask's name for a quicker one; see `median`."""
+        _require_quantile_method("median_approximate", method)
+        return self.median(axis, numeric_only=numeric_only, split_every=split_every)
+
+    def nunique_approx(self, split_every: int | None = None) -> Any:
+        """Return the number of distinct rows of a frame, or values of a series, missing ones among them: exactly. Dask's name."""
+        return wrap(Length(self.drop_duplicates(split_out=True).expr))
 
     def skew(
         self, axis: Any = 0, skipna: bool = True, numeric_only: bool = False, *, split_every: int | None = None
@@ -219,6 +229,11 @@ class Statistics(Frame):
             else {column: _dtype_of(self._meta[[column]], how, is_list) for column, how in names.items()}
         )
         return assembled(partial(_by_column, names, are_single, dtypes), parts, "agg")
+
+
+def _require_quantile_method(of: str, method: Any) -> None:
+    if method not in ("single", "default", "dask", "tdigest"):
+        raise refused(of, "method", method, "each column is ranked by itself, exactly")
 
 
 def numeric_columns(node: FrameExpr) -> FrameExpr:
@@ -418,6 +433,23 @@ class FrameStatistics(Statistics):
         parts = [_mode(frame[name].expr, dropna, split_every) for name in names]
         return assembled(partial(_modes_side_by_side, names), parts, "mode")
 
+    def dot(self, other: Any) -> Any:
+        """Return the matrix product with values at hand: for each row a sum over the columns.
+
+        Parameters
+        ----------
+        other
+            A pandas series or frame whose labels are this frame's columns, or an array of as many rows as there are columns.
+        """
+        if is_node(other):
+            raise refused("dot", "other", other, "compute() it first: each row is multiplied by all of it")
+        if not isinstance(other, (pd.Series, pd.DataFrame, np.ndarray)):
+            other = np.asarray(other)
+        return operate(Method("dot"), self, other)
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.dot(other)
+
     def nunique(self, axis: Any = 0, dropna: bool = True, *, split_every: int | None = None) -> Any:
         """Return the number of distinct values of each column, or with ``axis=1`` of each row."""
         if is_columns(axis, "nunique"):
@@ -428,24 +460,51 @@ class FrameStatistics(Statistics):
 class SeriesStatistics(Statistics):
     """Methods of series."""
 
-    def corr(self, other: Any, method: Any = "pearson", min_periods: int | None = None) -> Any:
+    def corr(self, other: Any, method: Any = "pearson", min_periods: int | None = None, *, split_every: int | None = None) -> Any:  # fmt: skip
         """Return the correlation with another series of the same rows. Only Pearson's: ranks depend on all rows."""
         _require_pearson("corr", method)
-        return self._with_other("corr", other, min_periods, 1)
+        return self._with_other("corr", other, min_periods, 1, split_every)
 
-    def cov(self, other: Any, min_periods: int | None = None, ddof: int = 1) -> Any:
+    def cov(self, other: Any, min_periods: int | None = None, ddof: int = 1, *, split_every: int | None = None) -> Any:
         """Return the covariance with another series of the same rows."""
-        return self._with_other("cov", other, min_periods, ddof)
+        return self._with_other("cov", other, min_periods, ddof, split_every)
 
-    def autocorr(self, lag: int = 1) -> Any:
+    def autocorr(self, lag: int = 1, *, split_every: int | None = None) -> Any:
         """Return the correlation with the values `lag` rows before, also over borders of partitions."""
-        return self.corr(self.shift(lag))
+        return self.corr(self.shift(lag), split_every=split_every)
 
-    def _with_other(self, how: str, other: Any, min_periods: int | None, ddof: int) -> Any:
+    def dot(self, other: Any, *, meta: Any = None) -> Any:
+        """Return the sum of the products with another series of the same rows; with a frame, one sum a column.
+
+        Parameters
+        ----------
+        other
+            A lazy series or frame of the same rows.
+        meta
+            Taken for compatibility with Dask: the result's dtype is known.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> x = gd.from_pandas(pd.Series([1, 2, 3]), npartitions=2)
+        >>> int(x.dot(x).compute())
+        14
+        """
+        if not is_node(other) or not isinstance(other.expr.meta, (pd.Series, pd.DataFrame)):
+            raise TypeError(f"dot needs a lazy series or frame of the same rows, got {type(other).__name__}")
+        if isinstance(other.expr.meta, pd.DataFrame):
+            return other.mul(self, axis=0).sum(skipna=False).rename(self._meta.name)
+        return (self * other).sum(skipna=False)
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.dot(other)
+
+    def _with_other(self, how: str, other: Any, min_periods: int | None, ddof: int, split_every: int | None) -> Any:
         if not is_node(other) or not isinstance(other.expr.meta, pd.Series):
             raise refused(how, "other", other, "it takes a lazy series of the same rows")
         pair = operate(_paired, self, other, label="pair")
-        return wrap(correlation_of_two(pair.expr, how, min_periods or 1, ddof))
+        return wrap(correlation_of_two(pair.expr, how, min_periods or 1, ddof, split_every))
 
     def mode(self, dropna: bool = True, *, split_every: int | None = None) -> Any:
         """Return the most frequent values, sorted."""

@@ -44,7 +44,6 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "to_pickle", "a pickle is one object", "to_parquet()"),
     (_FRAMES, "to_string", "it shows all rows", "head().to_string()"),
     (_FRAMES, "to_dict", "it makes a Python object of all rows", "compute().to_dict()"),
-    (("DataFrame",), "to_records", "it makes one array of all rows", "compute().to_records(), or to_delayed() for one array a partition"),
     # Order and labels of rows.
     (("DataFrame",), "pivot", "the result's columns depend on the values of all rows", "pivot_table() with a categorical column"),
     (("Series",), "argsort", "rows of all partitions would have to move", "sort_values(), or rank(method='first')"),
@@ -54,7 +53,6 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "iat", "positions across partitions need their lengths", "at[...] by label, or iloc[...].compute()"),
     (_FRAMES, "unstack", "the result's columns depend on the values of all rows", "pivot_table() with a categorical column"),
     (_FRAMES, "set_axis", "labels of rows would have to be cut like the partitions", "frame.columns = ..., or frame.index = a lazy index"),
-    (_FRAMES, "squeeze", "the kind of result depends on the number of rows", "frame[column], or compute().squeeze()"),
     (_FRAMES, "take", "rows are chosen by position, which needs the lengths of partitions", "iloc[...], or loc[...]"),
     (_FRAMES, "convert_dtypes infer_objects", "dtypes would depend on the values of all rows", "astype(...), or convert_dtypes of read_parquet (dtype_backend=)"),
     (_FRAMES, "to_period to_timestamp tz_convert tz_localize", "it isn't there yet", "map_partitions(), or the methods of .dt on a column"),
@@ -89,13 +87,27 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("Index",), "format sort holds_integer is_boolean is_categorical is_floating is_integer is_interval is_numeric is_object", "pandas has removed it", "dtype, and functions of pandas.api.types"),
     # Not there yet.
     (_FRAMES, "add_prefix add_suffix agg aggregate at at_time axes between_time bfill combine_first cummax cummin", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
-    (_FRAMES, "cumprod cumsum describe diff divide dot expanding explode ffill filter first_valid_index", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
+    (_FRAMES, "cumprod cumsum describe diff divide expanding explode ffill filter first_valid_index", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
     (_FRAMES, "idxmax idxmin iloc info items keys kurt kurtosis last_valid_index map median memory_usage", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
     (_FRAMES, "mode multiply pct_change pipe pop product quantile rename_axis replace resample rolling", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
     (_FRAMES, "shift skew subtract to_numpy values corr cov", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
     (("DataFrame",), "corrwith insert isetitem iterrows itertuples melt pivot_table select value_counts", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
     (("Series",), "autocorr case_when divmod drop dtypes item nbytes rdivmod repeat to_list tolist unstack", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
 )  # fmt: skip
+
+
+_PLAN = "plans are rewritten and fused when they are computed", "explain(), or visualize()"
+_OF_DASK: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
+    (_ALL, "analyze pprint tree_repr", "it shows Dask's own expressions", "explain(), or visualize()"),
+    (_ALL, "dependencies find_operations fuse lower_completely lower_once operand rewrite simplify simplify_once substitute substitute_parameters walk finalize_compute", *_PLAN),
+    (_ALL, "enforce_runtime_divisions", "divisions are checked where they are found out", "compute_current_divisions()"),
+    (_ALL, "to_hdf", "HDF5 can't be written in parallel", "to_parquet()"),
+    (("Series", "Index"), "to_records", "it has no fields", "to_frame().to_records()"),
+    (("Series", "Index"), "from_dict", "concrete objects are converted by functions", "glassloom.dataframe.from_dict()"),
+    (("Series", "Index"), "columns", "it is of one column", "name"),
+    (("Index",), "clear_divisions map_overlap median_approximate memory_usage_per_partition nunique_approx reduction shuffle to_backend to_bag to_dask_array to_orc", "it is a series' method", "to_series() has it"),
+)  # fmt: skip
+"""Names of Dask's that ours don't have."""
 
 
 def _table(rows: Iterable[tuple[tuple[str, ...], str, str, str]]) -> dict[tuple[str, str], Missing]:
@@ -109,16 +121,26 @@ def _table(rows: Iterable[tuple[tuple[str, ...], str, str, str]]) -> dict[tuple[
 
 NOT_THERE: dict[tuple[str, str], Missing] = _table(_ROWS)
 """By ``(class, name)``. What pandas' class doesn't have is listed too: names come and go with pandas' versions."""
+NOT_THERE_OF_DASK: dict[tuple[str, str], Missing] = _table(_OF_DASK)
 
 
 def not_supported(kind: str, name: str) -> NotSupported | None:
-    """Return the error for a public name of pandas' class that ours lacks; None if pandas hasn't got it either.
+    """Return the error for a public name of pandas' class, or Dask's, that ours lacks; None if they haven't got it either.
 
     >>> print(not_supported("DataFrame", "take"))
     DataFrame.take isn't supported: rows are chosen by position, which needs the lengths of partitions. Use iloc[...], or loc[...]
     """
     theirs = PANDAS.get(kind)
-    if theirs is None or name.startswith("_") or not hasattr(theirs, name):
+    if theirs is None or name.startswith("_"):
         return None
+    if not hasattr(theirs, name):
+        why_not = NOT_THERE_OF_DASK.get((kind, name))
+        if why_not is None and kind == "Index" and hasattr(pd.Series, name):
+            why_not = Missing("it is a series' method", f"index.to_series().{name}")
+        return (
+            None
+            if why_not is None
+            else NotSupported(f"{kind}.{name} isn't supported: {why_not.reason}. Use {why_not.instead}")
+        )
     why = NOT_THERE.get((kind, name), Missing("this version has no form of it for partitions", "map_partitions()"))
     return NotSupported(f"{kind}.{name} isn't supported: {why.reason}. Use {why.instead}")

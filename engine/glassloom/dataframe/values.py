@@ -150,7 +150,7 @@ def _reduction(how: str, what: str, *, skipna: bool = True, ddof: bool = False) 
         return self._reduce(how, axis, options, numeric_only, split_every)
 
     with_ddof = ddof
-    method.__name__ = how
+    method.__name__ = method.__qualname__ = how
     method.__doc__ = f"""Return {what} of the values: of a frame for each column, of a series as a scalar.
 
         Parameters
@@ -175,7 +175,7 @@ def _reduction(how: str, what: str, *, skipna: bool = True, ddof: bool = False) 
 class Reductions(Values):
     """A frame or series with reductions."""
 
-    def count(self, axis: Any = 0, *, numeric_only: bool = False, split_every: int | None = None) -> Any:
+    def count(self, axis: Any = 0, numeric_only: bool = False, split_every: int | None = None) -> Any:
         """Return the number of values that aren't missing: of a frame for each column, of a series as a scalar."""
         return self._reduce("count", axis, {}, numeric_only, split_every)
 
@@ -209,7 +209,7 @@ def _test(how: str, what: str) -> Callable[..., Any]:
             return wrap(Projection(self._expr, booleans))._reduce(how, axis, {"skipna": skipna}, False, split_every)
         return self._reduce(how, axis, {"skipna": skipna}, False, split_every)
 
-    method.__name__ = how
+    method.__name__ = method.__qualname__ = how
     method.__doc__ = f"Return whether {what}: of a frame for each column, of a series as a scalar."
     return method
 

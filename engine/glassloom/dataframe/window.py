@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,17 +12,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.nodes import FrameExpr, Projection
-from glassloom.dataframe.options import refused
+from glassloom.dataframe.options import piped, refused
 from glassloom.dataframe.overlap import overlapping
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.running import State, state_of, state_together, with_state
 from glassloom.dataframe.weighting import Decay, weighted
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
+
+_NOT_THERE = {
+    "asfreq": "resample(...).first()",
+    "bfill": "resample(...).first().bfill()",
+    "ffill": "resample(...).first().ffill()",
+    "interpolate": "resample(...).mean().interpolate()",
+    "nearest": "merge_asof(direction='nearest') with a frame of the times",
+    "transform": "groupby(frame.index.to_series().dt.floor(rule)).transform(...)",
+    "get_group": "loc[start:end] of the frame",
+    "online": "rolling() or ewm() of the frame",
+}
+"""Methods of pandas' windows and bins that have no form for partitions, and what to use."""
 
 
 class Window:
@@ -39,6 +53,8 @@ class Window:
         return self._selected(columns)
 
     def __getattr__(self, name: str) -> Any:
+        if name in _NOT_THERE:
+            raise NotImplementedError(f"{type(self).__name__}.{name} isn't supported: use {_NOT_THERE[name]}")
         frame = self.__dict__.get("_frame")
         meta = None if frame is None else frame.expr.meta
         if not name.startswith("_") and isinstance(meta, pd.DataFrame):
@@ -49,6 +65,10 @@ class Window:
             )
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
+    def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return what a function makes of these windows; ``(function, "name")`` passes them as that argument."""
+        return piped(self, func, args, kwargs)
+
     def _selected(self, columns: Any) -> Any:
         raise NotImplementedError
 
@@ -56,6 +76,7 @@ class Window:
         raise NotImplementedError
 
 
+@with_arguments("Rolling")
 class Rolling(Window):
     """Windows of a number of rows or of a time, also over borders of partitions. Made by `DataFrame.rolling`."""
 
@@ -171,7 +192,10 @@ class Expanding(Window):
         return Expanding(self._frame[columns], self._min_periods)
 
     def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
-        return wrap(_expanded(how, self._min_periods, kwargs, self._frame.expr))
+        frame, options = self._frame, dict(kwargs)
+        if isinstance(frame.expr.meta, pd.DataFrame) and options.pop("numeric_only", False):
+            frame = frame.select_dtypes(["number", "bool"])
+        return wrap(_expanded(how, self._min_periods, options, frame.expr))
 
 
 def _expanded(how: str, min_periods: int, kwargs: dict[str, Any], frame: FrameExpr) -> FrameExpr:
@@ -314,6 +338,7 @@ class Windows(Frame):
         return Exponential(self, Decay("mean", fall, int(min_periods or 0), bool(adjust), bool(ignore_na)))
 
 
+@with_arguments("Exponential")
 class Exponential:
     """Windows of all rows up to each one whose weights fall with each row. Made by `DataFrame.ewm`."""
 
@@ -363,39 +388,58 @@ class Exponential:
         return wrap(weighted(frame.expr, replace(self._decay, how=how, options=tuple(options.items()))))
 
 
-def _aggregation(how: str, what: str, *positional: str) -> Callable[..., Any]:
-    def method(self: Window, *args: Any, **kwargs: Any) -> Any:
-        named = dict(zip(positional, args, strict=False))
-        if len(args) > len(positional):
-            raise TypeError(f"{how} takes {', '.join(positional) or 'only named options'}, got {args!r}")
-        return self._aggregated(how, (), {**named, **kwargs})
+def _aggregation(how: str, what: str) -> Callable[..., Any]:
+    signature = inspect.signature(getattr(pd.api.typing.Rolling, how))
 
-    method.__name__ = how
+    def method(self: Window, *args: Any, **kwargs: Any) -> Any:
+        return self._aggregated(how, (), named_arguments(signature, how, self, args, kwargs))
+
+    method.__name__ = method.__qualname__ = how
+    method.__signature__ = signature  # type: ignore[attr-defined]
     method.__doc__ = f"Return {what} of the values in each window. Options are pandas'."
     return method
 
 
-for _how, _what, *_positional in (
-    ("count", "the number", "numeric_only"),
-    ("sum", "the sum", "numeric_only"),
-    ("mean", "the mean", "numeric_only"),
-    ("min", "the smallest", "numeric_only"),
-    ("max", "the largest", "numeric_only"),
-    ("var", "the variance", "ddof"),
-    ("std", "the standard deviation", "ddof"),
-    ("sem", "the standard error of the mean", "ddof"),
+def named_arguments(
+    signature: inspect.Signature, how: str, window: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of a method of pandas' windows by name.
+
+    Raises
+    ------
+    TypeError
+        If it doesn't take them.
+    """
+    try:
+        bound = signature.bind(window, *args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{how}: {error}; it takes {', '.join(list(signature.parameters)[1:])}") from None
+    return dict(list(bound.arguments.items())[1:])
+
+
+for _how, _what in (
+    ("count", "the number"),
+    ("sum", "the sum"),
+    ("mean", "the mean"),
+    ("min", "the smallest"),
+    ("max", "the largest"),
+    ("var", "the variance"),
+    ("std", "the standard deviation"),
+    ("sem", "the standard error of the mean"),
 ):
-    setattr(Window, _how, _aggregation(_how, _what, *_positional))
-for _how, _what, *_positional in (
-    ("median", "the median", "numeric_only"),
-    ("skew", "the skewness", "numeric_only"),
-    ("kurt", "the excess kurtosis", "numeric_only"),
-    ("quantile", "a quantile", "q", "interpolation"),
+    setattr(Window, _how, _aggregation(_how, _what))
+for _how, _what in (
+    ("median", "the median"),
+    ("skew", "the skewness"),
+    ("kurt", "the excess kurtosis"),
+    ("quantile", "a quantile"),
     ("rank", "the rank of the last"),
-    ("first", "the first", "numeric_only"),
-    ("last", "the last", "numeric_only"),
+    ("first", "the first"),
+    ("last", "the last"),
+    ("nunique", "the number of distinct ones"),
 ):
-    setattr(Rolling, _how, _aggregation(_how, _what, *_positional))
+    if hasattr(pd.api.typing.Rolling, _how):  # first, last and nunique are new
+        setattr(Rolling, _how, _aggregation(_how, _what))
 
 
 def _not_expanding(how: str) -> Callable[..., Any]:
@@ -405,10 +449,14 @@ def _not_expanding(how: str) -> Callable[..., Any]:
             "or sum, mean, var, std, min, max and count of expanding()"
         )
 
-    method.__name__ = how
+    method.__name__ = method.__qualname__ = how
+    method.__signature__ = inspect.signature(getattr(pd.api.typing.Expanding, how))  # type: ignore[attr-defined]
     method.__doc__ = "Raise NotImplementedError: it needs the values of all rows before each."
     return method
 
 
-for _how in ("median", "skew", "kurt", "quantile", "rank", "first", "last", "apply", "agg", "aggregate", "corr", "cov"):
-    setattr(Expanding, _how, _not_expanding(_how))
+for _how in (
+    "median", "skew", "kurt", "quantile", "rank", "first", "last", "nunique", "apply", "agg", "aggregate", "corr", "cov"
+):  # fmt: skip
+    if hasattr(pd.api.typing.Expanding, _how):
+        setattr(Expanding, _how, _not_expanding(_how))

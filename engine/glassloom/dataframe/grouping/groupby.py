@@ -14,6 +14,7 @@ import pandas as pd
 
 from glassloom import config
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
@@ -43,6 +44,7 @@ from glassloom.errors import MetaError
 from glassloom.graph import function_label
 
 
+@with_arguments("GroupBy")
 class GroupBy(Methods):
     """A grouped frame or series. Made by `DataFrame.groupby` and `Series.groupby`."""
 

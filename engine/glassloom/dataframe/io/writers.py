@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from glassloom.dataframe.io import sql, write
 
 
@@ -21,6 +23,11 @@ class SeriesWriters:
     def to_sql(self, name: str, con: Any, **options: Any) -> Any:
         """Write into a table of a database. See `glassloom.dataframe.to_sql`."""
         return sql.to_sql(self, name, con, **options)
+
+    def to_orc(self, path: Any, **options: Any) -> Any:
+        """Write one ORC file a partition. See `glassloom.dataframe.to_orc`."""
+        frame = self.to_frame() if isinstance(self._meta, pd.Series) else self  # type: ignore[attr-defined]
+        return write.to_orc(frame, path, **options)
 
     def to_bag(self, index: bool = False, format: str = "tuple") -> Any:
         """Return a bag of the rows of a frame, or of the values of a series.
@@ -53,7 +60,3 @@ class FrameWriters(SeriesWriters):
     def to_parquet(self, path: Any, **options: Any) -> Any:
         """Write one Parquet file a partition. See `glassloom.dataframe.to_parquet`."""
         return write.to_parquet(self, path, **options)
-
-    def to_orc(self, path: Any, **options: Any) -> Any:
-        """Write one ORC file a partition. See `glassloom.dataframe.to_orc`."""
-        return write.to_orc(self, path, **options)

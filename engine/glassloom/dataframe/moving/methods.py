@@ -195,6 +195,57 @@ class MovingRows(Collection):
         """
         return align(self, other, join, axis, fill_value)
 
+    def shuffle(
+        self,
+        on: Any = None,
+        *,
+        ignore_index: bool = False,
+        npartitions: int | None = None,
+        shuffle_method: str | None = None,
+        on_index: bool = False,
+    ) -> Any:
+        """Move rows so that those of equal keys are in one partition.
+
+        A series moves by its values, or by its labels. A partition's rows keep their order: those of the first partition come first. Missing keys are equal.
+
+        Parameters
+        ----------
+        on
+            A column or several; or a series of the same rows. Of a series: nothing else than `on_index`.
+        ignore_index
+            Whether each partition of the result numbers its rows from 0.
+        npartitions
+            Number of partitions of the result. Default: as many as before.
+        shuffle_method
+            For compatibility with Dask; there is one method.
+        on_index
+            Whether the index labels are the keys.
+
+        Examples
+        --------
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.datasets.timeseries(end="2000-01-04", freq="1h")
+        >>> frame.shuffle("name", npartitions=2).npartitions
+        2
+        """
+        require_shuffle_method(shuffle_method)
+        if isinstance(self._expr.meta, pd.Series):
+            return _shuffled_series(self, on, ignore_index, npartitions, on_index)
+        if (on is None) != on_index:
+            raise OptionError(f"shuffle needs either on=, a column or several, or on_index=True; got on={on!r}")
+        count = _checked_count(npartitions)
+        node = self._expr
+        if is_node(on):
+            temporary = _unused_name(node.meta)
+            require_aligned([node, on.expr], "shuffle(on=series)")
+            node = wrap(node)._assigned({temporary: on if not _is_frame(on) else on[on.columns[0]]})
+            found: FrameExpr = Projection(hash_shuffle(node, (temporary,), count), list(self._expr.meta.columns))
+        else:
+            found = hash_shuffle(node, () if on_index else tuple(_listed(on)), count)
+        if ignore_index:
+            return operate(Method("reset_index"), wrap(found), kind=BlockOp, kwargs={"drop": True}, label="reset-index")
+        return wrap(found)
+
     def _reset_index(self, options: dict[str, Any], inplace: bool) -> Any:
         _require_usual("reset_index", "inplace", inplace, (False,))
         return operate(Method("reset_index"), self, kind=BlockOp, kwargs=options, label="reset-index")
@@ -284,55 +335,6 @@ class MovingFrame(MovingRows):
             "allow_duplicates": allow_duplicates, "names": names,
         }  # fmt: skip
         return self._reset_index(options, inplace)
-
-    def shuffle(
-        self,
-        on: Any = None,
-        *,
-        ignore_index: bool = False,
-        npartitions: int | None = None,
-        shuffle_method: str | None = None,
-        on_index: bool = False,
-    ) -> Any:
-        """Move rows so that those of equal keys are in one partition.
-
-        A partition's rows keep their order: those of the first partition come first. Missing keys are equal.
-
-        Parameters
-        ----------
-        on
-            A column or several; or a series of the same rows.
-        ignore_index
-            Whether each partition of the result numbers its rows from 0.
-        npartitions
-            Number of partitions of the result. Default: as many as before.
-        shuffle_method
-            For compatibility with Dask; there is one method.
-        on_index
-            Whether the index labels are the keys.
-
-        Examples
-        --------
-        >>> import glassloom.dataframe as gd
-        >>> frame = gd.datasets.timeseries(end="2000-01-04", freq="1h")
-        >>> frame.shuffle("name", npartitions=2).npartitions
-        2
-        """
-        require_shuffle_method(shuffle_method)
-        if (on is None) != on_index:
-            raise OptionError(f"shuffle needs either on=, a column or several, or on_index=True; got on={on!r}")
-        count = _checked_count(npartitions)
-        node = self._expr
-        if is_node(on):
-            temporary = _unused_name(node.meta)
-            require_aligned([node, on.expr], "shuffle(on=series)")
-            node = wrap(node)._assigned({temporary: on if not _is_frame(on) else on[on.columns[0]]})
-            found: FrameExpr = Projection(hash_shuffle(node, (temporary,), count), list(self._expr.meta.columns))
-        else:
-            found = hash_shuffle(node, () if on_index else tuple(_listed(on)), count)
-        if ignore_index:
-            return operate(Method("reset_index"), wrap(found), kind=BlockOp, kwargs={"drop": True}, label="reset-index")
-        return wrap(found)
 
     def sort_values(
         self,
@@ -506,6 +508,7 @@ class MovingFrame(MovingRows):
         sort: bool = False,
         validate: str | None = None,
         *,
+        suffixes: tuple[str | None, str | None] | None = None,
         npartitions: int | None = None,
         shuffle_method: str | None = None,
     ) -> Any:
@@ -521,6 +524,8 @@ class MovingFrame(MovingRows):
             ``"left"``, ``"right"``, ``"inner"``, ``"outer"`` or ``"cross"``.
         lsuffix, rsuffix
             What is appended to the names of columns that both have.
+        suffixes
+            Both of them, as in `merge`.
         sort
             Only False; use `sort_index`.
         validate, npartitions, shuffle_method
@@ -534,6 +539,10 @@ class MovingFrame(MovingRows):
         >>> frame.join(pd.DataFrame({"x": [1, 2]}, index=["b", "a"]), on="k").x.compute().tolist()
         [2, 1]
         """
+        if suffixes is not None:
+            if lsuffix or rsuffix:
+                raise ValueError("join: give suffixes=, or lsuffix= and rsuffix=, not both")
+            lsuffix, rsuffix = (one or "" for one in suffixes)
         if isinstance(other, (list, tuple)):
             if on is not None or lsuffix or rsuffix:
                 raise ValueError("join with a list of frames is by index alone, and takes no suffixes")
@@ -548,6 +557,16 @@ class MovingFrame(MovingRows):
             self, other, how, right_index=how != "cross", sort=sort, suffixes=(lsuffix, rsuffix), validate=validate,
             npartitions=npartitions, shuffle_method=shuffle_method, **keys,
         )  # fmt: skip
+
+
+def _shuffled_series(series: Any, on: Any, ignore_index: bool, npartitions: int | None, on_index: bool) -> Any:
+    """Return a series shuffled by its values, another series, or its labels."""
+    name = series._meta.name
+    own = "_values" if name is None else name
+    frame = series.to_frame(own)
+    by = {"on_index": True} if on_index else {"on": own if on is None else on}
+    moved = frame.shuffle(**by, ignore_index=ignore_index, npartitions=npartitions)[own]
+    return moved if name is not None else moved.rename(None)
 
 
 def _is_narrow_integer(dtype: Any) -> bool:

@@ -1,0 +1,329 @@
+"""Arguments of pandas' and Dask's methods that ours have no use for: taken at the values that change nothing, otherwise refused by name.
+
+Also other names of arguments, and the order of those that are given by position, where a method's own differ from pandas'. A class gets
+all of that by `with_arguments`. `docs/dataframe-support.md` shows the table.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from glassloom.dataframe.options import refused
+
+ANY: tuple[Any, ...] = ("any",)
+"""Stands for all values: the argument never changes a result here."""
+
+
+class Untaken(NamedTuple):
+    """An argument that a method doesn't compute with: the values that change nothing, the usual one first, and what to do instead."""
+
+    usual: tuple[Any, ...]
+    instead: str
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value changes nothing."""
+        if self.usual is ANY or type(value).__name__ in ("_NoDefault", "NoDefault"):
+            return True
+        return any(value is one or (type(value) is type(one) and value == one) for one in self.usual)
+
+
+_OPERATORS = "add sub mul div divide truediv floordiv mod pow multiply subtract radd rsub rmul rdiv rtruediv rfloordiv rmod rpow eq ne lt le gt ge"
+_COMPARISONS = "eq ne lt le gt ge"
+_REDUCTIONS = "sum prod product mean std var sem min max any all"
+_ONE_LEVEL = "divisions are of one level; reset_index() makes levels columns"
+_NO_COPY = "partitions are never copied unless they have to be"
+_INTO_ARRAY = "results are new objects"
+_EXACT = "quantiles are exact"
+_ENGINE = "pandas' own loops run in all threads; map_partitions() runs a function of Numba's"
+_CYTHON = (None, "cython")
+_MOVED_BY_TASKS = "there is one way to move rows; leave it out"
+_METHODS = (None, "tasks", "disk", "p2p")
+_WITHOUT_BIAS = "it is computed without bias, as pandas has it"
+
+_ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
+    # Of frames and series.
+    ("DataFrame Series", _OPERATORS, "level", (None,), _ONE_LEVEL),
+    ("Series", "divmod rdivmod", "level", (None,), _ONE_LEVEL),
+    ("DataFrame Series", "align reindex", "level", (None,), _ONE_LEVEL),
+    ("DataFrame Series", "align astype reindex rename rename_axis swaplevel to_period to_timestamp truncate tz_convert tz_localize", "copy", ANY, _NO_COPY),
+    ("DataFrame Series", _REDUCTIONS + " cumsum cumprod cummin cummax median", "out", (None,), _INTO_ARRAY),
+    ("DataFrame Series", _REDUCTIONS + " cumsum cumprod cummin cummax median", "dtype", (None,), "astype() before, or of the result"),
+    ("DataFrame Series", "round clip", "out", (None,), _INTO_ARRAY),
+    ("Series", "argmax argmin", "out", (None,), _INTO_ARRAY),
+    ("DataFrame Series", "apply", "by_row", ("compat", False), "give one function"),
+    ("DataFrame", "apply", "engine", (None, "python"), _ENGINE),
+    ("DataFrame", "apply", "engine_kwargs", (None,), _ENGINE),
+    ("Series", "apply", "axis", (0, "index"), "a series has rows alone"),
+    ("DataFrame", "map", "engine", (None,), _ENGINE),
+    ("Series", "map", "engine", (None,), _ENGINE),
+    ("DataFrame", "dot", "meta", ANY, "the result's dtypes are known"),
+    ("DataFrame", "corrwith", "min_periods", (None,), "corr() of two series has it"),
+    ("DataFrame Series", "describe", "percentiles_method", ("default", "dask", "tdigest"), _EXACT),
+    ("DataFrame Series", "skew kurt kurtosis", "bias", (False,), _WITHOUT_BIAS),
+    ("DataFrame Series", "skew kurt kurtosis", "nan_policy", ("omit",), "skipna=False makes the result missing where a value is"),
+    ("DataFrame Series", "kurt kurtosis", "fisher", (True,), "add 3 for Pearson's"),
+    ("DataFrame Series", "reindex", "limit", (None,), "ffill(limit=...) or bfill(limit=...) afterwards"),
+    ("DataFrame Series", "reindex", "tolerance", (None,), "merge_asof(tolerance=...)"),
+    ("DataFrame Series", "filter", "na", (False,), "fillna(True) of the condition"),
+    ("Series", "rename", "sorted_index", (False,), "set_index(sorted=True) finds out the divisions again"),
+    ("DataFrame Series", "sample", "weights", (None,), "choose rows by a condition with random numbers of map_partitions()"),
+    ("DataFrame Series", "sample", "axis", (None, 0, "index"), "choose columns by frame[[...]]"),
+    ("DataFrame", "set_index", "inplace", (False,), "assign the result: frame = frame.set_index(...)"),
+    ("DataFrame", "set_index", "verify_integrity", (False,), "frame.index.is_unique tells"),
+    ("DataFrame", "set_index sort_values", "upsample", ANY, "borders of partitions are chosen by a sample of a fixed size"),
+    ("DataFrame", "set_index sort_values", "partition_size", (None, 128e6, 128_000_000), "npartitions=, or repartition(partition_size=...) of the result"),
+    ("DataFrame", "sort_values", "sort_function", (None,), "key= changes by what is sorted"),
+    ("DataFrame", "sort_values", "sort_function_kwargs", (None,), "key= changes by what is sorted"),
+    ("DataFrame Series", "shuffle", "force", ANY, "rows move if they have to"),
+    ("DataFrame Series Index", "persist", "fuse", ANY, "plans are fused in any case"),
+    ("DataFrame Series Index", "compute", "fuse", ANY, "plans are fused in any case"),
+    ("DataFrame Series Index", "compute", "concatenate", (True,), "to_delayed() gives one value a partition"),
+    ("DataFrame Series", "to_dask_array", "optimize", ANY, "plans are optimised in any case"),
+    ("DataFrame Series Index", "visualize", "tasks", ANY, "the graph of tasks is drawn in any case"),
+    ("DataFrame Series Index", "explain", "stage", (None, "fused"), "it shows the plan before and after"),
+    ("DataFrame Series Index", "explain", "format", (None,), "visualize() draws the graph"),
+    ("DataFrame Series Index", "map_partitions", "parent_meta", ANY, "the result is described by meta="),
+    ("DataFrame Series Index", "map_partitions", "required_columns", ANY, "choose the columns before: frame[[...]].map_partitions(...)"),
+    ("Series", "divmod rdivmod", "fill_value", (None,), "fillna() before"),
+    ("Series", "divmod rdivmod", "axis", (0, "index"), "a series has rows alone"),
+    ("Series", "nunique", "split_out", (True, False, None, 1), "the result is one number"),
+    ("Index", "nunique", "split_out", (True, False, None, 1), "the result is one number"),
+    ("Series Index", "map", "is_monotonic", (False,), "set_index(sorted=True) finds out the divisions again"),
+    # Of indexes.
+    ("Index", "astype", "copy", ANY, _NO_COPY),
+    ("Index", "isin unique", "level", (None,), _ONE_LEVEL),
+    ("Index", "min max", "axis", (None, 0), "an index has rows alone"),
+    ("Index", "min max", "skipna", (True,), "hasnans tells whether a label is missing"),
+    ("Index", "min max", "numeric_only", (False,), "there is one column of labels"),
+    ("Index", "any all", "axis", (None, 0), "an index has rows alone"),
+    ("Index", "any all", "skipna", (True,), "hasnans tells whether a label is missing"),
+    ("Index", "fillna", "axis", (None, 0), "an index has rows alone"),
+    ("Index", "rename set_names", "inplace", (False,), "index.name = ... sets the name of this index"),
+    ("Index", "set_names", "level", (None, 0), _ONE_LEVEL),
+    ("Index", "rename", "sorted_index", (False,), "set_index(sorted=True) finds out the divisions again"),
+    ("Index", "dropna", "how", ("any", "all"), "an index has one label a row"),
+    ("Index", "drop_duplicates", "keep", ("first",), "to_series().drop_duplicates(keep=...).index"),
+    ("Index", "drop_duplicates", "ignore_index", (False,), "labels aren't numbered"),
+    ("Index", "to_series", "index", (None,), "to_frame() with other labels, by assigning .index"),
+    ("Index", "to_frame", "index", (True,), "to_frame().reset_index(drop=True)"),
+    # Of groups.
+    ("GroupBy", "agg aggregate max mean min std sum transform var", "engine", _CYTHON, _ENGINE),
+    ("GroupBy", "agg aggregate max mean min std sum transform var", "engine_kwargs", (None,), _ENGINE),
+    ("GroupBy", "apply bfill ffill shift transform corr cov", "shuffle_method", _METHODS, _MOVED_BY_TASKS),
+    ("GroupBy", "corr cov head tail", "split_every", ANY, "rows of a group are brought together at once"),
+    ("GroupBy", "head tail", "split_out", (None, 1, True, False), "rows stay in their partitions"),
+    ("GroupBy", "first last", "sort", (None, True), "groupby(sort=False)"),
+    ("GroupBy", "expanding rolling", "method", ("single",), "columns are computed one by one"),
+    ("GroupBy", "rolling", "axis", (0, "index"), "windows are over rows"),
+    ("GroupBy", "resample", "convention", (None, "start"), "periods become times by to_timestamp()"),
+    ("GroupBy", "resample", "offset", (None,), "origin= moves the bins"),
+    ("GroupBy", "resample", "group_keys", (False, None), "the keys of groups come first in the result"),
+    ("GroupBy", "resample", "include_groups", (False,), "the keys of groups aren't among the values"),
+    ("GroupBy", "shift", "meta", ANY, "the result's dtypes are known"),
+    ("GroupBy", "value_counts", "bins", (None,), "glassloom.dataframe.cut(series, edges) before"),
+    # Of windows.
+    ("Rolling", "corr cov", "numeric_only", (False,), "they are of two series"),
+    ("Exponential", "mean sum", "engine", _CYTHON, _ENGINE),
+    ("Exponential", "mean sum", "engine_kwargs", (None,), _ENGINE),
+)  # fmt: skip
+
+
+def _table() -> dict[tuple[str, str], dict[str, Untaken]]:
+    table: dict[tuple[str, str], dict[str, Untaken]] = {}
+    for kinds, methods, argument, usual, instead in _ROWS:
+        for kind in kinds.split():
+            for method in methods.split():
+                table.setdefault((kind, method), {})[argument] = Untaken(usual, instead)
+    return table
+
+
+UNTAKEN: dict[tuple[str, str], dict[str, Untaken]] = _table()
+"""By ``(class, method)`` and argument."""
+
+OTHER_NAMES: dict[tuple[str, str], dict[str, str]] = {
+    ("DataFrame", "apply"): {"function": "func"},
+    ("Series", "apply"): {"function": "func"},
+    ("Series", "map"): {"arg": "func"},
+    ("Index", "map"): {"arg": "mapper"},
+    ("DataFrame", "astype"): {"dtypes": "dtype"},
+    ("Series", "astype"): {"dtypes": "dtype"},
+    ("Index", "astype"): {"dtypes": "dtype"},
+    ("Index", "rename"): {"index": "name"},
+    ("Index", "set_names"): {"names": "name"},
+    ("DataFrame", "set_index"): {"other": "keys"},
+    ("GroupBy", "aggregate"): {"arg": "func"},
+    ("GroupBy", "agg"): {"arg": "func"},
+    ("GroupBy", "get_group"): {"key": "name"},
+}
+"""What arguments are called in other libraries, or in other versions of pandas, and here."""
+
+_OF_FRAMES, _OF_SERIES = "other axis level fill_value", "other level fill_value axis"
+ORDERS: dict[tuple[str, str], str] = {
+    **{("DataFrame", name): _OF_FRAMES for name in _OPERATORS.split() if name not in _COMPARISONS.split()},
+    **{("DataFrame", name): "other axis level" for name in _COMPARISONS.split()},
+    **{("Series", name): _OF_SERIES for name in (_OPERATORS + " divmod rdivmod").split()},
+    **{(kind, "align"): "other join axis level copy fill_value" for kind in ("DataFrame", "Series")},
+    **{(kind, "astype"): "dtype copy errors" for kind in ("DataFrame", "Series")},
+    **{(kind, "tz_convert"): "tz axis level copy" for kind in ("DataFrame", "Series")},
+    **{(kind, "tz_localize"): "tz axis level copy ambiguous nonexistent" for kind in ("DataFrame", "Series")},
+    **{(kind, "truncate"): "before after axis copy" for kind in ("DataFrame", "Series")},
+    ("DataFrame", "to_period"): "freq axis copy",
+    ("DataFrame", "to_timestamp"): "freq how axis copy",
+    ("Series", "to_period"): "freq copy",
+    ("Series", "to_timestamp"): "freq how copy",
+    ("Series", "swaplevel"): "i j copy",
+    ("Series", "quantile"): "q interpolation",
+    ("Series", "map"): "func na_action engine",
+    ("DataFrame", "sample"): "n frac replace weights random_state axis ignore_index",
+    ("Series", "sample"): "n frac replace weights random_state axis ignore_index",
+    ("DataFrame", "apply"): "func axis raw result_type args by_row engine engine_kwargs",
+    ("DataFrame", "corrwith"): "other axis drop method numeric_only min_periods",
+    ("Index", "min"): "axis skipna",
+    ("Index", "max"): "axis skipna",
+    ("Index", "astype"): "dtype copy",
+    ("Index", "isin"): "values level",
+    ("Index", "unique"): "level",
+    ("Index", "dropna"): "how",
+    ("Index", "to_series"): "index name",
+    **{("GroupBy", name): "skipna numeric_only" for name in ("idxmax", "idxmin", "skew", "kurt")},
+    **{("GroupBy", name): "numeric_only min_count skipna engine engine_kwargs" for name in ("max", "min", "sum")},
+    **{("GroupBy", name): "ddof engine engine_kwargs numeric_only skipna" for name in ("std", "var")},
+    ("GroupBy", "mean"): "numeric_only skipna engine engine_kwargs",
+    ("GroupBy", "expanding"): "min_periods method",
+    ("GroupBy", "rolling"): "window min_periods center win_type on closed method",
+    ("GroupBy", "resample"): "rule closed label convention on origin offset group_keys",
+    ("Rolling", "corr"): "other pairwise ddof numeric_only",
+    ("Rolling", "cov"): "other pairwise ddof numeric_only",
+    ("Exponential", "mean"): "numeric_only engine engine_kwargs",
+    ("Exponential", "sum"): "numeric_only engine engine_kwargs",
+}
+"""Which arguments can be given by position, in pandas' order, where it isn't the order of ours."""
+
+
+_STABLE = "all sorts are stable"
+_WITHOUT_PATH = "pandas returns bytes without a path; frames are written to files"
+_DIFFERENT: tuple[tuple[str, str, str, str], ...] = (
+    ("DataFrame Series", "fillna", "value", "a frame without one says how to fill from neighbours"),
+    ("DataFrame Series", "groupby", "observed", "the default is that of the pandas that is installed"),
+    ("DataFrame Series", "info", "memory_usage", "bytes are computed only if asked for"),
+    ("DataFrame Series", "info", "show_counts", "values are counted only if asked for"),
+    ("DataFrame Series", "reindex", "fill_value", "the default is the missing value of each dtype"),
+    ("DataFrame Series", "sort_index sort_values", "kind", _STABLE),
+    ("DataFrame", "to_orc to_parquet", "path", _WITHOUT_PATH),
+    ("Series", "sum prod product std sem var", "axis", "0 and None are the same for a series"),
+    ("Series", _OPERATORS, "axis", "a series has one axis, however it is called"),
+    ("Series", "reindex", "", "labels= and index= are the same for a series"),
+    ("DataFrame Series", "filter", "arg", "pandas takes it by position only"),
+    ("DataFrame Series", "filter", "", "items= is the first argument too"),
+    ("DataFrame", "query", "parser engine local_dict global_dict resolvers level", "they are passed on to pandas.eval"),
+    ("Index", "astype", "copy", _NO_COPY),
+    ("Index", "round", "", "numbers are rounded to decimals=, times to freq=: either comes first"),
+    ("Index", "round", "freq", "numbers are rounded to decimals=, times to freq=: either comes first"),
+    ("Index", "to_series", "name", "None is a name"),
+    ("GroupBy SeriesGroupBy", "transform", "func", "it needs a function"),
+    ("SeriesGroupBy", "corr", "min_periods", "1 and None are the same"),
+    ("SeriesGroupBy", "corr cov", "other", "frame.groupby(keys)[[one, other]].corr() has all pairs"),
+    ("SeriesGroupBy", "corr cov", "", "frame.groupby(keys)[[one, other]].corr() has all pairs"),
+    ("SeriesGroupBy", "value_counts", "", "groups of frames and of series have the order of frames'; give options by name"),
+)  # fmt: skip
+DIFFERENT: dict[tuple[str, str, str], str] = {
+    (kind, method, argument): reason
+    for kinds, methods, names, reason in _DIFFERENT
+    for kind in kinds.split()
+    for method in methods.split()
+    for argument in names.split() or [""]
+}
+"""What differs from pandas' signatures, and why: by ``(class, method, argument)``; without an argument it is their order."""
+
+
+def with_arguments(kind: str) -> Callable[[type], type]:
+    """Return a class decorator that lets the class's methods take what the tables list for a class of this name."""
+
+    def change(cls: type) -> type:
+        for method in dict.fromkeys(name for of, name in (*UNTAKEN, *OTHER_NAMES, *ORDERS) if of == kind):
+            if method not in dir(cls):
+                raise TypeError(f"{cls.__name__} has no method {method}, whose arguments are listed")
+            setattr(cls, method, _taking(getattr(cls, method), kind, method))
+        return cls
+
+    return change
+
+
+def _taking(method: Callable[..., Any], kind: str, name: str) -> Callable[..., Any]:
+    """Return a method that also takes what the tables list for it."""
+    untaken = UNTAKEN.get((kind, name), {})
+    names = OTHER_NAMES.get((kind, name), {})
+    own = list(inspect.signature(method).parameters.values())
+    places = ["self", *ORDERS[kind, name].split()] if (kind, name) in ORDERS else _places(own)
+    untouched = sum(1 for _ in _alike(places, _places(own)))
+    takes_more = any(one.kind is one.VAR_POSITIONAL for one in own)
+    listed = {*untaken, *names}
+
+    @functools.wraps(method)
+    def taking(*args: Any, **kwargs: Any) -> Any:
+        if len(args) <= untouched and listed.isdisjoint(kwargs):
+            return method(*args, **kwargs)
+        if len(args) > untouched and not takes_more:
+            args, kwargs = args[:untouched], _named(f"{kind}.{name}", places, args, untouched, kwargs)
+        for argument in listed.intersection(kwargs):
+            value = kwargs.pop(argument)
+            if argument in untaken:
+                if not untaken[argument].allows(value):
+                    raise refused(f"{kind}.{name}", argument, value, untaken[argument].instead)
+            elif names[argument] in kwargs:
+                raise TypeError(f"{kind}.{name} got {argument}= and {names[argument]}=, which are the same")
+            else:
+                kwargs[names[argument]] = value
+        return method(*args, **kwargs)
+
+    taking.__signature__ = _signature(own, places, untaken)  # type: ignore[attr-defined]
+    taking.__qualname__ = f"{kind}.{name}"
+    return taking
+
+
+def _places(parameters: list[inspect.Parameter]) -> list[str]:
+    return [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+
+
+def _alike(one: list[str], other: list[str]) -> Iterator[str]:
+    """Yield the names with which both lists begin."""
+    for name, theirs in zip(one, other, strict=False):
+        if name != theirs:
+            return
+        yield name
+
+
+def _named(where: str, places: list[str], args: tuple[Any, ...], kept: int, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return keyword arguments with those that were given by position behind the first ones."""
+    if len(args) > len(places):
+        raise TypeError(
+            f"{where} takes {len(places) - 1} arguments by position ({', '.join(places[1:])}), got {len(args) - 1}"
+        )
+    moved = dict(zip(places[kept:], args[kept:], strict=False))
+    twice = [name for name in moved if name in kwargs]
+    if twice:
+        raise TypeError(f"{where} got {twice[0]}= twice: by position and by name")
+    return {**kwargs, **moved}
+
+
+def _signature(own: list[inspect.Parameter], places: list[str], untaken: dict[str, Untaken]) -> inspect.Signature:
+    """Return the signature with the arguments that aren't used, at their places."""
+    named = {one.name: one for one in own}
+    for name, argument in untaken.items():
+        default = None if argument.usual is ANY else argument.usual[0]
+        named.setdefault(name, inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
+    kinds = inspect.Parameter
+    first = [named[name].replace(kind=kinds.POSITIONAL_OR_KEYWORD) for name in places if name in named]
+    ordered = sorted(first, key=lambda one: one.default is not kinds.empty)
+    rest = [one for one in named.values() if one.name not in places]
+    others = [
+        one.replace(kind=kinds.KEYWORD_ONLY) if one.kind is kinds.POSITIONAL_OR_KEYWORD else one
+        for one in rest
+        if one.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)
+    ]
+    several = [one for one in rest if one.kind is kinds.VAR_POSITIONAL]
+    options = [one for one in rest if one.kind is kinds.VAR_KEYWORD]
+    return inspect.Signature([*ordered, *several, *others, *options])
