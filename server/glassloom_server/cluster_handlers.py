@@ -51,7 +51,6 @@ class ClusterHandler(GlassloomAPIHandler):
     async def delete(self, cluster_id: str) -> None:
         """Ask it to shut down."""
         if self.get_query_argument("kill", "") == "true":
-            self.services.watch.note_kill(cluster_id)
             await self.services.clusters.kill(cluster_id)
         else:
             await self.services.clusters.shut_down(cluster_id)

@@ -9,6 +9,7 @@ import time
 
 import psutil
 from glassloom_metrics.host import is_running
+from glassloom_metrics.kill_note import note_kill
 from glassloom_metrics.registry import ClusterRecord, remove_record
 
 TIDY_S = 3.0
@@ -23,6 +24,7 @@ def kill_cluster(record: ClusterRecord) -> None:
     """
     if is_running(record.pid, record.pid_started_s):
         session = _session(record.pid)
+        note_kill(record, "as asked for in JupyterLab")
         with contextlib.suppress(ProcessLookupError):
             os.kill(record.pid, signal.SIGKILL)
         _wait_until_gone(record, session)

@@ -59,9 +59,9 @@ class Losses:
         told = LostState(record.id, record.name, round(at_s, 3), start, bool(lines))
         self._told = deque([*self._told, (told, lines)], maxlen=N_LOST)  # replaced as a whole: others look at it
 
-    def told(self, but: frozenset[str]) -> tuple[LostState, ...]:
-        """Return them, the oldest first, but for those that a person has killed."""
-        return tuple(each for each, _ in self._told if each.id not in but)
+    def told(self) -> tuple[LostState, ...]:
+        """Return them, the oldest first."""
+        return tuple(each for each, _ in self._told)
 
     def lines(self, cluster_id: str, n_lines: int) -> list[str] | None:
         """Return the newest lines of a lost cluster's log; None if no such cluster was lost."""

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import msgspec
 from glassloom_metrics.errors import ConnectionRefused, MetricsError
+from glassloom_metrics.kill_note import was_kill_noted
 from glassloom_metrics.open_recordings import RecordingRecord, read_recording_records
 from glassloom_metrics.prometheus import exposition_text
 from glassloom_metrics.protocol import NOW
@@ -68,7 +69,6 @@ class _Known(NamedTuple):
     exports: tuple[ExportState, ...]
     paths: Paths
     dashboards_pid: int | None
-    killed: frozenset[str]
 
 
 class Listener:
@@ -159,7 +159,6 @@ class ClusterWatch:
         self._interval_s = interval_s
         self._starts = NO_STARTS
         self._exports: tuple[ExportState, ...] = ()
-        self._killed: frozenset[str] = frozenset()
         self._losses = Losses()
         self._listeners: list[Listener] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -180,10 +179,6 @@ class ClusterWatch:
         """Tell listeners of these exports, and at once."""
         self._exports = exports
         self._wake()
-
-    def note_kill(self, cluster_id: str) -> None:
-        """Don't tell listeners that this cluster was lost: a person has it killed."""
-        self._killed |= {cluster_id}
 
     def last_log_lines(self, cluster_id: str, n_lines: int) -> list[str] | None:
         """Return the newest lines of the log of a cluster that was lost; None if no such cluster was lost."""
@@ -255,7 +250,7 @@ class ClusterWatch:
     def _known(self) -> _Known:
         """Return what this loop knows and the thread tells; called in the thread."""
         paths = self._notebooks.paths if self._notebooks is not None else NO_PATHS
-        return _Known(self._starts, self._exports, paths, self._dashboards_pid(), self._killed)
+        return _Known(self._starts, self._exports, paths, self._dashboards_pid())
 
     def _publish(self, tick: Tick) -> None:
         """Offer a tick to all listeners; called in the thread."""
@@ -379,6 +374,8 @@ class _FollowerThread(threading.Thread):
             following.end()
 
     def _lost(self, record: ClusterRecord, lines: list[str]) -> None:
+        if was_kill_noted(lines):
+            return
         start = self._known().starts.start_of(record.id)
         self._losses.add(record, at_s=time.time(), start=start, lines=lines)
         self._wake.set()
@@ -397,7 +394,7 @@ class _FollowerThread(threading.Thread):
         self._publish(self.newest)
 
     def _state(self, now_s: float) -> State:
-        starts, exports, paths, dashboards_pid, killed = self._known()
+        starts, exports, paths, dashboards_pid = self._known()
         return State(
             clusters={
                 name: following.fold.state(now_s, start=starts.start_of(name), notebooks=paths)
@@ -408,7 +405,7 @@ class _FollowerThread(threading.Thread):
             starts=list(starts.open),
             exports=list(exports),
             dashboards=self._dashboards.look(dashboards_pid),
-            lost=self._losses.told(but=killed),
+            lost=self._losses.told(),
         )
 
     async def _sleep(self, seconds: float) -> None:

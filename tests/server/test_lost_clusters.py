@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from glassloom_metrics.registry import read_records
+from glassloom_server.killing import kill_cluster
 
 _CLUSTERS = ("glassloom", "api", "clusters")
 _SCRIPT = """
@@ -79,11 +80,12 @@ async def test_a_cluster_whose_head_is_killed_is_told_as_lost_with_its_log(jp_fe
         assert "said last" in lines
 
 
-_TIDY = ["cluster", "client", "exit", "SIGTERM", "script killed", "shut down", "panel's kill"]
+_TIDY = ["cluster", "client", "exit", "SIGTERM", "script killed", "shut down"]
+_KILLED = ["panel's kill", "another server's kill", "stop --force", "closed while stopped"]
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("end", [*_TIDY, "idle"])
+@pytest.mark.parametrize("end", [*_TIDY, *_KILLED, "idle"])
 async def test_an_end_that_was_asked_for_is_no_loss(jp_fetch, services, script, end):
     process = script(*["idle"] * (end == "idle"))
     async with services.watch.listen():
@@ -98,6 +100,14 @@ async def test_an_end_that_was_asked_for_is_no_loss(jp_fetch, services, script, 
                 await jp_fetch(*_CLUSTERS, cluster_id, method="DELETE")
             case "panel's kill":
                 await jp_fetch(*_CLUSTERS, cluster_id, method="DELETE", params={"kill": "true"})
+            case "another server's kill":
+                await asyncio.to_thread(kill_cluster, record)
+            case "stop --force":
+                command = [sys.executable, "-m", "glassloom", "cluster", "stop", "--force", record.id]
+                await asyncio.to_thread(subprocess.run, command, check=True)
+            case "closed while stopped":
+                os.kill(record.pid, signal.SIGSTOP)
+                say(process, "cluster")
             case "client":  # a cluster outlives a client that was connected to it
                 say(process, "client")
                 say(process, "cluster")
@@ -106,3 +116,48 @@ async def test_an_end_that_was_asked_for_is_no_loss(jp_fetch, services, script, 
         await state_when(jp_fetch, lambda told: not told["clusters"])
         await asyncio.sleep(1.5)  # longer than a loss takes to be told
         assert json.loads((await jp_fetch(*_CLUSTERS)).body)["lost"] == []
+
+
+_CELL = """
+import time
+from glassloom import Client
+client = Client(n_workers=1, threads_per_worker=1, name="loom")
+futures = client.map(lambda number: time.sleep(0.05), range(10_000), pure=False)
+print("computes", flush=True)
+client.gather(futures)
+"""
+
+
+async def run_in(connection: Any, code: str, until: str) -> None:
+    """Run a cell in a kernel until it has printed something."""
+    header = {"msg_id": "m1", "msg_type": "execute_request", "session": "s", "username": "", "version": "5.3"}
+    content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False}
+    message = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
+    connection.write_message(json.dumps(message))
+    async with asyncio.timeout(60):
+        while True:
+            told = await connection.read_message()
+            assert told is not None
+            if isinstance(told, str) and until in json.dumps(json.loads(told)["content"].get("text", "")):
+                return
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("end", ["restarted", "shut down"])
+async def test_the_end_of_a_notebooks_kernel_that_computes_is_no_loss(
+    jp_fetch, jp_ws_fetch, jp_serverapp, services, end
+):
+    kernel = json.loads((await jp_fetch("api", "kernels", method="POST", body="{}")).body)["id"]
+    connection = await jp_ws_fetch("api", "kernels", kernel, "channels")
+    await run_in(connection, _CELL, "computes")
+    async with services.watch.listen():
+        await is_heard(jp_fetch)
+        if end == "restarted":
+            await jp_fetch("api", "kernels", kernel, "restart", method="POST", body="{}")
+        else:
+            await jp_fetch("api", "kernels", kernel, method="DELETE")
+        await state_when(jp_fetch, lambda told: not told["clusters"])
+        await asyncio.sleep(1.5)  # longer than a loss takes to be told
+        assert json.loads((await jp_fetch(*_CLUSTERS)).body)["lost"] == []
+    connection.close()
+    await jp_serverapp.kernel_manager.shutdown_all()

@@ -14,6 +14,7 @@ from time import sleep
 from typing import Any
 
 from glassloom_metrics.errors import CommandRefused, MetricsError
+from glassloom_metrics.kill_note import note_kill
 from glassloom_metrics.registry import ClusterRecord, find_record, is_alive, read_foreign_records, read_records
 from glassloom_metrics.subscriber import send_command
 
@@ -137,6 +138,7 @@ def _stop(record: ClusterRecord, timeout_s: float, force: bool, *, detaches: boo
     workers = _counted(_n_workers(record)[0])
     deadline = Deadline(timeout_s)
     if force:
+        note_kill(record, "by `glassloom cluster stop --force`")
         with suppress(ProcessLookupError):
             os.kill(record.pid, signal.SIGKILL)
     else:

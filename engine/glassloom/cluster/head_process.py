@@ -24,6 +24,7 @@ from typing import Any
 
 import msgspec
 import psutil
+from glassloom_metrics.kill_note import note_kill
 from glassloom_metrics.registry import ClusterRecord, remove_record
 
 from glassloom import config
@@ -217,13 +218,13 @@ def _end(process: subprocess.Popen[bytes], record: ClusterRecord | None, *, is_l
         return
     if process.stdin is None:
         process.terminate()
-    _wait_or_kill(process)
+    _wait_or_kill(process, record)
     if record is not None:
         remove_files(record.id, [record.directory, os.path.dirname(record.socket)])
         remove_record(record.id)
 
 
-def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
+def _wait_or_kill(process: subprocess.Popen[bytes], record: ClusterRecord | None) -> None:
     deadline_s = time.monotonic() + END_TIMEOUT_S
     while True:
         try:
@@ -236,6 +237,8 @@ def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
             return
         reason = "it was stopped by a signal" if is_stopped else f"it didn't end within {END_TIMEOUT_S:g} s"
         _log.warning("the head of a cluster, process %d, was killed with its workers: %s", process.pid, reason)
+        if record is not None:
+            note_kill(record, f"it was closed, and {reason}")
         _kill_session(process.pid)
         process.wait()
         return
