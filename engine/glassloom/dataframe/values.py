@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.dataframe import times_as_text
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.cumulative import Along
@@ -75,6 +76,9 @@ class Values(RowByRow, Along, Windows, FlexibleOperators):
             raise refused("astype", "errors", errors, "the dtype would depend on the values of each partition")
         if isinstance(dtype, dict):
             require_columns(dtype, self._meta)
+        places = times_as_text.places_of_times(self._meta, dtype)
+        if places and self.npartitions > 1:
+            return times_as_text.astype(self, dtype, places)
         return operate(Method("astype"), self, dtype, kind=Rowwise if isinstance(dtype, dict) else Columnwise)
 
     def isna(self) -> Any:
