@@ -1,4 +1,5 @@
 import { RequestRefused } from '../request';
+import { IStart, IState } from '../tokens';
 import { FakeSocket, json, makeCluster, makeModels, settle } from './fakes';
 
 const CLUSTERS = '/user/someone/glassloom/api/clusters';
@@ -73,6 +74,64 @@ describe('Clusters', () => {
     notebooks.show('b.ipynb');
     expect(clusters.active?.id).toBe('mine');
     dispose();
+  });
+
+  describe('tell what became of a start', () => {
+    const start = {
+      id: 's1',
+      name: 'mine',
+      state: 'starting' as const,
+      problem: '',
+      cluster: null
+    };
+
+    async function outcome(
+      ...states: Partial<IState>[]
+    ): Promise<IStart | null | 'open'> {
+      const { clusters, dispose } = makeModels();
+      FakeSocket.last.tellState({});
+      let told: IStart | null | 'open' = 'open';
+      void clusters.outcomeOf('s1', 10_000).then(found => (told = found));
+      for (const state of states) {
+        FakeSocket.last.tellState(state);
+      }
+      await settle();
+      dispose();
+      return told;
+    }
+
+    it.each<[string, Partial<IState>[], object | null | 'open']>([
+      ['it goes on', [{ starts: [start] }], 'open'],
+      ['it was not told yet', [{ starts: [{ ...start, id: 's2' }] }], 'open'],
+      [
+        'it has failed',
+        [
+          { starts: [start] },
+          { starts: [{ ...start, state: 'failed', problem: 'no memory' }] }
+        ],
+        { ...start, state: 'failed', problem: 'no memory' }
+      ],
+      ['it is a cluster', [{ clusters: [makeCluster({ start: 's1' })] }], null],
+      ['somebody gave it up', [{ starts: [start] }, { starts: [] }], null]
+    ])('when %s', async (_, states, expected) => {
+      expect(await outcome(...states)).toEqual(expected);
+    });
+
+    it('when nothing was heard for too long', async () => {
+      jest.useFakeTimers();
+      const { clusters, dispose } = makeModels();
+      FakeSocket.last.tellState({ starts: [start] });
+      let told: unknown = 'open';
+      void clusters.outcomeOf('s1', 10_000).then(found => (told = found));
+      jest.advanceTimersByTime(9_999);
+      await settle();
+      expect(told).toBe('open');
+      jest.advanceTimersByTime(1);
+      await settle();
+      expect(told).toBeNull();
+      dispose();
+      jest.useRealTimers();
+    });
   });
 
   it('hand on why the server refused to start a cluster', async () => {

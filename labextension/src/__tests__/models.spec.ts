@@ -277,6 +277,20 @@ describe('Profiles', () => {
     });
   });
 
+  it('make a field of a number that is only bounded below', () => {
+    const { properties } = formSchema({
+      schema: {
+        type: 'object',
+        properties: { n_workers: { type: 'integer', minimum: 1, default: 0 } }
+      },
+      profiles: [],
+      kernels: []
+    });
+    expect(properties).toEqual({
+      n_workers: { type: 'integer', title: 'N workers', default: 0 }
+    });
+  });
+
   it('of the settings count before those of the server', () => {
     const server = [
       { name: 'small', title: 'Small', description: '', values: {} },

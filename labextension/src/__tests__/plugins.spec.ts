@@ -189,6 +189,100 @@ describe('What clusters cannot do', () => {
   });
 });
 
+describe('A new cluster', () => {
+  const PROFILES = {
+    schema: {
+      type: 'object',
+      properties: { name: { type: 'string' }, n_workers: { type: 'integer' } }
+    },
+    profiles: [],
+    kernels: []
+  };
+  let models: IModels;
+  let app: IFakeApp;
+
+  beforeEach(() => {
+    models = makeModels({
+      [`GET ${API}/profiles`]: json(PROFILES),
+      [`POST ${API}/clusters`]: json({ id: 's1', name: 'loom' }, 202)
+    });
+    app = makeApp(models);
+    const { clusters, notebooks } = models;
+    void clustersPlugin.activate(app, clusters, null, notebooks, null, null);
+  });
+
+  afterEach(() => models.dispose());
+
+  function closeForm(): void {
+    document
+      .querySelector<HTMLElement>('.gl-NewCluster .jp-mod-reject')
+      ?.click();
+  }
+
+  /** The form that is open, drawn; null if none is. */
+  async function openForm(): Promise<HTMLElement | null> {
+    for (let round = 0; round < 5; round++) {
+      await settle();
+      await new Promise(resolve => setTimeout(resolve));
+    }
+    const forms = document.querySelectorAll<HTMLElement>('.gl-NewCluster');
+    expect(forms.length).toBeLessThan(2);
+    return forms[0] ?? null;
+  }
+
+  function filledIn(form: HTMLElement | null): string[] {
+    return Array.from(
+      form?.querySelectorAll('input') ?? [],
+      ({ value }) => value
+    );
+  }
+
+  it('is asked for by one form however often it is asked for, and by another when that is closed', async () => {
+    const ask = (): Promise<void> =>
+      app.commands.execute(CommandIDs.newCluster, {});
+    const asked = [ask(), ask()];
+    expect(await openForm()).not.toBeNull();
+    await asked[1]; // it has done nothing
+    asked.push(ask());
+    await openForm();
+    closeForm();
+    await Promise.all(asked);
+    expect(await openForm()).toBeNull();
+    const again = ask();
+    expect(await openForm()).not.toBeNull();
+    closeForm();
+    await again;
+    const profiles = models.calls.filter(({ path }) =>
+      path.endsWith('/profiles')
+    );
+    expect(profiles.length).toBe(2);
+  });
+
+  it('like one that was lost has what that was asked for here, and the name that it had last', async () => {
+    const { clusters } = models;
+    await clusters.start({ name: 'loom', n_workers: 3 });
+    const lost = [
+      { id: 'c1', name: 'renamed', at: 5, start: 's1', has_log: false },
+      { id: 'c2', name: 'of a notebook', at: 5, start: null, has_log: false },
+      { id: 'c3', name: 'before a reload', at: 5, start: 's0', has_log: false }
+    ];
+    FakeSocket.last.tellState({ lost });
+    const filled: Record<string, string[]> = {};
+    for (const id of ['c1', 'c2', 'c3', 'never seen']) {
+      const asked = app.commands.execute(CommandIDs.newCluster, { lost: id });
+      filled[id] = filledIn(await openForm());
+      closeForm();
+      await asked;
+    }
+    expect(filled).toEqual({
+      c1: ['renamed', '3'],
+      c2: ['of a notebook', ''],
+      c3: ['before a reload', ''],
+      'never seen': ['', '']
+    });
+  });
+});
+
 describe('Dashboards', () => {
   function open(
     clusters: Parameters<typeof FakeSocket.last.tell>
@@ -558,7 +652,8 @@ describe('Notifications', () => {
   });
 
   it('tell of a cluster that was lost while this page knew it, with its log and a way to start it again', async () => {
-    const models = makeModels();
+    const lines = { lines: ['out of memory'] };
+    const models = makeModels({ [`GET ${API}/clusters/c1/log`]: json(lines) });
     const app = makeApp(models);
     void notificationsPlugin.activate(app, models.clusters, null, null, null);
     const execute = jest
@@ -588,6 +683,13 @@ describe('Notifications', () => {
     expect(execute).toHaveBeenCalledWith('glassloom:new-cluster', {
       lost: 'c1'
     });
+    const show = new MouseEvent('click', { cancelable: true });
+    actions[1].callback(show);
+    expect(show.defaultPrevented).toBe(true); // it stays: who has read the log starts again
+    await settle();
+    const log = document.querySelector<HTMLElement>('.gl-WideDialog');
+    expect(log?.textContent).toContain('out of memory');
+    log?.querySelector<HTMLElement>('.jp-mod-accept')?.click();
     execute.mockRestore();
     Notification.dismiss();
     models.dispose();

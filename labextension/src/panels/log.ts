@@ -44,9 +44,15 @@ export async function showLog(
       body,
       hasClose: true,
       buttons: [
-        Dialog.createButton({ label: trans.__('Copy'), actions: ['copy'] }),
+        // Not `accept`: such buttons look like the one that is meant.
+        Dialog.createButton({
+          label: trans.__('Copy'),
+          accept: false,
+          actions: ['copy']
+        }),
         Dialog.createButton({
           label: trans.__('Refresh'),
+          accept: false,
           actions: ['refresh']
         }),
         Dialog.okButton({ label: trans.__('Close') })

@@ -95,7 +95,10 @@ class Teller {
     const log = {
       label: trans.__('Show the log'),
       caption: trans.__('Show what %1 said last', name),
-      callback: () => void showLog(trans, name, () => this._clusters.log(id))
+      callback: (event: MouseEvent) => {
+        event.preventDefault(); // else it is gone, and with it the way to start again
+        void showLog(trans, name, () => this._clusters.log(id));
+      }
     };
     Notification.error(
       trans.__(
