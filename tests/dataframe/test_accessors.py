@@ -134,3 +134,11 @@ def test_what_a_function_makes_has_one_dtype_in_partitions_without_rows_too(work
     frame = pd.DataFrame({"x": [1, 2, 30, 40], "b": [True, False, True, False]})
     lazy = gd.from_pandas(frame, npartitions=2)
     pd.testing.assert_series_equal(work(lazy[lazy.x > 5]).compute(), work(frame[frame.x > 5]))
+
+
+def test_extracted_text_keeps_the_index_where_a_partition_has_no_rows():
+    texts = pd.Series(["abc", "b", None, "c"], index=pd.Index([3, 5, 7, 9], name="row"), name="y")
+    lazy = gd.from_pandas(texts, npartitions=4)
+    found = lazy[lazy == "abc"].str.extract("([a-c])")
+    assert list(found._meta.index.names) == ["row"]
+    assert_same(found.compute(scheduler="inline"), texts[texts == "abc"].str.extract("([a-c])"))

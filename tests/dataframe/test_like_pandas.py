@@ -235,6 +235,15 @@ def test_concat_is_that_of_pandas(one, other):
     assert_same(got, expected, check_dtype=bool(len(one[0]) and len(other[0])))
 
 
+@pytest.mark.parametrize(
+    "dtype", ["Int64", "int64[pyarrow]", "bool[pyarrow]", "string", "datetime64[us, Europe/Paris]"]
+)
+def test_columns_that_a_frame_lacks_keep_the_dtype_that_others_give_them(dtype):
+    whole = pd.DataFrame({"a": pd.Series([1, 0, 1]).astype(dtype), "b": [1.5, 2.5, 3.5]})
+    lazy = gd.from_pandas(whole, npartitions=2)
+    assert_same(gd.concat([lazy, lazy[["b"]]]).compute(**INLINE), pd.concat([whole, whole[["b"]]]))
+
+
 def test_concat_side_by_side_joins_columns():
     frame = pd.DataFrame({"x": range(5), "y": range(5)})
     lazy = gd.from_pandas(frame, npartitions=2)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.backends.pandas_ import is_frame
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.nodes import BlockOp, Rowwise
 from glassloom.dataframe.options import refused
@@ -33,12 +34,18 @@ class TextMethod(Method):
 
     def __call__(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return super().__call__(obj, *args, **kwargs)
+            return _with_index_of(super().__call__(obj, *args, **kwargs), obj)
         except AttributeError:
             if not isinstance(obj, pd.Series) or not len(obj):
                 raise
         text = pd.Series(["a"], index=obj.index[:1], name=obj.name, dtype=object)
         return super().__call__(pd.concat([obj.astype(object), text]), *args, **kwargs).iloc[:-1]
+
+
+def _with_index_of(made: Any, obj: Any) -> Any:
+    """Return a result of no rows with the index of the series: pandas' extract() leaves it out there."""
+    is_lost = isinstance(obj, pd.Series) and is_frame(made) and made.index.nlevels == 1
+    return made.set_axis(obj.index, axis=0) if is_lost and not len(obj) else made
 
 
 class MatchesOfRows(BlockOp):

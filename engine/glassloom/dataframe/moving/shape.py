@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.pandas_ import concat, rows_between, sample
 from glassloom.dataframe.call import Block, BlockCall
@@ -215,8 +214,7 @@ def conform(block: Any, meta: Any) -> Any:
     changes = {
         name: dtype
         for name, dtype in meta.dtypes.items()
-        if _changes(block[name].dtype, dtype)
-        or (name in missing and isinstance(dtype, (BaseMaskedDtype, pd.CategoricalDtype)))
+        if _changes(block[name].dtype, dtype) or (name in missing and not isinstance(dtype, np.dtype))
     }
     return block.astype(changes) if changes else block
 
