@@ -83,7 +83,7 @@ def _untaken() -> Iterator[str]:
     for (kind, method), untaken in arguments.UNTAKEN.items():
         for name, rule in untaken.items():
             taken = "any value" if rule.usual is arguments.ANY else ", ".join(f"`{value!r}`" for value in rule.usual)
-            found.setdefault((name, taken, rule.instead), []).append(f"{kind}.{method}" if kind else method)
+            found.setdefault((name, taken, rule.instead), []).append(f"{kind}.{method}")
     for (name, taken, instead), methods in found.items():
         yield f"| `{name}` | {_listed(methods)} | {taken} | {f'nothing to do: {instead}' if taken == 'any value' else instead} |\n"
 
@@ -91,7 +91,7 @@ def _untaken() -> Iterator[str]:
 def _different() -> Iterator[str]:
     found: dict[tuple[str, str], list[str]] = {}
     for (kind, method, name), reason in arguments.DIFFERENT.items():
-        found.setdefault((name, reason), []).append(f"{kind}.{method}" if kind else method)
+        found.setdefault((name, reason), []).append(f"{kind}.{method}")
     for (name, reason), methods in found.items():
         yield f"| {f'`{name}`' if name else 'their order'} | {_listed(methods)} | {reason} |\n"
 
@@ -102,7 +102,9 @@ def _listed(methods: list[str]) -> str:
     for method in methods:
         kind, _, name = method.rpartition(".")
         classes.setdefault(kind, []).append(f"`{name}`")
-    return "; ".join(f"{kind}: {', '.join(names)}" if kind else ", ".join(names) for kind, names in classes.items())
+    return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in classes.items()).replace(
+        "function: ", "functions: "
+    )
 
 
 def _first_line(value: Any) -> str:

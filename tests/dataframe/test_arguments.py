@@ -32,15 +32,15 @@ def pairs(lazy):
         yield "Exponential", frame.ewm(alpha=0.5)
 
 
-OURS = dict(pairs(lambda value: gd.from_pandas(value, npartitions=1)))
-PANDAS = dict(pairs(lambda value: value))
+OURS = {"function": gd, **dict(pairs(lambda value: gd.from_pandas(value, npartitions=1)))}
+PANDAS = {"function": pd, **dict(pairs(lambda value: value))}
 CLASS = {"SeriesGroupBy": "GroupBy", "SeriesRolling": "Rolling"}
 """Our class of what is two in pandas."""
 
 
 def dasks():
     dd = pytest.importorskip("dask.dataframe")
-    return dict(pairs(lambda value: dd.from_pandas(value, npartitions=1)))
+    return {"function": dd, **dict(pairs(lambda value: dd.from_pandas(value, npartitions=1)))}
 
 
 def signature(owner, name):
@@ -63,12 +63,13 @@ def signature(owner, name):
         return None
 
 
-WRITERS = {"to_csv", "to_json", "to_orc", "to_parquet", "to_sql"}
+WRITERS = ("to_csv", "to_json", "to_orc", "to_parquet", "to_sql")
+"""Methods that are functions of ours too."""
 
 
 def methods_of(theirs, own):
     for name in dir(theirs):
-        if not name.startswith("_") and name not in FRAME.columns and name not in WRITERS:
+        if not name.startswith("_") and name not in FRAME.columns:
             found, ours = signature(theirs, name), signature(own, name)
             if found is not None and ours is not None:
                 yield name, found, ours
@@ -79,7 +80,8 @@ def named(parameters):
 
 
 def other_names(kind, method):
-    return arguments.OTHER_NAMES.get((CLASS.get(kind, kind), method), {})
+    of = "function" if method in WRITERS else CLASS.get(kind, kind)
+    return arguments.OTHER_NAMES.get((of, method), {})
 
 
 def lacking(kind, method, theirs, ours):
@@ -156,6 +158,26 @@ def test_every_method_of_dask_is_there_or_says_what_is(kind):
     assert not lost, ", ".join(lost)
 
 
+@pytest.mark.parametrize("library", ["pandas", "dask.dataframe"])
+def test_every_function_is_there_or_says_what_is(library):
+    theirs = pytest.importorskip(library)
+    lost = []
+    for name in dir(theirs):
+        value = getattr(theirs, name)
+        is_function = callable(value) and not inspect.isclass(value) and not name.startswith("_")
+        if is_function and not hasattr(gd, name) and name not in support.NO_FUNCTIONS:
+            lost.append(name)
+    assert set(lost) <= {"show_versions", "test", "set_eng_float_format"}, ", ".join(lost)
+    assert [name for name in support.NO_FUNCTIONS if hasattr(gd, name)] == []
+
+
+def test_functions_that_are_not_there_say_what_is():
+    with pytest.raises(NotImplementedError, match="glassloom.dataframe.read_excel isn't there: .* Use from_map"):
+        gd.read_excel("a.xlsx")
+    with pytest.raises(AttributeError, match="has no attribute 'raed_csv'"):
+        gd.raed_csv  # noqa: B018
+
+
 INSIDE_DASK = {
     (kind, name) for kind in ("DataFrame", "Series", "Index") for name in ("expr", "dask", "to_legacy_dataframe", "exists", "make")
 }  # fmt: skip
@@ -172,7 +194,8 @@ def test_arguments_that_are_not_used_are_refused_by_name(kind):
                 continue
             with pytest.raises(NotImplementedError) as error:
                 getattr(OURS[kind], method)(**{argument: value})
-            assert str(error.value) == f"{kind}.{method}({argument}={value!r}) isn't supported: {rule.instead}"
+            where = method if kind == "function" else f"{kind}.{method}"
+            assert str(error.value) == f"{where}({argument}={value!r}) isn't supported: {rule.instead}"
 
 
 def test_arguments_that_change_nothing_are_taken():

@@ -71,5 +71,5 @@ def test_transform_and_squeeze():
         lazy.transform("sum")
     with pytest.raises(NotImplementedError, match=r"transform\(func=.*map_partitions"):
         lazy.transform(lambda column: column - column.mean())
-    with pytest.raises(NotImplementedError, match=r"squeeze\(axis=None\) isn't supported: give axis='columns'"):
-        lazy.squeeze()
+    with pytest.raises(NotImplementedError, match=r"squeeze\(axis=0\) isn't supported: compute\(\) first"):
+        lazy.squeeze(axis=0)

@@ -32,7 +32,9 @@ def test_blocks_are_those_that_a_plain_count_of_quotes_gives(tmp_path, monkeypat
     monkeypatch.setattr(blocks, "_LINE_BYTES", scan)
     for quote in (b'"', b""):
         wanted = expected_starts(data, 5, size, quote)
-        headers, found = blocks.cut_files([(path, len(data), 0)], LOCAL, size, 1, quote, whole=[False])
+        headers, found = blocks.cut_files(
+            [(path, len(data), 0)], LOCAL, size, blocks.Header(lines=1), quote, whole=[False]
+        )
         assert headers == ({path: b"head\n"} if len(data) > size else {})
         assert [block.start for block in found] == wanted
         assert [block.end for block in found] == ([*wanted[1:], len(data)] if headers else [None])

@@ -15,7 +15,7 @@ from glassloom.bag import blocks
 from glassloom.bag.collection import Bag
 from glassloom.bag.nodes import Numbered, Pieces
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.io.blocks import TextBlock, cut_files
+from glassloom.dataframe.io.blocks import NO_HEADER, TextBlock, cut_files
 from glassloom.dataframe.io.filesystems import Files, locate
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.staging import Publish, Staging, Written, staging_in
@@ -105,7 +105,7 @@ def read_text(
         if size is not None and linedelimiter not in (None, "\n"):
             raise OptionError(f"linedelimiter={linedelimiter!r}: blocks are cut at line feeds; leave out blocksize")
         compressed = [_compression_of(path, compression) is not None for path, _, _ in states]
-        _, found = cut_files(states, files, size, 0, b"", whole=compressed)
+        _, found = cut_files(states, files, size, NO_HEADER, b"", whole=compressed)
         pieces = [(block,) for block in found]
     versions = tuple(states)  # a file that has changed is another bag
     return Bag(Pieces(pieces, partial(_lines, files, text, versions), "read-text"))

@@ -8,6 +8,10 @@
 True
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from glassloom.collection import compute
 from glassloom.dataframe import datasets
 from glassloom.dataframe import joined_reads as _joined_reads  # noqa: F401 - registers its pass, after those of plan
 from glassloom.dataframe import moving as _moving  # noqa: F401 - registers its rules, before those of reading
@@ -16,7 +20,7 @@ from glassloom.dataframe import rules as _rules  # noqa: F401 - registers its ru
 from glassloom.dataframe.frame import DataFrame
 from glassloom.dataframe.index import Index
 from glassloom.dataframe.io.csv import read_csv, read_fwf, read_table
-from glassloom.dataframe.io.from_array import from_array
+from glassloom.dataframe.io.from_array import from_array, from_dask_array
 from glassloom.dataframe.io.from_map import from_delayed, from_map
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.io.in_memory import from_arrow, from_dict, from_records
@@ -25,7 +29,8 @@ from glassloom.dataframe.io.orc import read_orc
 from glassloom.dataframe.io.parquet import read_parquet
 from glassloom.dataframe.io.sql import read_sql, read_sql_query, read_sql_table, to_sql
 from glassloom.dataframe.io.write import to_csv, to_json, to_orc, to_parquet
-from glassloom.dataframe.moving.concat import concat, map_partitions
+from glassloom.dataframe.io.writers import to_bag, to_records
+from glassloom.dataframe.moving.concat import concat, map_overlap, map_partitions, repartition
 from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.moving.merge_asof import merge_asof
 from glassloom.dataframe.reshape import (
@@ -41,17 +46,20 @@ from glassloom.dataframe.reshape import (
 )
 from glassloom.dataframe.scalar import Scalar
 from glassloom.dataframe.series import Series
+from glassloom.dataframe.support import function_not_supported as _function_not_supported
 
 __all__ = [
     "DataFrame",
     "Index",
     "Scalar",
     "Series",
+    "compute",
     "concat",
     "cut",
     "datasets",
     "from_array",
     "from_arrow",
+    "from_dask_array",
     "from_delayed",
     "from_dict",
     "from_map",
@@ -59,6 +67,7 @@ __all__ = [
     "from_records",
     "get_dummies",
     "isna",
+    "map_overlap",
     "map_partitions",
     "melt",
     "merge",
@@ -74,12 +83,21 @@ __all__ = [
     "read_sql_query",
     "read_sql_table",
     "read_table",
+    "repartition",
+    "to_bag",
     "to_csv",
     "to_datetime",
     "to_json",
     "to_numeric",
     "to_orc",
     "to_parquet",
+    "to_records",
     "to_sql",
     "to_timedelta",
 ]
+
+
+if not _TYPE_CHECKING:  # type checkers would take any name for one of this module's
+
+    def __getattr__(name: str) -> _Any:
+        raise _function_not_supported(name) or AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,10 +9,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
+
+import pandas as pd
 
 from glassloom.dataframe.options import refused
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 ANY: tuple[Any, ...] = ("any",)
 """Stands for all values: the argument never changes a result here."""
 
@@ -124,6 +127,38 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("GroupBy", "resample", "include_groups", (False,), "the keys of groups aren't among the values"),
     ("GroupBy", "shift", "meta", ANY, "the result's dtypes are known"),
     ("GroupBy", "value_counts", "bins", (None,), "glassloom.dataframe.cut(series, edges) before"),
+    # Of functions.
+    ("function", "read_csv read_table read_fwf read_json", "sample", ANY, "columns and dtypes are taken from the first thousand rows"),
+    ("function", "read_csv read_table read_fwf", "sample_rows", ANY, "columns and dtypes are taken from the first thousand rows"),
+    ("function", "read_csv read_table read_fwf", "enforce", ANY, "a file that lacks columns of the first one is an error in any case"),
+    ("function", "read_json", "path_converter", (None,), "map() of the column of paths"),
+    ("function", "read_json", "typ", ("frame",), "choose a column of the frame"),
+    ("function", "read_orc", "aggregate_files", (None, False), "repartition() joins small partitions"),
+    ("function", "read_parquet", "calculate_divisions gather_statistics", ANY, "divisions are taken from the footers' statistics where these have them"),
+    ("function", "read_parquet", "ignore_metadata_file", (False, None), "_metadata files are never read; the footers of the files are"),
+    ("function", "read_parquet", "metadata_task_size", (None, 0), "footers are read at once, by threads"),
+    ("function", "read_parquet", "parquet_file_extension", (None, (".parq", ".parquet", ".pq"), ".parquet"), "give a glob such as 'folder/*.data'"),
+    ("function", "read_parquet", "categories", (None,), "astype('category') of the columns, or categorize()"),
+    ("function", "read_parquet", "use_nullable_dtypes", (False, None), "give dtype_backend='numpy_nullable'"),
+    ("function", "read_parquet", "to_pandas_kwargs arrow_to_pandas", (None, {}), "dtype_backend= chooses dtypes; astype() changes them"),
+    ("function", "read_sql read_sql_query read_sql_table", "chunksize", (None,), "set npartitions or bytes_per_chunk"),
+    ("function", "read_sql read_sql_query read_sql_table", "coerce_float", (True,), "astype(object) of the columns"),
+    ("function", "to_csv to_json to_orc to_parquet", "compute_kwargs", (None, {}), "compute=False, and compute(...) of the result"),
+    ("function", "to_json", "errors", ("strict",), "encoding= says how text is written"),
+    ("function", "to_csv", "scheduler", (None,), "compute=False, and compute(scheduler=...) of the result"),
+    ("function", "to_parquet", "write_metadata_file", (None, False), "readers take the footers of the files"),
+    ("function", "to_orc", "engine_kwargs", (None,), "give PyArrow's options as arguments"),
+    ("function", "concat", "levels names", (None,), "assign() a column that tells the frames apart"),
+    ("function", "concat", "verify_integrity", (False,), "index.is_unique of the result tells"),
+    ("function", "concat", "union_categories", (False,), "astype() a common category dtype before"),
+    ("function", "concat", "copy", ANY, _NO_COPY),
+    ("function", "concat", "ignore_order", ANY, "the order of unlike categories never matters"),
+    ("function", "to_datetime", "cache", ANY, "pandas decides by itself"),
+    ("function", "to_numeric", "meta", ANY, "the result's dtype is tried out"),
+    ("function", "from_array from_dask_array", "meta", ANY, "the array's dtype is known"),
+    ("function", "from_delayed", "prefix", ANY, "tasks are named by what they are made of"),
+    ("function", "from_dict", "constructor", (pd.DataFrame, None), "to_backend() moves partitions to another library"),
+    ("function", "from_map", "label", ANY, "tasks are called as the function is"),
     # Of windows.
     ("Rolling", "corr cov", "numeric_only", (False,), "they are of two series"),
     ("Exponential", "mean sum", "engine", _CYTHON, _ENGINE),
@@ -133,10 +168,11 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
 
 def _table() -> dict[tuple[str, str], dict[str, Untaken]]:
     table: dict[tuple[str, str], dict[str, Untaken]] = {}
-    for kinds, methods, argument, usual, instead in _ROWS:
+    for kinds, methods, arguments, usual, instead in _ROWS:
         for kind in kinds.split():
             for method in methods.split():
-                table.setdefault((kind, method), {})[argument] = Untaken(usual, instead)
+                rules = table.setdefault((kind, method), {})
+                rules.update({argument: Untaken(usual, instead) for argument in arguments.split()})
     return table
 
 
@@ -157,6 +193,26 @@ OTHER_NAMES: dict[tuple[str, str], dict[str, str]] = {
     ("GroupBy", "aggregate"): {"arg": "func"},
     ("GroupBy", "agg"): {"arg": "func"},
     ("GroupBy", "get_group"): {"key": "name"},
+    **{
+        ("function", name): {"filepath_or_buffer": "path", "urlpath": "path"}
+        for name in ("read_csv", "read_table", "read_fwf")
+    },
+    ("function", "read_json"): {"path_or_buf": "path", "url_path": "path", "errors": "encoding_errors"},
+    ("function", "to_csv"): {"path_or_buf": "path", "filename": "path", "df": "frame"},
+    ("function", "to_json"): {"path_or_buf": "path", "filename": "path", "url_path": "path", "df": "frame"},
+    ("function", "to_parquet"): {"df": "frame", "partition_cols": "partition_on"},
+    ("function", "to_orc"): {"df": "frame", "index": "write_index"},
+    ("function", "to_sql"): {"df": "frame", "uri": "con"},
+    ("function", "to_bag"): {"df": "frame"},
+    ("function", "to_records"): {"df": "frame"},
+    ("function", "repartition"): {"df": "frame"},
+    ("function", "map_overlap"): {"df": "frame"},
+    ("function", "concat"): {"dfs": "objs", "frames": "objs"},
+    ("function", "isna"): {"arg": "obj"},
+    ("function", "pivot_table"): {"df": "data"},
+    ("function", "from_array"): {"arr": "x"},
+    ("function", "from_delayed"): {"dfs": "parts"},
+    ("function", "from_map"): {"function": "func"},
 }
 """What arguments are called in other libraries, or in other versions of pandas, and here."""
 
@@ -199,6 +255,8 @@ ORDERS: dict[tuple[str, str], str] = {
     ("Rolling", "cov"): "other pairwise ddof numeric_only",
     ("Exponential", "mean"): "numeric_only engine engine_kwargs",
     ("Exponential", "sum"): "numeric_only engine engine_kwargs",
+    ("function", "read_orc"): "path columns dtype_backend filesystem",
+    ("function", "to_datetime"): "arg errors dayfirst yearfirst utc format exact unit origin cache",
 }
 """Which arguments can be given by position, in pandas' order, where it isn't the order of ours."""
 
@@ -212,7 +270,22 @@ _DIFFERENT: tuple[tuple[str, str, str, str], ...] = (
     ("DataFrame Series", "info", "show_counts", "values are counted only if asked for"),
     ("DataFrame Series", "reindex", "fill_value", "the default is the missing value of each dtype"),
     ("DataFrame Series", "sort_index sort_values", "kind", _STABLE),
-    ("DataFrame", "to_orc to_parquet", "path", _WITHOUT_PATH),
+    ("DataFrame function", "to_orc to_parquet", "path", _WITHOUT_PATH),
+    ("DataFrame Series", "to_csv to_json", "path_or_buf", _WITHOUT_PATH),
+    ("DataFrame Series", "to_csv", "encoding", "None is UTF-8 too"),
+    ("DataFrame Series", "to_csv to_json", "compression", "files are compressed if asked for; 'infer' goes by the name"),
+    ("DataFrame", "to_parquet", "engine", "PyArrow writes the files"),
+    ("function", "read_csv read_table read_fwf", "lineterminator compression", "they are passed on to pandas"),
+    ("function", "read_json", "orient lines", "by default a record a line, so that files can be read in blocks"),
+    ("function", "read_parquet", "", "pandas has engine= second, Dask columns=; give both by name"),
+    ("function", "read_parquet", "engine", "PyArrow reads the files"),
+    ("function", "read_sql read_sql_query", "", "index_col= is needed, to cut by; give what follows by name"),
+    ("function", "read_sql_table", "", "Dask has index_col= third, as here; pandas schema="),
+    ("function", "read_sql read_sql_query read_sql_table", "index_col", "it is needed, to cut by"),
+    ("function", "to_datetime", "cache", "pandas decides by itself"),
+    ("function", "compute", "get", "scheduler= says where to run"),
+    ("function", "map_overlap", "meta enforce_metadata transform_divisions clear_divisions align_dataframes", "they are passed on to the method"),
+    ("DataFrame Series", "to_json", "orient lines", "by default a record a line, so that files can be read in blocks"),
     ("Series", "sum prod product std sem var", "axis", "0 and None are the same for a series"),
     ("Series", _OPERATORS, "axis", "a series has one axis, however it is called"),
     ("Series", "reindex", "", "labels= and index= are the same for a series"),
@@ -252,12 +325,44 @@ def with_arguments(kind: str) -> Callable[[type], type]:
     return change
 
 
-def _taking(method: Callable[..., Any], kind: str, name: str) -> Callable[..., Any]:
+def with_function_arguments(options_of: Callable[..., Any] | None = None) -> Callable[[_Function], _Function]:
+    """Return a decorator that lets a function take what the tables list for one of its name.
+
+    Parameters
+    ----------
+    options_of
+        The function that its ``**options`` are passed on to, whose arguments the signature shows.
+    """
+
+    def change(function: _Function) -> _Function:
+        return cast(_Function, _taking(function, "function", function.__name__, options_of))
+
+    return change
+
+
+def as_method(function: _Function) -> _Function:
+    """Return a function of a frame as a method of frames."""
+
+    @functools.wraps(function)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    first, *others = inspect.signature(function).parameters.values()
+    method.__signature__ = inspect.Signature([first.replace(name="self"), *others])  # type: ignore[attr-defined]
+    return cast(_Function, method)
+
+
+def _taking(
+    method: Callable[..., Any], kind: str, name: str, options_of: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """Return a method that also takes what the tables list for it."""
+    where = name if kind == "function" else f"{kind}.{name}"
     untaken = UNTAKEN.get((kind, name), {})
     names = OTHER_NAMES.get((kind, name), {})
     own = list(inspect.signature(method).parameters.values())
-    places = ["self", *ORDERS[kind, name].split()] if (kind, name) in ORDERS else _places(own)
+    places = _places(own)
+    if (kind, name) in ORDERS:
+        places = [*([] if kind == "function" else ["self"]), *ORDERS[kind, name].split()]
     untouched = sum(1 for _ in _alike(places, _places(own)))
     takes_more = any(one.kind is one.VAR_POSITIONAL for one in own)
     listed = {*untaken, *names}
@@ -267,20 +372,20 @@ def _taking(method: Callable[..., Any], kind: str, name: str) -> Callable[..., A
         if len(args) <= untouched and listed.isdisjoint(kwargs):
             return method(*args, **kwargs)
         if len(args) > untouched and not takes_more:
-            args, kwargs = args[:untouched], _named(f"{kind}.{name}", places, args, untouched, kwargs)
+            args, kwargs = args[:untouched], _named(where, places, args, untouched, kwargs)
         for argument in listed.intersection(kwargs):
             value = kwargs.pop(argument)
             if argument in untaken:
                 if not untaken[argument].allows(value):
-                    raise refused(f"{kind}.{name}", argument, value, untaken[argument].instead)
+                    raise refused(where, argument, value, untaken[argument].instead)
             elif names[argument] in kwargs:
-                raise TypeError(f"{kind}.{name} got {argument}= and {names[argument]}=, which are the same")
+                raise TypeError(f"{where} got {argument}= and {names[argument]}=, which are the same")
             else:
                 kwargs[names[argument]] = value
         return method(*args, **kwargs)
 
-    taking.__signature__ = _signature(own, places, untaken)  # type: ignore[attr-defined]
-    taking.__qualname__ = f"{kind}.{name}"
+    taking.__signature__ = _signature(own, places, untaken, options_of)  # type: ignore[attr-defined]
+    taking.__qualname__ = where
     return taking
 
 
@@ -298,9 +403,10 @@ def _alike(one: list[str], other: list[str]) -> Iterator[str]:
 
 def _named(where: str, places: list[str], args: tuple[Any, ...], kept: int, kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return keyword arguments with those that were given by position behind the first ones."""
+    own = int(places[0] == "self")
     if len(args) > len(places):
         raise TypeError(
-            f"{where} takes {len(places) - 1} arguments by position ({', '.join(places[1:])}), got {len(args) - 1}"
+            f"{where} takes {len(places) - own} arguments by position ({', '.join(places[own:])}), got {len(args) - own}"
         )
     moved = dict(zip(places[kept:], args[kept:], strict=False))
     twice = [name for name in moved if name in kwargs]
@@ -309,9 +415,19 @@ def _named(where: str, places: list[str], args: tuple[Any, ...], kept: int, kwar
     return {**kwargs, **moved}
 
 
-def _signature(own: list[inspect.Parameter], places: list[str], untaken: dict[str, Untaken]) -> inspect.Signature:
-    """Return the signature with the arguments that aren't used, at their places."""
-    named = {one.name: one for one in own}
+def _signature(
+    own: list[inspect.Parameter],
+    places: list[str],
+    untaken: dict[str, Untaken],
+    options_of: Callable[..., Any] | None,
+) -> inspect.Signature:
+    """Return the signature with the arguments that aren't used, at their places, and those that are passed on."""
+    theirs = [] if options_of is None else list(inspect.signature(options_of).parameters.values())[1:]
+    is_open = options_of is None or any(one.kind is one.VAR_KEYWORD for one in theirs)
+    named = {one.name: one for one in own if is_open or one.kind is not one.VAR_KEYWORD}
+    for one in theirs:
+        if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            named.setdefault(one.name, one.replace(kind=one.KEYWORD_ONLY))
     for name, argument in untaken.items():
         default = None if argument.usual is ANY else argument.usual[0]
         named.setdefault(name, inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))

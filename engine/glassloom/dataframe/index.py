@@ -350,9 +350,12 @@ class Index(Frame):
 
 def _mapped(index: Any, mapper: Any, na_action: Any, *, like: Any = None) -> Any:
     """Return an index mapped; without labels pandas can't know what becomes of them."""
-    if like is not None and not len(index):
+    if like is not None and isinstance(index, pd.Index) and not len(index):
         return like
     return index.map(mapper, na_action=na_action)
+
+
+_mapped.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCall.calls_methods`
 
 
 def _where(index: Any, cond: Any, *other: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns
@@ -285,14 +286,18 @@ def _on_lazy(function: str, value: Any) -> None:
         )
 
 
-def melt(frame: Any, **options: Any) -> Any:
+def melt(frame: Any, id_vars: Any = None, value_vars: Any = None, var_name: Any = None, value_name: Any = "value",
+         col_level: Any = None, ignore_index: bool = True) -> Any:  # fmt: skip
     """Return a row for each value of some columns. See `DataFrame.melt`."""
-    return frame.melt(**options)
+    return frame.melt(id_vars, value_vars, var_name, value_name, col_level, ignore_index)
 
 
-def pivot_table(data: Any, **options: Any) -> Any:
+@with_function_arguments()
+def pivot_table(data: Any, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
+                fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: Any = "All",
+                observed: bool = True, sort: bool = True) -> Any:  # fmt: skip
     """Return aggregated values, rows by one column and columns by another. See `DataFrame.pivot_table`."""
-    return data.pivot_table(**options)
+    return data.pivot_table(values, index, columns, aggfunc, fill_value, margins, dropna, margins_name, observed, sort)
 
 
 def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: bool = False, columns: Any = None,
@@ -361,6 +366,7 @@ def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool
     return operate(pd.cut, x, edges, kwargs={**options, **more}, label="cut")
 
 
+@with_function_arguments()
 def isna(obj: Any) -> Any:
     """Return where values are missing."""
     _on_lazy("isna", obj)
@@ -373,8 +379,9 @@ def notna(obj: Any) -> Any:
     return obj.notna()
 
 
+@with_function_arguments()
 def to_datetime(arg: Any, errors: str = "raise", dayfirst: bool = False, yearfirst: bool = False, utc: bool = False,
-                format: str | None = None, unit: str | None = None, origin: Any = "unix") -> Any:  # fmt: skip
+                format: str | None = None, exact: bool = True, unit: str | None = None, origin: Any = "unix") -> Any:  # fmt: skip
     """Return text or numbers as times; a frame of year, month, day... as a series.
 
     Without `format` each partition finds out its own. Options are pandas'; ``errors="ignore"`` isn't supported.
@@ -390,7 +397,11 @@ def to_datetime(arg: Any, errors: str = "raise", dayfirst: bool = False, yearfir
         "format": format,
         "unit": unit,
     }
-    kwargs = {**options, **({} if origin == "unix" else {"origin": origin})}
+    kwargs = {
+        **options,
+        **({} if origin == "unix" else {"origin": origin}),
+        **({} if exact is True else {"exact": exact}),
+    }
     return _converted(pd.to_datetime, arg, kwargs, "to-datetime")
 
 
@@ -402,14 +413,16 @@ def to_timedelta(arg: Any, unit: str | None = None, errors: str = "raise") -> An
     return _converted(pd.to_timedelta, arg, {"unit": unit, "errors": errors}, "to-timedelta")
 
 
-def to_numeric(arg: Any, errors: str = "raise", downcast: Any = None) -> Any:
+@with_function_arguments()
+def to_numeric(arg: Any, errors: str = "raise", downcast: Any = None, dtype_backend: str | None = None) -> Any:
     """Return text as numbers. Each partition finds out whether they are whole; only errors "raise" and "coerce"."""
     _on_lazy("to_numeric", arg)
     if errors == "ignore":
         raise refused("to_numeric", "errors", errors, "'coerce' makes missing values of what is no number")
     if downcast is not None:
         raise refused("to_numeric", "downcast", downcast, "astype(...) afterwards")
-    return _converted(pd.to_numeric, arg, {"errors": errors}, "to-numeric")
+    more = {} if dtype_backend is None else {"dtype_backend": dtype_backend}
+    return _converted(pd.to_numeric, arg, {"errors": errors, **more}, "to-numeric")
 
 
 def _converted(function: Any, arg: Any, kwargs: dict[str, Any], label: str) -> Any:

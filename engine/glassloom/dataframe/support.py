@@ -124,6 +124,40 @@ NOT_THERE: dict[tuple[str, str], Missing] = _table(_ROWS)
 NOT_THERE_OF_DASK: dict[tuple[str, str], Missing] = _table(_OF_DASK)
 
 
+_ONE_OBJECT = "it takes or makes one object in memory"
+_FUNCTIONS: tuple[tuple[str, str, str], ...] = (
+    ("read_hdf to_hdf", "HDF5 can't be read or written in parallel", "read_parquet() and to_parquet(); from_map() calls pandas.read_hdf for each of several files"),
+    ("read_excel read_feather read_html read_iceberg read_pickle read_sas read_spss read_stata read_xml read_clipboard read_gbq ExcelFile HDFStore", _ONE_OBJECT, "from_map() of pandas' function for several files, or from_pandas() of what it returns"),
+    ("to_pickle ExcelWriter", _ONE_OBJECT, "to_parquet()"),
+    ("json_normalize", _ONE_OBJECT, "from_pandas(pandas.json_normalize(...)), or a bag's to_dataframe()"),
+    ("crosstab pivot", "the result's columns depend on the values of all rows", "pivot_table() with a categorical column, or groupby([one, other]).size()"),
+    ("qcut", "edges depend on the values of all rows", "cut(series, list(series.quantile([...]).compute()))"),
+    ("factorize", "codes would depend on the values of all rows", "astype('category').cat.as_known().cat.codes"),
+    ("unique", "it is a method here", "series.unique()"),
+    ("isnull notnull", "it is called isna and notna here", "isna() or notna()"),
+    ("eval", "it takes variables of several frames", "frame.eval(...), or operators"),
+    ("from_dummies lreshape wide_to_long merge_ordered infer_freq", "it isn't there yet", "map_partitions(), or compute() first"),
+    ("assert_eq", "it is for tests of Dask", "pandas.testing with compute()"),
+    ("from_graph get_collection_type", "it is for Dask's own collections", "from_delayed() or from_map()"),
+    ("from_legacy_dataframe to_delayed", "it is a method here, or of older versions of Dask", "frame.to_delayed(), from_delayed()"),
+    ("date_range bdate_range period_range timedelta_range interval_range array set_option get_option option_context reset_option describe_option col NA NaT NamedAgg Grouper IndexSlice Timestamp Timedelta Period Interval Categorical CategoricalDtype CategoricalIndex DatetimeIndex MultiIndex RangeIndex", "it is pandas' own", "that of pandas, which works with lazy frames where it fits"),
+)  # fmt: skip
+NO_FUNCTIONS: dict[str, Missing] = {
+    name: Missing(reason, instead) for names, reason, instead in _FUNCTIONS for name in names.split()
+}
+"""Functions of pandas and Dask that aren't there."""
+
+
+def function_not_supported(name: str) -> NotSupported | None:
+    """Return the error for a function of pandas or Dask that isn't there; None if it isn't known."""
+    why = NO_FUNCTIONS.get(name)
+    return (
+        None
+        if why is None
+        else NotSupported(f"glassloom.dataframe.{name} isn't there: {why.reason}. Use {why.instead}")
+    )
+
+
 def not_supported(kind: str, name: str) -> NotSupported | None:
     """Return the error for a public name of pandas' class, or Dask's, that ours lacks; None if they haven't got it either.
 

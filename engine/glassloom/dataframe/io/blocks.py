@@ -13,6 +13,24 @@ _LINE_BYTES = 1 << 13
 _THREADS = 8
 
 
+class Header(NamedTuple):
+    """The lines before the first row: some that are skipped, then so many, not counting blank lines and comments."""
+
+    skipped: int = 0
+    lines: int = 0
+    comment: bytes = b""
+    skips_blank: bool = False
+
+    def counts(self, line: bytes) -> bool:
+        """Whether a line behind those that are skipped is counted."""
+        if self.skips_blank and not line.strip():
+            return False
+        return not (self.comment and line.startswith(self.comment))
+
+
+NO_HEADER = Header()
+
+
 class TextBlock(NamedTuple):
     """Some bytes of a file; `end` None: to its end, and the file may be compressed."""
 
@@ -22,7 +40,7 @@ class TextBlock(NamedTuple):
 
 
 def cut_files(
-    states: Sequence[State], files: Files, size: int | None, header_lines: int, quote: bytes, *, whole: Sequence[bool]
+    states: Sequence[State], files: Files, size: int | None, header: Header, quote: bytes, *, whole: Sequence[bool]
 ) -> tuple[dict[str, bytes], list[TextBlock]]:
     """Return the header of each file that was cut, and the blocks of all files.
 
@@ -38,7 +56,7 @@ def cut_files(
         path, nbytes, _ = states[place]
         if size is None or whole[place] or nbytes <= size:
             return b"", [TextBlock(path, 0, None)]
-        return _cut(path, nbytes, files, size, header_lines, quote)
+        return _cut(path, nbytes, files, size, header, quote)
 
     with ThreadPoolExecutor(min(_THREADS, len(states))) as pool:
         cuts = list(pool.map(cut, range(len(states))))
@@ -58,12 +76,10 @@ def first_line(block: TextBlock, files: Files) -> int:
     return count
 
 
-def _cut(
-    path: str, nbytes: int, files: Files, size: int, header_lines: int, quote: bytes
-) -> tuple[bytes, list[TextBlock]]:
+def _cut(path: str, nbytes: int, files: Files, size: int, lines: Header, quote: bytes) -> tuple[bytes, list[TextBlock]]:
     """Return a file's header and the blocks that follow it."""
     with files.open(path) as file:
-        header = _first_lines(file, header_lines)
+        header = _first_lines(file, lines)
         starts = [len(header)]
         starts += (
             _outside_quotes(file, len(header), size, quote) if quote else _line_starts(file, len(header), nbytes, size)
@@ -74,20 +90,27 @@ def _cut(
     return header, [TextBlock(path, *block) for block in zip(starts, ends, strict=True)]
 
 
-def _first_lines(file: Any, count: int) -> bytes:
+def _first_lines(file: Any, wanted: Header) -> bytes:
     """Return the first lines of an open file, and leave it after them."""
-    data = b""
-    while data.count(b"\n") < count:
-        more = file.read(1 << 16)
-        if not more:
-            break
-        data += more
-    end = 0
-    for _ in range(count):
-        found = data.find(b"\n", end)
-        end = len(data) if found < 0 else found + 1
-    file.seek(end)
-    return data[:end]
+    found: list[bytes] = []
+    data, counted = b"", 0
+    while wanted.lines or len(found) < wanted.skipped:
+        if b"\n" not in data:
+            more = file.read(1 << 16)
+            if not more:
+                found.append(data)
+                break
+            data += more
+            continue
+        line, _, data = data.partition(b"\n")
+        found.append(line + b"\n")
+        if len(found) > wanted.skipped:
+            counted += wanted.counts(line)
+            if counted == wanted.lines:
+                break
+    header = b"".join(found)
+    file.seek(len(header))
+    return header
 
 
 def _line_starts(file: Any, start: int, nbytes: int, size: int) -> list[int]:

@@ -10,10 +10,11 @@ from typing import Any
 import pandas as pd
 
 from glassloom.config import Configured, chosen
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.arrow.csv import ArrowCsv, arrow_csv
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.io.blocks import TextBlock, cut_files, first_line
+from glassloom.dataframe.io.blocks import NO_HEADER, Header, TextBlock, cut_files, first_line
 from glassloom.dataframe.io.filesystems import Files, locate
 from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, unreadable_value
 from glassloom.dataframe.io.paths import PathLike
@@ -35,6 +36,7 @@ _REFUSED = {
 }
 _BLOCK_SIZE = Configured("dataframe.csv-block-size")
 _TRIED_BYTES = 1 << 16
+_SAMPLE_BYTES = 1 << 20
 
 
 class CsvSource(Source):
@@ -142,6 +144,7 @@ class Parser:
         return self.function(io.BytesIO(header + data), **options)
 
 
+@with_function_arguments(pd.read_csv)
 def read_csv(
     path: PathLike | Sequence[PathLike],
     *,
@@ -202,6 +205,7 @@ def read_csv(
     return to_backend(read, chosen(backend))
 
 
+@with_function_arguments(pd.read_table)
 def read_table(
     path: PathLike | Sequence[PathLike],
     *,
@@ -217,6 +221,7 @@ def read_table(
     return _read_text(pd.read_table, "read_table", path, blocksize, assume_missing, include_path_column, where, options)
 
 
+@with_function_arguments(pd.read_fwf)
 def read_fwf(
     path: PathLike | Sequence[PathLike],
     *,
@@ -253,10 +258,12 @@ def _read_text(
     for name, instead in _REFUSED.items():
         if options.get(name) not in (None, False):
             raise OptionError(f"{called} can't take {name}={options[name]!r}: {instead}")
-    wanted = chosen(blocksize)
+    wanted = chosen(_BLOCK_SIZE if blocksize == "default" else blocksize)
     size = None if wanted is None else parse_bytes(wanted)
     if size is not None and size < 1:
         raise OptionError(f"blocksize={wanted!r} should be at least 1 byte")
+    if options.get("memory_map"):  # blocks are read from memory in any case
+        options = {name: value for name, value in options.items() if name != "memory_map"}
     files, names = locate(path, **where)
     states = files.find(names, _SUFFIXES)
     path_column = ("path" if include_path_column is True else include_path_column) or None
@@ -271,8 +278,8 @@ def _read_text(
     whole = [not cuttable or _is_compressed(state[0], options) for state in states]
     quote = b"" if options.get("quoting") == 3 else str(options.get("quotechar", '"')).encode()
     must_cut = any(size is not None and not one and state[1] > size for one, state in zip(whole, states, strict=True))
-    header_lines = _header_lines(options) if must_cut else 0
-    headers, blocks = cut_files(states, files, size, header_lines, quote, whole=whole)
+    header = _header(options) if must_cut else NO_HEADER
+    headers, blocks = cut_files(states, files, size, header, quote, whole=whole)
     parser = parser.with_headers(headers)
     if chosen(Configured("dataframe.arrow")):
         parser = replace(parser, arrow=_by_arrow(parser, blocks[0], sample))
@@ -283,9 +290,19 @@ def _read_text(
 def _read_sample(path: str, parser: Parser) -> Any:
     """Return the first rows' columns and dtypes."""
     try:
-        return parser.parse(TextBlock(path, 0, None), nrows=SAMPLE_ROWS)[:0]
+        if parser.options.get("engine") != "pyarrow":
+            return parser.parse(TextBlock(path, 0, None), nrows=SAMPLE_ROWS)[:0]
+        return parser.parse(_first_block(path, parser))[:0]  # PyArrow's can't stop after some rows
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
         raise ReadError(f"{path!r} can't be read as CSV: {error}") from error
+
+
+def _first_block(path: str, parser: Parser) -> TextBlock:
+    """Return the first lines of a file that can be cut, or all of it."""
+    if _is_compressed(path, parser.options):
+        return TextBlock(path, 0, None)
+    end = parser.files.read(path, 0, _SAMPLE_BYTES).rfind(b"\n") + 1
+    return TextBlock(path, 0, end or None)
 
 
 def _by_arrow(parser: Parser, first: TextBlock, sample: Any) -> ArrowCsv | None:
@@ -306,8 +323,8 @@ def _with_floats(sample: Any, options: dict[str, Any]) -> Any:
     return {**dict.fromkeys(numbers, "float64"), **(given or {})}
 
 
-def _header_lines(options: dict[str, Any]) -> int:
-    """Return how many lines go before the first row.
+def _header(options: dict[str, Any]) -> Header:
+    """Return which lines go before the first row.
 
     Raises
     ------
@@ -318,7 +335,9 @@ def _header_lines(options: dict[str, Any]) -> int:
     header = options.get("header", "infer" if options.get("names") is None else None)
     if not isinstance(skipped, int) or not (header is None or header == "infer" or isinstance(header, int)):
         raise OptionError(f"with skiprows={skipped!r} and header={header!r} files can't be cut; set blocksize=None")
-    return skipped + (0 if header is None else 1 + (0 if header == "infer" else header))
+    lines = 0 if header is None else 1 + (0 if header == "infer" else header)
+    comment = str(options.get("comment") or "").encode(options.get("encoding") or "utf-8")
+    return Header(skipped, lines, comment, options.get("skip_blank_lines", True))
 
 
 def _is_compressed(path: str, options: dict[str, Any]) -> bool:
@@ -370,7 +389,8 @@ def _first_row_line(block: TextBlock, parser: Parser) -> int | None:
     if block.end is not None:
         return first_line(block, parser.files)
     try:
-        return 1 + _header_lines(parser.options)
+        header = _header(parser.options)
+        return 1 + header.skipped + header.lines
     except OptionError:
         return None
 

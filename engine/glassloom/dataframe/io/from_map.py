@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.meta import checked, parse_meta
@@ -29,31 +30,34 @@ class MapSource(Source):
         kwargs: dict[str, Any],
         meta: Any,
         divisions: tuple[Any, ...],
+        checks: bool,
     ) -> None:
+        self.make = _make if checks else _make_unchecked
         self.function = function
         self.arguments = arguments
         self.kwargs = kwargs
         self.meta = meta
         self.divisions = divisions
         self.label = function_label(function)
-        self.token = tokenize(function, arguments, kwargs)
+        self.token = tokenize(function, arguments, kwargs, checks)
 
     def piece(self, number: int) -> Any:
         return self.arguments[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        return BlockCall(_make, (Block(0), self.function, self.kwargs, self.meta), label=self.label)
+        return BlockCall(self.make, (Block(0), self.function, self.kwargs, self.meta), label=self.label)
 
 
 class FromDelayed(FrameExpr):
     """Partitions that delayed calls return."""
 
-    parameters = ("parts", "given_meta", "given_divisions")
+    parameters = ("parts", "given_meta", "given_divisions", "checks")
     operation = "from-delayed"
 
     parts: tuple[Expr, ...]
     given_meta: Any
     given_divisions: tuple[Any, ...]
+    checks: bool
 
     @cached_property
     def meta(self) -> Any:
@@ -68,30 +72,40 @@ class FromDelayed(FrameExpr):
         for number, part in enumerate(self.parts):
             key = (self.name, number)
             (below,) = part.output_keys()
-            tasks[key] = Task(key, checked, (TaskRef(below), self.given_meta, "from_delayed"))
+            if self.checks:
+                tasks[key] = Task(key, checked, (TaskRef(below), self.given_meta, "from_delayed"))
+            else:
+                tasks[key] = Task(key, _same, (TaskRef(below),))
         return tasks
 
 
+@with_function_arguments()
 def from_map(
-    function: Callable[..., Any],
+    func: Callable[..., Any],
     *iterables: Iterable[Any],
+    args: Sequence[Any] | None = None,
     meta: Any = None,
     divisions: Sequence[Any] | None = None,
+    enforce_metadata: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Make a frame whose partition ``i`` is ``function(iterables[0][i], iterables[1][i], ..., **kwargs)``.
+    """Make a frame whose partition ``i`` is ``func(iterables[0][i], iterables[1][i], ..., *args, **kwargs)``.
 
     Parameters
     ----------
-    function
+    func
         Returns a pandas object.
     iterables
         One or more, of equal length: one item a partition.
+    args, kwargs
+        Further arguments, the same for all partitions.
     meta
         An empty pandas object like the partitions, or its columns and dtypes (as in `DataFrame.map_partitions`).
         Default: the function is called for the first partition, here and now.
     divisions
         The index labels at which partitions begin and the last one ends, if known.
+    enforce_metadata
+        Whether to check that the function returns what `meta` says.
 
     Examples
     --------
@@ -107,14 +121,20 @@ def from_map(
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
         raise ValueError(f"from_map's iterables have different lengths: {lengths}")
-    arguments = list(zip(*columns, strict=True))
-    made = empty(function(*arguments[0], **kwargs)) if meta is None else parse_meta(meta)
-    source = MapSource(function, arguments, kwargs, made, _checked_divisions(divisions, len(arguments)))
+    arguments = [(*items, *(args or ())) for items in zip(*columns, strict=True)]
+    made = empty(func(*arguments[0], **kwargs)) if meta is None else parse_meta(meta)
+    known = _checked_divisions(divisions, len(arguments))
+    source = MapSource(func, arguments, kwargs, made, known, enforce_metadata)
     return wrap(Read(source, None, None, None))
 
 
+@with_function_arguments()
 def from_delayed(
-    parts: Delayed | Sequence[Delayed], *, meta: Any = None, divisions: Sequence[Any] | None = None
+    parts: Delayed | Sequence[Delayed],
+    meta: Any = None,
+    divisions: Sequence[Any] | None = None,
+    *,
+    verify_meta: bool = True,
 ) -> Any:
     """Make a frame of delayed calls, each of which returns a partition.
 
@@ -126,6 +146,8 @@ def from_delayed(
         As in `from_map`. Default: the first call is computed, here and now.
     divisions
         The index labels at which partitions begin and the last one ends, if known.
+    verify_meta
+        Whether to check that the calls return what `meta` says.
 
     Examples
     --------
@@ -144,7 +166,11 @@ def from_delayed(
             raise TypeError(f"from_delayed takes delayed calls, got {type(part).__name__}")
     made = empty(many[0].compute()) if meta is None else parse_meta(meta)
     nodes = tuple(delayed(part).expr for part in many)
-    return wrap(FromDelayed(nodes, made, _checked_divisions(divisions, len(many))))
+    return wrap(FromDelayed(nodes, made, _checked_divisions(divisions, len(many)), verify_meta))
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _checked_divisions(divisions: Sequence[Any] | None, npartitions: int) -> tuple[Any, ...]:
@@ -156,6 +182,10 @@ def _checked_divisions(divisions: Sequence[Any] | None, npartitions: int) -> tup
             "where each begins and where the last ends"
         )
     return tuple(divisions)
+
+
+def _make_unchecked(arguments: tuple[Any, ...], function: Callable[..., Any], kwargs: dict[str, Any], meta: Any) -> Any:
+    return function(*arguments, **kwargs)
 
 
 def _make(arguments: tuple[Any, ...], function: Callable[..., Any], kwargs: dict[str, Any], meta: Any) -> Any:

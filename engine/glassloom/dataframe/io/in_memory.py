@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.io.read import Read, Source
@@ -37,6 +38,7 @@ class ArrowSource(Source):
         return BlockCall(_take, (Block(0), None if columns is None else list(columns), self.backend), label=self.label)
 
 
+@with_function_arguments()
 def from_dict(
     data: Any,
     npartitions: int = 1,

@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.io.blocks import TextBlock, cut_files, first_line
+from glassloom.dataframe.io.blocks import NO_HEADER, TextBlock, cut_files, first_line
 from glassloom.dataframe.io.filesystems import Files, locate
 from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted
 from glassloom.dataframe.io.paths import PathLike
@@ -42,6 +43,7 @@ class JsonSource(Source):
         return BlockCall(_read_block, (Block(0), self.files, self.options, self.meta), label=self.label)
 
 
+@with_function_arguments(pd.read_json)
 def read_json(
     path: PathLike | Sequence[PathLike],
     *,
@@ -106,7 +108,7 @@ def read_json(
     compressed = [
         options.get("compression", "infer") != "infer" or state[0].lower().endswith(_COMPRESSED) for state in states
     ]
-    _, blocks = cut_files(states, files, size, 0, b"", whole=compressed)
+    _, blocks = cut_files(states, files, size, NO_HEADER, b"", whole=compressed)
     column = "path" if include_path_column is True else include_path_column
     settings = {"how": how, "column": column, "paths": tuple(dict.fromkeys(state[0] for state in states))}
     sample = parse_meta(meta) if meta is not None else _sample(blocks[0], files, settings)
@@ -115,7 +117,9 @@ def read_json(
 
 
 def _sample(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:
-    more = {"nrows": SAMPLE_ROWS} if settings["how"]["lines"] else {}
+    more: dict[str, Any] = {"nrows": SAMPLE_ROWS} if settings["how"]["lines"] else {}
+    if settings["how"].get("engine") == "pyarrow":  # it can't stop after some rows
+        more["engine"] = "ujson"
     return _parsed(block, files, settings, more)[:0]
 
 
@@ -123,7 +127,7 @@ def _parsed(block: TextBlock, files: Files, settings: dict[str, Any], more: dict
     is_whole = block.end is None and files.arrow is None
     source = block.path if is_whole else io.BytesIO(files.read(block.path, block.start, block.end))
     try:
-        frame = pd.read_json(source, **settings["how"], **more)
+        frame = pd.read_json(source, **{**settings["how"], **more})
     except (ValueError, UnicodeDecodeError) as error:
         raise ReadError(f"{block.path!r} can't be read as JSON (lines={settings['how']['lines']}): {error}") from error
     if settings["column"]:

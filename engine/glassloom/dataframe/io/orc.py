@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.orc as orc
 
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
 from glassloom.dataframe.io.filesystems import Files, locate
+from glassloom.dataframe.io.parquet_rows import TYPES_MAPPERS
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
@@ -31,8 +33,10 @@ class OrcSource(Source):
     label = "read-orc"
     can_project = True
 
-    def __init__(self, pieces: list[Stripes], files: Files, index: str | None, meta: Any, token: str) -> None:
-        self.pieces, self.files, self.index = pieces, files, index
+    def __init__(
+        self, pieces: list[Stripes], files: Files, index: str | None, dtype_backend: str | None, meta: Any, token: str
+    ) -> None:
+        self.pieces, self.files, self.index, self.dtype_backend = pieces, files, index, dtype_backend
         self.meta = meta
         self.divisions = (None,) * (len(pieces) + 1)
         self.token = token
@@ -42,9 +46,12 @@ class OrcSource(Source):
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
         wanted = list(self.meta.columns if columns is None else columns)
-        return BlockCall(_read_stripes, (Block(0), self.files, wanted, self.index), label=self.label)
+        return BlockCall(
+            _read_stripes, (Block(0), self.files, wanted, self.index, self.dtype_backend), label=self.label
+        )
 
 
+@with_function_arguments()
 def read_orc(
     path: PathLike | Sequence[PathLike],
     *,
@@ -54,6 +61,7 @@ def read_orc(
     split_stripes: bool | int = 1,
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
+    dtype_backend: str | None = None,
 ) -> Any:
     """Read ORC files into a frame. Each partition counts its rows from 0.
 
@@ -69,11 +77,13 @@ def read_orc(
         The column to make the index.
     split_stripes
         How many stripes of a file become a partition; False: each file is one.
-    storage_options, filesystem
+    storage_options, filesystem, dtype_backend
         As in `read_parquet`.
     """
     if engine not in ("auto", "pyarrow"):
         raise NotImplementedError(f"engine={engine!r}: ORC is read by PyArrow; give engine='pyarrow', or leave it out")
+    if dtype_backend not in TYPES_MAPPERS:
+        raise OptionError(f"dtype_backend={dtype_backend!r} should be 'numpy_nullable' or 'pyarrow'")
     if split_stripes is not False and split_stripes < 1:
         raise OptionError(f"split_stripes={split_stripes!r} should be 1 or more")
     files, names = locate(path, filesystem, storage_options)
@@ -92,9 +102,10 @@ def read_orc(
         for step in [max(one.nstripes, 1) if split_stripes is False else int(split_stripes)]
         for first in range(0, max(one.nstripes, 1), step)
     ]
-    meta = _frame(schema.empty_table(), list(columns or [name for name in schema.names if name != index]), index)
-    token = tokenize(states, pieces, files, list(meta.columns), index)
-    return wrap(Read(OrcSource(pieces, files, index, meta, token), None, None, None))
+    wanted = list(columns or [name for name in schema.names if name != index])
+    meta = _frame(schema.empty_table(), wanted, index, dtype_backend)
+    token = tokenize(states, pieces, files, list(meta.columns), index, dtype_backend)
+    return wrap(Read(OrcSource(pieces, files, index, dtype_backend, meta, token), None, None, None))
 
 
 def _open(files: Files, path: str) -> Any:
@@ -104,7 +115,9 @@ def _open(files: Files, path: str) -> Any:
         raise ReadError(f"{path!r} can't be read as ORC: {error}") from error
 
 
-def _read_stripes(piece: Stripes, files: Files, columns: list[str], index: str | None) -> Any:
+def _read_stripes(
+    piece: Stripes, files: Files, columns: list[str], index: str | None, dtype_backend: str | None
+) -> Any:
     wanted = list(dict.fromkeys([*columns, *([index] if index else [])]))
     file = _open(files, piece.path)
     try:
@@ -112,12 +125,12 @@ def _read_stripes(piece: Stripes, files: Files, columns: list[str], index: str |
     except (pa.ArrowException, OSError) as error:
         raise ReadError(f"{piece.path!r} can't be read: {error}") from error
     table = pa.Table.from_batches(batches) if batches else file.schema.empty_table()
-    return _frame(table, columns, index)
+    return _frame(table, columns, index, dtype_backend)
 
 
-def _frame(table: pa.Table, columns: list[str], index: str | None) -> Any:
+def _frame(table: pa.Table, columns: list[str], index: str | None, dtype_backend: str | None) -> Any:
     wanted = list(dict.fromkeys([*columns, *([index] if index else [])]))
-    frame = table.select(wanted).to_pandas(use_threads=False)
+    frame = table.select(wanted).to_pandas(use_threads=False, types_mapper=TYPES_MAPPERS[dtype_backend])
     if index is not None:
         frame = frame.set_index(index)
     return frame[columns]

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from glassloom.config import Configured, chosen
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
@@ -50,20 +51,12 @@ from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
 
 _SUFFIXES = (".parquet", ".parq", ".pq")
+_BLOCK_SIZE = Configured("dataframe.parquet-block-size")
 _FOOTER_THREADS = 8
 _MOST_FILES_KEPT = 256
 """Files: what is known of more of them is found anew each time, so that little memory is kept."""
 _JOINED_FROM = 64
 """Row groups: fewer become a partition each, however small, so that all cores have work."""
-_REFUSED = {
-    "calculate_divisions": "divisions are taken from the footers' statistics where these have them",
-    "categories": "call astype('category') on the columns",
-    "gather_statistics": "the footers' statistics are always used",
-    "ignore_metadata_file": "_metadata files are never read; the footers of the files are",
-    "metadata_task_size": "footers are read at once, by threads",
-    "parquet_file_extension": "give a glob such as 'folder/*.data'",
-    "use_nullable_dtypes": "give dtype_backend='numpy_nullable'",
-}
 
 
 class ParquetSource(Source):
@@ -146,6 +139,7 @@ class ParquetSource(Source):
         return total
 
 
+@with_function_arguments()
 def read_parquet(
     path: PathLike | Sequence[PathLike],
     *,
@@ -155,13 +149,12 @@ def read_parquet(
     engine: str = "auto",
     split_row_groups: bool | int | str = "infer",
     aggregate_files: bool | None = None,
-    blocksize: int | str | None | Configured = Configured("dataframe.parquet-block-size"),
+    blocksize: int | str | None | Configured = _BLOCK_SIZE,
     dtype_backend: str | None = None,
     backend: str | Configured = Configured("dataframe.backend"),
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
     partition_by: str | None = None,
-    **refused: Any,
 ) -> Any:
     """Read Parquet files into a frame. Only the footers are read at once.
 
@@ -222,12 +215,12 @@ def read_parquet(
     >>> len(gd.read_parquet(file))
     2
     """
-    _refuse(refused, engine, dtype_backend)
+    _require_usual(engine, dtype_backend)
     split = _checked_split(split_row_groups, partition_by)
     files, names = locate(path, filesystem, storage_options)
     states = tuple(files.find(names, _SUFFIXES))
     selected = (columns,) if isinstance(columns, str) else None if columns is None else tuple(columns)
-    size = parse_bytes(chosen(blocksize) or "128 MiB")
+    size = parse_bytes(chosen(_BLOCK_SIZE if blocksize == "default" else blocksize) or "128 MiB")
     asked = (selected, index, dtype_backend, split, size, aggregate_files)
     source = _kept_source(files, states, *asked, pd.Series([""]).dtype) if _may_keep(states, index, filters) else None
     if source is None:
@@ -288,11 +281,7 @@ def _accepted(comparison: Comparison, layout: Layout) -> Term | None:
     return adapted(comparison, layout.schema.field(name).type, nullable=name in layout.nullable)
 
 
-def _refuse(refused: dict[str, Any], engine: str, dtype_backend: str | None) -> None:
-    for name, value in refused.items():
-        if name not in _REFUSED:
-            raise TypeError(f"read_parquet() got an unexpected keyword argument {name!r}")
-        raise NotImplementedError(f"read_parquet({name}={value!r}): {_REFUSED[name]}")
+def _require_usual(engine: str, dtype_backend: str | None) -> None:
     if engine not in ("auto", "pyarrow"):
         raise NotImplementedError(
             f"engine={engine!r}: Parquet is read by PyArrow; give engine='pyarrow', or leave it out"

@@ -417,7 +417,7 @@ def _are_missing(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
 def _plain_to_pandas(table: pa.Table, backend: str | None) -> Any:
     """Return a frame with pandas' dtypes as they were noted, but without an index."""
     plain = table.replace_schema_metadata(_notes_needed(_Schema(table.schema), backend))
-    return plain.to_pandas(use_threads=False, types_mapper=_TYPES_MAPPERS[backend])
+    return plain.to_pandas(use_threads=False, types_mapper=TYPES_MAPPERS[backend])
 
 
 @lru_cache(maxsize=256)
@@ -435,7 +435,7 @@ def _notes_needed(schema: _Schema, backend: str | None) -> dict[bytes, bytes] | 
         column["name"] = column.get("field_name", column.get("name"))
     metadata[b"pandas"] = json.dumps(noted).encode()
     empty = schema.arrow.empty_table()
-    mapper = _TYPES_MAPPERS[backend]
+    mapper = TYPES_MAPPERS[backend]
     with_notes = empty.replace_schema_metadata(metadata).to_pandas(types_mapper=mapper)
     without = empty.replace_schema_metadata(None).to_pandas(types_mapper=mapper)
     is_same = with_notes.columns.identical(without.columns) and with_notes.dtypes.equals(without.dtypes)
@@ -453,7 +453,7 @@ _NULLABLE: dict[str, Any] = {
     "int64": pd.Int64Dtype(), "uint8": pd.UInt8Dtype(), "uint16": pd.UInt16Dtype(), "uint32": pd.UInt32Dtype(),
     "uint64": pd.UInt64Dtype(), "float": pd.Float32Dtype(), "double": pd.Float64Dtype(),
 }  # fmt: skip
-_TYPES_MAPPERS: dict[str | None, Callable[[pa.DataType], Any] | None] = {
+TYPES_MAPPERS: dict[str | None, Callable[[pa.DataType], Any] | None] = {
     None: None,
     "pyarrow": pd.ArrowDtype,
     "numpy_nullable": _nullable_type,

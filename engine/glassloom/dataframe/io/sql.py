@@ -6,17 +6,19 @@ import os
 import sqlite3
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.paths import file_state
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.options import refused
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import CancelledError, OptionError, ReadError
@@ -24,6 +26,7 @@ from glassloom.graph import Key, Task, TaskRef, tokenize
 from glassloom.units import parse_bytes
 
 _SQLITE = "sqlite:///"
+_HEAD_ROWS = 100
 
 
 class Range(NamedTuple):
@@ -32,6 +35,40 @@ class Range(NamedTuple):
     low: Any
     high: Any
     is_last: bool
+
+
+class Cut(NamedTuple):
+    """How rows are cut into partitions: at labels, or into so many spans between limits, or by bytes."""
+
+    divisions: Sequence[Any] | None
+    npartitions: int | None
+    limits: tuple[Any, Any] | None
+    bytes_per_chunk: int | str
+
+
+class Reading(NamedTuple):
+    """How pandas reads rows, and the values of a query's parameters."""
+
+    parse_dates: Any
+    dtype: Any
+    dtype_backend: str | None
+    params: dict[str, Any] | None
+
+    def of(self, columns: list[str]) -> Reading:
+        """Return what applies to some columns."""
+        dates, dtype = self.parse_dates, self.dtype
+        if isinstance(dates, dict):
+            dates = {name: how for name, how in dates.items() if name in columns}
+        elif isinstance(dates, (list, tuple)):
+            dates = [name for name in dates if name in columns]
+        if isinstance(dtype, dict):
+            dtype = {name: one for name, one in dtype.items() if name in columns}
+        return self._replace(parse_dates=dates or None, dtype=dtype or None)
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of `pandas.read_sql_query`."""
+        given = {"parse_dates": self.parse_dates, "dtype": self.dtype, "dtype_backend": self.dtype_backend}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class SqlSource(Source):
@@ -48,23 +85,26 @@ class SqlSource(Source):
         ranges: list[Range],
         meta: Any,
         options: dict[str, Any],
+        reading: Reading,
     ) -> None:
+        self.reading = reading
         self.query, self.con, self.index, self.columns, self.ranges = query, con, index, columns, ranges
         self.options = options
         self.meta = meta
         self.can_project = columns is not None
         self.divisions = (*(one.low for one in ranges), ranges[-1].high)
-        self.token = tokenize(query, con, index, columns, ranges, options, _version(con))
+        self.token = tokenize(query, con, index, columns, ranges, options, tuple(reading), _version(con))
 
     def piece(self, number: int) -> Any:
         return self.ranges[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
         names = list(self.meta.columns if columns is None else columns)
-        call = (Block(0), self.con, self.query, self.index, names, self.meta[names], self.options)
+        call = (Block(0), self.con, self.query, self.index, names, self.meta[names], self.options, self.reading)
         return BlockCall(_read_range, call, label=self.label)
 
 
+@with_function_arguments()
 def read_sql_table(
     table_name: str,
     con: Any,
@@ -76,7 +116,10 @@ def read_sql_table(
     limits: tuple[Any, Any] | None = None,
     bytes_per_chunk: int | str = "256 MiB",
     schema: str | None = None,
+    head_rows: int = _HEAD_ROWS,
     meta: Any = None,
+    parse_dates: Any = None,
+    dtype_backend: str | None = None,
     engine_kwargs: dict[str, Any] | None = None,
 ) -> Any:
     """Read a table of a database into a frame, cut by the values of a column.
@@ -86,7 +129,8 @@ def read_sql_table(
     table_name
         The name of the table.
     con
-        The path of a SQLite file, ``"sqlite:///path"``, or another URL, which needs SQLAlchemy. Tasks connect themselves.
+        The path of a SQLite file, ``"sqlite:///path"``, or another URL, which needs SQLAlchemy; or a connection or engine, of
+        which the URL is taken: tasks connect themselves, and see what is committed.
     index_col
         The column to cut by, which becomes the index: numbers or times, or text with `divisions`. It must have no
         missing values.
@@ -104,6 +148,10 @@ def read_sql_table(
         The schema that the table is in.
     meta
         An empty frame like the result. Default: the first rows are read.
+    head_rows
+        How many rows are read to find out columns and dtypes.
+    parse_dates, dtype_backend
+        As in `pandas.read_sql_table`.
     engine_kwargs
         Options of `sqlalchemy.create_engine`.
 
@@ -122,11 +170,12 @@ def read_sql_table(
         raise TypeError(f"table_name={table_name!r} should be the name of a table")
     name = f"{_quoted(schema)}.{_quoted(table_name)}" if schema else _quoted(table_name)
     wanted = None if columns is None else [column for column in columns if column != index_col]
-    return _read(
-        f"SELECT * FROM {name}", con, index_col, wanted, divisions, npartitions, limits, bytes_per_chunk, meta, engine_kwargs
-    )  # fmt: skip
+    reading = Reading(parse_dates, None, dtype_backend, None)
+    cut = Cut(divisions, npartitions, limits, bytes_per_chunk)
+    return _read(f"SELECT * FROM {name}", con, index_col, wanted, cut, head_rows, meta, reading, engine_kwargs)
 
 
+@with_function_arguments()
 def read_sql_query(
     sql: str,
     con: Any,
@@ -136,19 +185,46 @@ def read_sql_query(
     npartitions: int | None = None,
     limits: tuple[Any, Any] | None = None,
     bytes_per_chunk: int | str = "256 MiB",
+    head_rows: int = _HEAD_ROWS,
     meta: Any = None,
+    params: dict[str, Any] | None = None,
+    parse_dates: Any = None,
+    dtype: Any = None,
+    dtype_backend: str | None = None,
     engine_kwargs: dict[str, Any] | None = None,
 ) -> Any:
-    """Read the result of a query into a frame, cut by the values of a column. Parameters as in `read_sql_table`."""
-    return _read(
-        sql.strip().rstrip(";"), con, index_col, None, divisions, npartitions, limits, bytes_per_chunk, meta, engine_kwargs
-    )  # fmt: skip
+    """Read the result of a query into a frame, cut by the values of a column. Other parameters as in `read_sql_table`.
+
+    Parameters
+    ----------
+    params
+        The values of the query's ``:name``, by name. ``low`` and ``high`` are names of ours.
+    parse_dates, dtype, dtype_backend
+        As in `pandas.read_sql_query`.
+    """
+    if params is not None and (not isinstance(params, dict) or {"low", "high"} & params.keys()):
+        raise refused(
+            "read_sql_query",
+            "params",
+            params,
+            "give a dict of the values of :name in the query; low and high are taken",
+        )
+    reading = Reading(parse_dates, dtype, dtype_backend, params)
+    cut = Cut(divisions, npartitions, limits, bytes_per_chunk)
+    return _read(sql.strip().rstrip(";"), con, index_col, None, cut, head_rows, meta, reading, engine_kwargs)
 
 
+@with_function_arguments(pd.read_sql)
 def read_sql(sql: str, con: Any, index_col: str, **options: Any) -> Any:
     """Read a table (if `sql` is one word) or the result of a query. See `read_sql_table` and `read_sql_query`."""
-    read = read_sql_query if len(sql.split()) > 1 else read_sql_table
-    return read(sql, con, index_col, **options)
+    if len(sql.split()) < 2:
+        for name in ("params", "dtype"):
+            if options.pop(name, None) is not None:
+                raise TypeError(f"read_sql({name}=) goes with a query, and {sql!r} is the name of a table")
+        return read_sql_table(sql, con, index_col, **options)
+    if options.pop("columns", None) is not None:
+        raise TypeError("read_sql(columns=) goes with the name of a table; a query names its columns itself")
+    return read_sql_query(sql, con, index_col, **options)
 
 
 def _read(
@@ -156,18 +232,19 @@ def _read(
     con: Any,
     index: str,
     columns: Sequence[str] | None,
-    divisions: Sequence[Any] | None,
-    npartitions: int | None,
-    limits: tuple[Any, Any] | None,
-    chunk: int | str,
+    cut: Cut,
+    head_rows: int,
     meta: Any,
+    reading: Reading,
     engine_kwargs: dict[str, Any] | None,
 ) -> Any:
     url = _url(con)
     options = engine_kwargs or {}
     with _connected(url, options) as connection:
         if meta is None:
-            meta = _query(connection, f"SELECT * FROM ({query}) AS q LIMIT 100", {})
+            if head_rows < 1:
+                raise OptionError(f"head_rows={head_rows!r} should be 1 or more, or give meta=")
+            meta = _query(connection, f"SELECT * FROM ({query}) AS q LIMIT {int(head_rows)}", {}, reading)
         known = pd.DataFrame(meta)
         if index not in known.columns and known.index.name != index:
             raise OptionError(f"index_col={index!r} is no column of the result, which has {list(known.columns)}")
@@ -175,8 +252,10 @@ def _read(
             known = known.set_index(index)
         if columns is not None:
             known = known[list(columns)]
-        ranges = _ranges(connection, query, index, known, divisions, npartitions, limits, parse_bytes(chunk))
-    source = SqlSource(query, url, index, None if columns is None else list(columns), ranges, known[:0], options)
+        ranges = _ranges(connection, query, index, known, cut, reading)
+    source = SqlSource(
+        query, url, index, None if columns is None else list(columns), ranges, known[:0], options, reading
+    )
     source.can_project = True
     return wrap(Read(source, None, None, None))
 
@@ -186,28 +265,29 @@ def _ranges(
     query: str,
     index: str,
     rows: Any,
-    divisions: Sequence[Any] | None,
-    npartitions: int | None,
-    limits: tuple[Any, Any] | None,
-    chunk_bytes: int,
+    cut: Cut,
+    reading: Reading,
 ) -> list[Range]:
     name = _quoted(index)
     counts = _query(
         connection,
         f"SELECT COUNT(*) AS n, COUNT({name}) AS labels, MIN({name}) AS low, MAX({name}) AS high FROM ({query}) AS q",
         {},
+        Reading(None, None, None, reading.params),
     ).iloc[0]
     if counts["n"] != counts["labels"]:
         missing = int(counts["n"] - counts["labels"])
         raise ReadError(
             f"index_col={index!r} has {missing} missing values, which are in no partition; filter them in the query"
         )
-    if divisions is not None:
-        edges = list(divisions)
+    if cut.divisions is not None:
+        edges = list(cut.divisions)
     else:
-        low, high = limits if limits is not None else (counts["low"], counts["high"])
+        low, high = cut.limits if cut.limits is not None else (counts["low"], counts["high"])
+        if pd.api.types.is_datetime64_any_dtype(rows.index.dtype):  # SQLite has text for times
+            low, high = pd.Timestamp(low), pd.Timestamp(high)
         row_bytes = rows.memory_usage(deep=True).sum() / max(len(rows), 1)
-        count = npartitions or max(1, int(-(-counts["n"] * row_bytes // chunk_bytes)))
+        count = cut.npartitions or max(1, int(-(-counts["n"] * row_bytes // parse_bytes(cut.bytes_per_chunk))))
         edges = _edges(low, high, count, index)
     if len(edges) < 2 or any(after < before for before, after in zip(edges, edges[1:], strict=False)):
         raise OptionError(f"divisions={edges!r} should be 2 or more labels in ascending order")
@@ -229,13 +309,21 @@ def _edges(low: Any, high: Any, count: int, index: str) -> list[Any]:
 
 
 def _read_range(
-    piece: Range, con: str, query: str, index: str, columns: list[str], meta: Any, options: dict[str, Any]
+    piece: Range,
+    con: str,
+    query: str,
+    index: str,
+    columns: list[str],
+    meta: Any,
+    options: dict[str, Any],
+    reading: Reading,
 ) -> Any:
     names = ", ".join(_quoted(name) for name in [index, *columns])
     upper = "<=" if piece.is_last else "<"
     text = f"SELECT {names} FROM ({query}) AS q WHERE {_quoted(index)} >= :low AND {_quoted(index)} {upper} :high"
     with _connected(con, options) as connection:
-        frame = _query(connection, text, {"low": piece.low, "high": piece.high}).set_index(index)[columns]
+        values = {"low": piece.low, "high": piece.high}
+        frame = _query(connection, text, values, reading.of([index, *columns])).set_index(index)[columns]
     casts = {name: dtype for name, dtype in meta.dtypes.items() if frame[name].dtype != dtype and not len(frame)}
     return frame.astype(casts) if casts else frame
 
@@ -272,6 +360,7 @@ class WriteTable(FrameExpr):
         return tasks
 
 
+@with_function_arguments()
 def to_sql(
     frame: Any,
     name: str,
@@ -411,13 +500,21 @@ def _url(con: Any) -> str:
     Raises
     ------
     TypeError
-        If it is a connection: tasks on other threads and processes can't use it.
+        If it is neither a URL nor a connection to a file or server: tasks on other threads and processes can't use it.
     """
     if isinstance(con, (str, os.PathLike)):
         text = os.fspath(con)
         return text if "://" in text else _SQLITE + os.path.abspath(os.path.expanduser(text))
+    if isinstance(con, sqlite3.Connection):
+        with suppress(sqlite3.ProgrammingError):  # it is closed
+            file = next((path for _, name, path in con.execute("PRAGMA database_list") if name == "main"), "")
+            if file:
+                return _SQLITE + file
+    engine = getattr(con, "engine", con)  # of SQLAlchemy
+    if hasattr(getattr(engine, "url", None), "render_as_string") and engine.url.database not in (None, "", ":memory:"):
+        return str(engine.url.render_as_string(hide_password=False))
     raise TypeError(
-        f"con should be the path of a SQLite file or a URL, got a {type(con).__name__}, which tasks can't share"
+        f"con should be the path of a SQLite file or a URL, got a {type(con).__name__} to neither, which tasks can't share"
     )
 
 
@@ -441,15 +538,16 @@ def _connected(url: str, options: dict[str, Any]) -> Iterator[Any]:
         engine.dispose()
 
 
-def _query(connection: Any, text: str, values: dict[str, Any]) -> Any:
+def _query(connection: Any, text: str, values: dict[str, Any], reading: Reading) -> Any:
     """Return the frame of a query's result."""
+    values, how = {**(reading.params or {}), **values}, reading.options()
     plain = {name: value.isoformat(" ") if isinstance(value, pd.Timestamp) else value for name, value in values.items()}
     try:
         if isinstance(connection, sqlite3.Connection):
-            return pd.read_sql_query(text, connection, params=plain)
+            return pd.read_sql_query(text, connection, params=plain, **how)
         import sqlalchemy
 
-        return pd.read_sql_query(sqlalchemy.text(text), connection, params=values)
+        return pd.read_sql_query(sqlalchemy.text(text), connection, params=values, **how)
     except pd.errors.DatabaseError as error:
         raise ReadError(f"the database refuses {text!r}: {error}") from error
 

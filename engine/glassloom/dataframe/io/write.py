@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.io.filesystems import LOCAL, locate
 from glassloom.dataframe.io.parquet_files import is_same_kind, stored_type
@@ -27,6 +28,7 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 NameFunction = Callable[[int], str]
 
 
+@with_function_arguments(pq.write_table)
 def to_parquet(
     frame: Any,
     path: PathLike,
@@ -39,7 +41,7 @@ def to_parquet(
     partition_on: str | Sequence[str] | None = None,
     name_function: NameFunction | None = None,
     custom_metadata: dict[str, str] | None = None,
-    schema: pa.Schema | None = None,
+    schema: pa.Schema | str | None = None,
     engine: str = "auto",
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
@@ -74,7 +76,7 @@ def to_parquet(
     custom_metadata
         Further text in the files' footers, by key.
     schema
-        Arrow types of the columns. Default: each partition's own.
+        Arrow types of the columns. Default, and ``"infer"``: each partition's own.
     engine
         ``"auto"`` or ``"pyarrow"``, which are the same.
     storage_options, filesystem
@@ -99,6 +101,8 @@ def to_parquet(
     48
     """
     _require_pyarrow(engine)
+    schema = None if schema == "infer" else schema  # Dask's words for the defaults
+    compression = "snappy" if compression == "default" else compression
     if append and overwrite:
         raise OptionError("append=True and overwrite=True: the files are either kept or replaced")
     if not ignore_divisions:
@@ -131,6 +135,7 @@ def to_parquet(
     return write_partitions(frame, _write_parquet, names, settings, publish, compute=compute)
 
 
+@with_function_arguments(pd.DataFrame.to_csv)
 def to_csv(
     frame: Any,
     path: PathLike,
@@ -139,7 +144,7 @@ def to_csv(
     name_function: NameFunction | None = None,
     header: bool | Sequence[str] = True,
     mode: str = "w",
-    encoding: str = "utf-8",
+    encoding: str | None = "utf-8",
     compression: Any = None,
     overwrite: bool = False,
     header_first_partition_only: bool | None = None,
@@ -188,15 +193,16 @@ def to_csv(
     if mode not in ("w", "wt", "x", "xt"):
         raise NotImplementedError(f"mode={mode!r}: files are replaced as a whole; write to new files")
     _require_known(options, pd.DataFrame.to_csv, "to_csv", ("path_or_buf", "storage_options"))
-    text = os.fspath(path)
+    text = _path_text("to_csv", path)
     compression = _compression(text, compression)
     first_only = single_file if header_first_partition_only is None else header_first_partition_only
-    settings = {"header": header, "first_only": first_only, "encoding": encoding, "compression": compression}
+    settings = {"header": header, "first_only": first_only, "encoding": encoding or "utf-8", "compression": compression}
     where = {"filesystem": filesystem, "storage_options": storage_options}
     place = _Place(text, ".csv", single_file, name_function, overwrite, mode.startswith("x"), where)
     return _write_texts(frame, place, _write_csv, {**settings, "options": options}, compute)
 
 
+@with_function_arguments(pd.DataFrame.to_json)
 def to_json(
     frame: Any,
     path: PathLike,
@@ -204,7 +210,7 @@ def to_json(
     orient: str = "records",
     lines: bool | None = None,
     name_function: NameFunction | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = "utf-8",
     compression: Any = None,
     overwrite: bool = False,
     storage_options: dict[str, Any] | None = None,
@@ -223,15 +229,16 @@ def to_json(
     if by_line and orient != "records":
         raise OptionError(f"lines=True needs orient='records', got orient={orient!r}")
     _require_known(options, pd.DataFrame.to_json, "to_json", ("path_or_buf", "storage_options"))
-    text = os.fspath(path)
+    text = _path_text("to_json", path)
     compression = _compression(text, compression)
-    settings = {"encoding": encoding, "compression": compression}
+    settings = {"encoding": encoding or "utf-8", "compression": compression}
     where = {"filesystem": filesystem, "storage_options": storage_options}
     place = _Place(text, ".json", False, name_function, overwrite, False, where)
     how = {"orient": orient, "lines": by_line, **options}
     return _write_texts(frame, place, _write_json, {**settings, "options": how}, compute)
 
 
+@with_function_arguments(orc.write_table)
 def to_orc(
     frame: Any,
     path: PathLike,
@@ -254,12 +261,29 @@ def to_orc(
     """
     _require_pyarrow(engine)
     _require_known(options, orc.write_table, "to_orc", ("table", "where"))
+    if isinstance(frame.expr.meta, pd.Series):
+        frame = frame.to_frame()
     staging, old = _prepare(path, ".orc", filesystem, storage_options, may_exist=overwrite)
     if write_index is None:
         write_index = not isinstance(frame.expr.meta.index, pd.RangeIndex)
     settings = {"staging": staging, "write_index": write_index, "options": options}
     names = numbered(frame.npartitions, name_function, ".orc")
     return write_partitions(frame, _write_orc, names, settings, Publish(staging, old), compute=compute)
+
+
+def _path_text(method: str, path: Any) -> str:
+    """Return a path as text.
+
+    Raises
+    ------
+    TypeError
+        If it is none, as where pandas returns the text, or writes into a buffer.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(
+            f"{method}: path={path!r} should be the path of a folder or a file; for text or a buffer: compute().{method}(...)"
+        )
+    return os.fspath(path)
 
 
 def _require_known(options: dict[str, Any], function: Callable[..., Any], method: str, own: Sequence[str]) -> None:
@@ -460,7 +484,7 @@ def _write_text(
     with staging.open(name) as sink:
         if compression is None:
             text = write(None, **options)
-            sink.write((text or "").encode(encoding))
+            sink.write((text or "").encode(encoding, options.get("errors", "strict")))
         else:
             buffer = io.BytesIO()
             write(buffer, compression=compression, **({"encoding": encoding} if "header" in options else {}), **options)

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
+from glassloom.dataframe.arguments import as_method, with_function_arguments
 from glassloom.dataframe.io import sql, write
+
+
+@with_function_arguments()
+def to_bag(frame: Any, index: bool = False, format: str = "tuple") -> Any:
+    """Return a bag of the rows of a frame, or of the values of a series. See `DataFrame.to_bag`."""
+    return frame.to_bag(index, format)
+
+
+@with_function_arguments()
+def to_records(frame: Any, **options: Any) -> Any:
+    """Return the rows of a frame as a lazy array of records. See `DataFrame.to_records`."""
+    return frame.to_records(**options)
 
 
 class SeriesWriters:
     """What frames and series can be written to."""
 
-    def to_csv(self, path: Any, **options: Any) -> Any:
-        """Write one CSV file a partition, or a single one. See `glassloom.dataframe.to_csv`."""
-        return write.to_csv(self, path, **options)
-
-    def to_json(self, path: Any, **options: Any) -> Any:
-        """Write one JSON file a partition. See `glassloom.dataframe.to_json`."""
-        return write.to_json(self, path, **options)
-
-    def to_sql(self, name: str, con: Any, **options: Any) -> Any:
-        """Write into a table of a database. See `glassloom.dataframe.to_sql`."""
-        return sql.to_sql(self, name, con, **options)
-
-    def to_orc(self, path: Any, **options: Any) -> Any:
-        """Write one ORC file a partition. See `glassloom.dataframe.to_orc`."""
-        frame = self.to_frame() if isinstance(self._meta, pd.Series) else self  # type: ignore[attr-defined]
-        return write.to_orc(frame, path, **options)
+    to_csv = as_method(write.to_csv)
+    to_json = as_method(write.to_json)
+    to_orc = as_method(write.to_orc)
+    to_sql = as_method(sql.to_sql)
 
     def to_bag(self, index: bool = False, format: str = "tuple") -> Any:
         """Return a bag of the rows of a frame, or of the values of a series.
@@ -57,6 +56,4 @@ class SeriesWriters:
 class FrameWriters(SeriesWriters):
     """What frames alone can be written to."""
 
-    def to_parquet(self, path: Any, **options: Any) -> Any:
-        """Write one Parquet file a partition. See `glassloom.dataframe.to_parquet`."""
-        return write.to_parquet(self, path, **options)
+    to_parquet = as_method(write.to_parquet)

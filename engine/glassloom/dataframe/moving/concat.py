@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat as concat_blocks
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.divisions import redivide, union_of_divisions
@@ -35,14 +36,15 @@ class Interleaved(BlockOp):
         return self.frame.divisions
 
 
+@with_function_arguments()
 def concat(
-    frames: Sequence[Any],
+    objs: Sequence[Any],
     *,
     axis: int | str = 0,
     join: str = "outer",
     ignore_index: bool = False,
     keys: Any = None,
-    sort: bool = False,
+    sort: bool | None = None,
     interleave_partitions: bool = False,
     ignore_unknown_divisions: bool = False,
 ) -> Any:
@@ -50,7 +52,7 @@ def concat(
 
     Parameters
     ----------
-    frames
+    objs
         Lazy or pandas objects. Series among frames are columns.
     axis
         0 or ``"index"``: one after the other. 1 or ``"columns"``: side by side, aligned by index label. Then their
@@ -64,7 +66,7 @@ def concat(
     keys
         Only None.
     sort
-        Only False.
+        Only False or None.
     interleave_partitions
         Whether frames whose known divisions overlap are cut at the same labels, and put one after the other within each
         partition, so that the result's divisions are known. Default: the first frame's rows come first, as in pandas.
@@ -79,7 +81,7 @@ def concat(
     >>> gd.concat([one, one]).x.compute().tolist()
     [1, 2, 1, 2]
     """
-    many = [frame if is_node(frame) else from_pandas(frame, sort=False) for frame in frames]
+    many = [frame if is_node(frame) else from_pandas(frame, sort=False) for frame in objs]
     if not many:
         raise ValueError("no frames to concatenate")
     if join not in ("outer", "inner"):
@@ -105,9 +107,38 @@ def concat(
     return wrap(renumber(found) if ignore_index else found)
 
 
-def map_partitions(function: Callable[..., Any], frame: Any, *args: Any, **options: Any) -> Any:
-    """Call a function with each partition of a frame. See `DataFrame.map_partitions`."""
-    return frame.map_partitions(function, *args, **options)
+def map_partitions(
+    func: Callable[..., Any],
+    *args: Any,
+    meta: Any = None,
+    enforce_metadata: bool = True,
+    transform_divisions: bool = True,
+    clear_divisions: bool = False,
+    align_dataframes: bool = True,
+    parent_meta: Any = None,
+    required_columns: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """Call a function with each partition of a frame, the first of `args`. See `DataFrame.map_partitions`."""
+    if not args or not is_node(args[0]):
+        raise TypeError("map_partitions needs a lazy frame, series or index after the function")
+    return args[0].map_partitions(
+        func, *args[1:], meta=meta, enforce_metadata=enforce_metadata, transform_divisions=transform_divisions,
+        clear_divisions=clear_divisions, align_dataframes=align_dataframes, **kwargs,
+    )  # fmt: skip
+
+
+@with_function_arguments()
+def map_overlap(func: Callable[..., Any], frame: Any, before: Any, after: Any, *args: Any, **options: Any) -> Any:
+    """Call a function with each partition of a frame and rows of those beside. See `DataFrame.map_overlap`."""
+    return frame.map_overlap(func, before, after, *args, **options)
+
+
+@with_function_arguments()
+def repartition(frame: Any, divisions: Sequence[Any], force: bool = False) -> Any:
+    """Return the rows of a lazy or pandas frame cut at some labels. See `DataFrame.repartition`."""
+    lazy = frame if is_node(frame) else from_pandas(frame, npartitions=1)
+    return lazy.repartition(divisions=divisions, force=force)
 
 
 def align(frame: Any, other: Any, join: str = "outer", axis: Any = None, fill_value: Any = None) -> tuple[Any, Any]:
