@@ -18,10 +18,11 @@ from glassloom_metrics.registry import find_record
 
 from glassloom import config
 from glassloom.cluster import LocalCluster, LocalCUDACluster, commands
+from glassloom.cluster.cuda_devices import CPU_ALTERNATIVE
 from glassloom.cluster.doctor_report import doctor_report
 from glassloom.cluster.options import checked_bounds
 from glassloom.distributed.optional import load
-from glassloom.errors import GlassloomError, OptionError
+from glassloom.errors import DeviceNotFound, GlassloomError, OptionError
 from glassloom.recordings.cluster_recording import start_recording
 from glassloom.recordings.replay import dashboards_command
 from glassloom.recordings.report import make_report
@@ -37,11 +38,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status: int = options.run(options)
     except (GlassloomError, MetricsError, OSError) as error:
-        print(f"glassloom: {error}", file=sys.stderr)
+        print(f"glassloom: {_in_shell_words(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     return status
+
+
+def _in_shell_words(error: Exception) -> str:
+    """Return an error's message; what Python writes as None is the word ``none`` in a shell and in the panel's form."""
+    text = str(error)
+    return text.replace(" or None", " or 'none'") if isinstance(error, OptionError) else text
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -249,8 +256,11 @@ def _start_by_factory(options: argparse.Namespace) -> int:
         if getattr(options, name)
     ]
     if unfit or options.gpu:
-        named = ", ".join(unfit or ["gpu"])
-        raise OptionError(f"with a factory, {named} can't be given by name: put what its class takes into kwargs")
+        name = (unfit or ["gpu"])[0]
+        raise OptionError(
+            f"{name}={getattr(options, name)!r} isn't what {options.factory} is given by this name: leave it empty, and put "
+            "what that class takes into the factory's kwargs"
+        )
     words = [word for word in sys.argv[1:] if word != "--detach"]
     status: int = load("factory_cluster", "--factory").start(
         options.factory,
@@ -272,12 +282,16 @@ def _start(options: argparse.Namespace) -> int:
         return _start_by_factory(options)
     names = ("n_workers", "threads_per_worker", "memory_limit", "local_directory", "idle_timeout")
     given: dict[str, Any] = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    given |= {name: None for name in ("memory_limit", "idle_timeout") if given.get(name) == "none"}
+    given |= {name: None for name in ("memory_limit", "idle_timeout") if str(given.get(name)).lower() == "none"}
     is_adaptive = options.minimum is not None or options.maximum is not None
     if is_adaptive:
         _ = checked_bounds(options.minimum or 0, options.maximum)  # before there is a cluster
     kind: type[LocalCluster] = LocalCUDACluster if options.gpu else LocalCluster
-    cluster = kind(name=options.name, detached=options.detach, started_by=options.started_by, **given)
+    try:
+        cluster = kind(name=options.name, detached=options.detach, started_by=options.started_by, **given)
+    except DeviceNotFound as error:
+        found = str(error).removesuffix(CPU_ALTERNATIVE)
+        raise DeviceNotFound(f"gpu=true can't be had: {found}Leave it out to compute on this machine's CPUs") from error
     try:
         if is_adaptive:
             cluster.adapt(options.minimum or 0, options.maximum)

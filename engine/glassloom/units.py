@@ -42,6 +42,20 @@ def parse_bytes(size: int | float | str) -> int:
     return int(float(match[1]) * factor)
 
 
+def parse_share(size: object) -> float | None:
+    """Return a share of the memory, above 0 and at most 1.0; None if it is none. The number 1 and the text ``"1"`` are a byte.
+
+    >>> parse_share(0.5), parse_share("0.5"), parse_share("1.0"), parse_share("1"), parse_share("1.5 GB")
+    (0.5, 0.5, 1.0, None, None)
+    """
+    if isinstance(size, str) and "." in size:
+        try:
+            size = float(size)
+        except ValueError:
+            return None
+    return size if isinstance(size, float) and 0 < size <= 1 else None
+
+
 def _unit_bytes(unit: str) -> int | None:
     prefix, binary = unit.removesuffix("b"), False
     if prefix.endswith("i"):

@@ -38,10 +38,10 @@ class StartRequest(Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
     minimum: Annotated[
         CountOrNone | None,
-        Meta(title="At least", description="The least number of workers, which then follows the work"),
+        Meta(title="At least", description="The fewest workers there may be: their number follows the work"),
     ] = None
     maximum: Annotated[
-        Count | None, Meta(title="At most", description="The largest number of workers, which then follows the work")
+        Count | None, Meta(title="At most", description="The most workers there may be: their number follows the work")
     ] = None
     idle_timeout: Annotated[
         TimeText | None, Meta(title="End when idle for", description="Such as 30 min; empty: never")
@@ -58,11 +58,9 @@ class StartRequest(Struct, frozen=True, forbid_unknown_fields=True):
         if n_workers is None or self.gpu:
             return
         if maximum is not None and n_workers > maximum:
-            raise RequestMalformed(f"n_workers={n_workers} is larger than maximum={maximum}: lower it, or leave it out")
+            raise RequestMalformed(f"n_workers={n_workers} is larger than maximum={maximum}: lower it, or raise that")
         if minimum is not None and n_workers < minimum:
-            raise RequestMalformed(
-                f"n_workers={n_workers} is smaller than minimum={minimum}: raise it, or leave it out"
-            )
+            raise RequestMalformed(f"n_workers={n_workers} is smaller than minimum={minimum}: raise it, or lower that")
 
 
 class ScaleRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -484,13 +482,29 @@ def _rule(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         return f"one of {', '.join(map(repr, schema['enum']))}"
     if schema.get("type") == "integer":
-        return f"a whole number from {schema['minimum']} to {schema['maximum']}"
+        return f"a whole number{_bounds(schema)}"
     if schema.get("type") == "boolean":
         return "true or false"
     if "examples" in schema:
         return f"text such as {schema['examples'][0]!r}"
     length = f" of {schema['minLength']} to {schema['maxLength']} characters" if "maxLength" in schema else ""
     return f"text{length}{', none of them a control character' if 'pattern' in schema else ''}"
+
+
+def _bounds(schema: dict[str, Any]) -> str:
+    """Return in words from where to where a number may be.
+
+    >>> _bounds({"minimum": 1, "maximum": 9}), _bounds({"minimum": 1}), _bounds({"maximum": 9}), _bounds({})
+    (' from 1 to 9', ', 1 or more', ', 9 or less', '')
+    """
+    match schema:
+        case {"minimum": least, "maximum": most}:
+            return f" from {least} to {most}"
+        case {"minimum": least}:
+            return f", {least} or more"
+        case {"maximum": most}:
+            return f", {most} or less"
+    return ""
 
 
 def _shown(value: Any) -> str:

@@ -66,7 +66,7 @@ def _runs(pid: int) -> bool:
         (["--factory=distributed.LocalCluster", "--kwargs=[1]"], "should be a map of names to values"),
         (["--factory=distributed.LocalCluster", "--kwargs={"], "is no JSON"),
         (["--factory=distributed.SpecCluster", '--kwargs={"no_such": 1}'], "distributed.SpecCluster makes no cluster: TypeError"),
-        (["--factory=distributed.LocalCluster", "--memory-limit=1GB"], "memory_limit can't be given by name"),
+        (["--factory=distributed.LocalCluster", "--memory-limit=1GB"], "memory_limit='1GB' isn't what distributed.LocalCluster is given by this name"),
     ],
 )  # fmt: skip
 def test_wrong_factories_are_errors_that_say_so(

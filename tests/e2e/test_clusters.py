@@ -17,7 +17,7 @@ def test_a_cluster_is_started_controlled_and_shut_down_from_the_panel(page, lab,
     dialog.get_by_label("Memory per worker").fill("lots")
     dialog.get_by_role("button", name="Start").click()
     failed = page.locator(".gl-Card.gl-mod-failed")
-    expect(dialog.get_by_role("alert")).to_contain_text("'lots' is not a size", timeout=START_MS)
+    expect(dialog.get_by_role("alert")).to_contain_text("“lots” is not a size", timeout=START_MS)
     expect(dialog.get_by_label("Name")).to_have_value("from-panel")
     expect(failed).to_have_count(0)
     keep_picture("new-cluster-refused-by-the-engine")

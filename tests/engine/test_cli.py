@@ -15,8 +15,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from glassloom import Client, LocalCluster
+from glassloom import Client, LocalCluster, LocalCUDACluster
 from glassloom.cli import main
+from glassloom.cluster.cuda_devices import no_device
 from glassloom.errors import ClusterNotFound
 from glassloom_metrics.host import HostIdentity, process_started_s
 from glassloom_metrics.protocol import NOW, Settings
@@ -30,7 +31,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_cluster_is_started_listed_used_and_stopped() -> None:
     started = run(
-        "cluster", "start", "--json", "--detach", "--name", "mine", "--n-workers", "1", "--memory-limit", "none"
+        "cluster", "start", "--json", "--detach", "--name", "mine", "--n-workers", "1", "--memory-limit", "None"
     )
     record = json.loads(started.stdout)
     assert record["name"] == "mine"
@@ -330,3 +331,25 @@ def test_an_unknown_option_shows_the_usage_of_its_command(capsys: pytest.Capture
     shown = capsys.readouterr().err
     assert shown.startswith("usage: glassloom cluster start [-h]")
     assert shown.endswith("glassloom cluster start: error: unrecognized arguments: --nworkers 1\n")
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--memory-limit=lots", "such as 0.5, 'auto', or 'none' for no limit"),
+        ("--idle-timeout=0", "idle_timeout='0' should be above 0, or 'none' for no end"),
+        ("--gpu", "gpu=true can't be had: There is no NVIDIA GPU"),
+    ],
+)
+def test_errors_say_what_is_to_be_written_in_a_shell(
+    option: str, told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalCUDACluster, "__init__", refuse_device)
+    assert main(["cluster", "start", option]) == 1
+    said = capsys.readouterr().err
+    assert told in said
+    assert "LocalCluster()" not in said and "None" not in said
+
+
+def refuse_device(*_: Any, **__: Any) -> None:
+    raise no_device("NVML lists no device")

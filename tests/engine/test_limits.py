@@ -241,6 +241,7 @@ def test_workers_share_the_memory_and_none_gets_more_than_a_process_may_have() -
     assert options.parse_memory_limit("auto", 8, 1) == 2 * GIB
     assert options.parse_memory_limit("auto", 4, 2) == 3 * GIB
     assert options.parse_memory_limit(0.5, 4, 2) == 8 * GIB
+    assert options.parse_memory_limit("0.5", 4, 2) == 8 * GIB
 
 
 def test_workers_without_limits_of_their_own_share_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from glassloom.sampling.nvml import NvmlUnavailable, load_nvml, why_not_opened
 Chosen = str | int | Sequence[int | str]
 """What ``CUDA_VISIBLE_DEVICES`` may be."""
 _CPUS_PER_WORD = 64
-_CPU_ALTERNATIVE = "To compute on this machine's CPUs, use glassloom.LocalCluster(), Client() without gpu=True, and the backends 'numpy' and 'pandas'"
+CPU_ALTERNATIVE = "To compute on this machine's CPUs, use glassloom.LocalCluster(), Client() without gpu=True, and the backends 'numpy' and 'pandas'"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def found_devices(nvml: Any) -> list[FoundDevice]:
 
 def no_device(found: str) -> DeviceNotFound:
     """Return the error for a machine without a device: what was looked for and found, and what to use instead."""
-    return DeviceNotFound(f"There is no NVIDIA GPU to compute on. {found}. {_CPU_ALTERNATIVE}")
+    return DeviceNotFound(f"There is no NVIDIA GPU to compute on. {found}. {CPU_ALTERNATIVE}")
 
 
 def _devices_at(nvml: Any, index: int) -> Iterator[FoundDevice]:
@@ -161,7 +161,7 @@ def chosen_devices(found: Sequence[FoundDevice], chosen: Chosen | None, *, optio
         return [device for device in found if not device.is_divided]
     devices = [_named(found, name, option, chosen) for name in _names(chosen, option)]
     if not devices:
-        raise OptionError(f"{option}={chosen!r} names no device; {_listed(found)}. {_CPU_ALTERNATIVE}")
+        raise OptionError(f"{option}={chosen!r} names no device; {_listed(found)}. {CPU_ALTERNATIVE}")
     twice = {str(device) for device in devices if devices.count(device) > 1}
     if twice:
         raise OptionError(f"{option}={chosen!r} names {' and '.join(sorted(twice))} twice; each device has one worker")
@@ -192,7 +192,7 @@ def _named(found: Sequence[FoundDevice], name: Any, option: str, chosen: Any) ->
             device for device in found if device.uuid.startswith(name)
         ]
     if not fitting:
-        raise DeviceNotFound(f"{option}={chosen!r}: there is no device {name!r}; {_listed(found)}. {_CPU_ALTERNATIVE}")
+        raise DeviceNotFound(f"{option}={chosen!r}: there is no device {name!r}; {_listed(found)}. {CPU_ALTERNATIVE}")
     if len(fitting) > 1:
         raise OptionError(
             f"{option}={chosen!r}: {name!r} fits {' and '.join(map(str, fitting))}; write more of the UUID"

@@ -12,7 +12,7 @@ from typing import Any
 from glassloom.cluster.cuda_devices import FoundDevice
 from glassloom.devices.cuda_options import CudaOptions, RmmOptions
 from glassloom.errors import OptionError
-from glassloom.units import format_bytes, parse_bytes
+from glassloom.units import format_bytes, parse_bytes, parse_share
 
 DEFAULT_LIMIT = 0.8
 """The share of a device's memory that ``device_memory_limit="default"`` means."""
@@ -142,7 +142,7 @@ class CudaClusterOptions:
         limit = self.device_memory_limit
         if limit == "auto" or any(device.total_bytes is None for device in devices):
             return None
-        share = DEFAULT_LIMIT if limit == "default" else _share(limit)
+        share = DEFAULT_LIMIT if limit == "default" else parse_share(limit)
         return device_bytes("device_memory_limit", limit, devices[0]) if share is None else share
 
     def _limit(self, device: FoundDevice) -> int | None:
@@ -209,7 +209,7 @@ def device_bytes(
     if size is None:
         return None
     total = device.total_bytes
-    share = _share(size)
+    share = parse_share(size)
     if share is not None and total is None:
         raise OptionError(f"{option}={size!r} is a share, and {device} has no memory of its own; write bytes")
     try:
@@ -224,16 +224,6 @@ def device_bytes(
     if aligned:
         nbytes -= nbytes % ALIGNMENT_BYTES
     return nbytes or None
-
-
-def _share(size: Any) -> float | None:
-    """Return a share of the memory, None if it is no share. The number 1 and the text '1' are a byte, 1.0 is all of it."""
-    if isinstance(size, str) and "." in size:
-        try:
-            size = float(size)
-        except ValueError:
-            return None
-    return size if isinstance(size, float) and 0 < size <= 1 else None
 
 
 def _names(option: str, names: Any) -> tuple[str, ...]:

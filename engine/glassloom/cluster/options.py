@@ -17,7 +17,7 @@ from glassloom.errors import OptionError
 from glassloom.protocol.identity import kernel_id, notebook, script
 from glassloom.protocol.options import SPILL_CODECS, HeadOptions, MemoryLimits, checked_worker_resources
 from glassloom.sampling.limits import cpu_count, memory_limit_bytes, process_memory_limit_bytes
-from glassloom.units import format_bytes, parse_bytes, parse_seconds
+from glassloom.units import format_bytes, parse_bytes, parse_seconds, parse_share
 
 _MIN_MEMORY_LIMIT_BYTES = 50 * 2**20
 _PRELOADED = ("numpy", "pandas", "pyarrow", "glassloom.array", "glassloom.dataframe")
@@ -158,8 +158,9 @@ def parse_memory_limit(limit: int | float | str | None, n_workers: int, threads_
         share = min(1.0, threads_per_worker / cpu_count()) if n_workers > 1 else 1.0
         fair = int(memory_limit_bytes() * min(share, 1.0 / max(n_workers, 1)))
         return min(fair, process_memory_limit_bytes() or fair)
-    if isinstance(limit, float) and 0 < limit <= 1:
-        return int(memory_limit_bytes() * limit)
+    of_all = parse_share(limit)
+    if of_all is not None:
+        return int(memory_limit_bytes() * of_all)
     try:
         nbytes = parse_bytes(limit)
     except OptionError as error:

@@ -11,6 +11,7 @@ import {
   NewClusterDialog,
   NewClusterForm
 } from '../panels/newCluster';
+import { inFormWords } from '../model/profiles';
 import { GlassloomPanel } from '../panels/panel';
 import { IRunsOptions, RunsSection } from '../panels/runs';
 import { ScaleForm } from '../panels/scale';
@@ -833,6 +834,19 @@ describe('NewClusterForm', () => {
     );
     expect(form.getValue()).toEqual({ n_workers: 9 });
     form.dispose();
+  });
+
+  it.each([
+    [
+      "memory_limit='lots' isn't a size: can't be, unless '4GB', 'auto', or 'none'",
+      'memory_limit',
+      "“lots” isn't a size: can't be, unless “4GB”, “auto”, or “none”"
+    ],
+    ["gpu=true can't be had: no GPU", 'gpu', "can't be had: no GPU"],
+    ["name='' is empty", '', '“Name” “” is empty']
+  ])('tells %j of the engine in its own words', (message, field, words) => {
+    const properties = { name: { title: 'Name' }, memory_limit: {}, gpu: {} };
+    expect(inFormWords(message, field, { properties })).toBe(words);
   });
 });
 

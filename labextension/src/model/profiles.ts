@@ -97,21 +97,31 @@ export function inFormWords(
   field: string,
   schema: IJSONSchema
 ): string {
-  const names = Object.keys(schema.properties ?? {});
   const own = `${field}=`;
   const rest =
     field !== '' && message.startsWith(own)
-      ? message.slice(own.length)
+      ? message.slice(own.length).replace(/^true /i, '') // a tick has no value to repeat
       : message;
-  return names.reduce(
-    (text, name) =>
-      text.replace(
-        new RegExp(`\\b${name}=`, 'g'),
-        () => `“${schema.properties?.[name].title ?? name}” `
-      ),
-    rest
+  const titles = Object.entries(schema.properties ?? {}).map(
+    ([name, { title }]) => [name, title ?? name]
+  );
+  return withTitles(rest, Object.fromEntries(titles));
+}
+
+/** Return a message of the server's or the engine's with the titles of fields, which it names as programs do. */
+export function withTitles(
+  message: string,
+  titles: Record<string, string>
+): string {
+  return Object.entries(titles).reduce(
+    (text, [name, title]) =>
+      text.replace(new RegExp(`\\b${name}=`, 'g'), () => `“${title}” `),
+    message.replace(PYTHON_TEXT, '“$1”')
   );
 }
+
+/** Text as Python writes it, not the apostrophe of "can't". */
+const PYTHON_TEXT = /(?<![\w’])'([^'\n]*)'(?!\w)/g;
 
 function plain(
   schema: IJSONSchema,

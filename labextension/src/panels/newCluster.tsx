@@ -168,6 +168,8 @@ export class NewClusterForm extends ReactWidget {
       n_workers: trans.__('one for every few cores'),
       threads_per_worker: trans.__('all cores, shared out'),
       memory_limit: trans.__('an equal share, such as 2 GiB'),
+      minimum: trans.__('as many as “Workers” says'),
+      maximum: trans.__('as many as “Workers” says'),
       idle_timeout: trans.__('never, or such as 30 min')
     };
     return Object.fromEntries(

@@ -19,7 +19,7 @@ import { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
 import { connectionCode, referenceOf } from '../model/insertion';
 import { can, isShared } from '../model/kinds';
-import { mergedProfiles } from '../model/profiles';
+import { mergedProfiles, withTitles } from '../model/profiles';
 import { showLog } from '../panels/log';
 import { IRefusal, NewClusterDialog } from '../panels/newCluster';
 import { RequestRefused } from '../request';
@@ -320,8 +320,13 @@ async function scale(
         ? clusters.scale(id, wish.n)
         : clusters.adapt(id, null).then(() => clusters.scale(id, wish.n))
       : clusters.adapt(id, wish);
+  const titles = {
+    n: trans.__('Workers'),
+    minimum: trans.__('At least'),
+    maximum: trans.__('At most')
+  };
   await tellOutcome(asked, reason =>
-    trans.__('%1 could not be scaled: %2', name, reason)
+    trans.__('%1 could not be scaled: %2', name, withTitles(reason, titles))
   );
 }
 
@@ -356,8 +361,9 @@ async function rename(
   });
   const wanted = value?.trim() ?? '';
   if (button.accept && wanted !== '' && wanted !== name) {
+    const titles = { name: trans.__('New name') };
     await tellOutcome(clusters.rename(id, wanted), reason =>
-      trans.__('%1 could not be renamed: %2', name, reason)
+      trans.__('%1 could not be renamed: %2', name, withTitles(reason, titles))
     );
   }
 }
