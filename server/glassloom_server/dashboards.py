@@ -1,4 +1,5 @@
 """The dashboards process: one for the whole Jupyter server, started when first wanted, and again if it ended or fell silent.
+While no page is open it ends after some minutes, as it takes memory.
 
 It listens on a UNIX socket (0600) in a directory (0700) of its own and answers only requests that carry the secret.
 While it runs it is asked for its health every few seconds: a process that has been stopped (SIGSTOP), or hangs, is killed.
@@ -39,6 +40,8 @@ SECRET_HEADER = "X-Glassloom-Secret"
 START_TIMEOUT_S = 45.0
 SILENCE_S = 20.0
 """A process that answers nothing for about so long is replaced."""
+IDLE_S = 900.0
+"""A process that has had no open page, and no request, for so long is ended."""
 
 _FAILURES = 3
 """So many probes in a row must fail: one alone fails too when this process has stood still."""
@@ -114,6 +117,9 @@ class DashboardsProcess:
         How long it may take until it answers for the first time.
     silence_s
         How long it may answer nothing before it is replaced.
+    idle_s
+        How long it may have neither an open page nor a request before it is ended. The next request starts it again; what it
+        has folded of a cluster it then folds again, as far back as the cluster's log goes.
     max_pages
         How many pages may be open at once.
     """
@@ -126,6 +132,7 @@ class DashboardsProcess:
         command: Sequence[str] = COMMAND,
         start_timeout_s: float = START_TIMEOUT_S,
         silence_s: float = SILENCE_S,
+        idle_s: float = IDLE_S,
         max_pages: int = MAX_OPEN_PAGES,
     ) -> None:
         self.secret = secrets.token_urlsafe(32)
@@ -133,6 +140,9 @@ class DashboardsProcess:
         self._command = command
         self._start_timeout_s = start_timeout_s
         self._silence_s = silence_s
+        self._idle_s = idle_s
+        self._open_pages = 0
+        self._used_s = -math.inf
         self._max_pages = max_pages
         self._log = log
         self._lock = asyncio.Lock()
@@ -156,6 +166,7 @@ class DashboardsProcess:
             the next start has to wait, or if it doesn't answer.
         """
         async with self._lock:
+            self._used_s = time.monotonic()
             if self._directory is None:
                 self._directory = await asyncio.to_thread(_make_directory)
                 self._process_log = ProcessLog(self._directory / "log")
@@ -172,6 +183,15 @@ class DashboardsProcess:
                     f"{self._silence_s:g} s, they are started again."
                 )
             return str(socket)
+
+    def note_page_opened(self) -> None:
+        """Keep the process until the page is closed."""
+        self._open_pages += 1
+
+    def note_page_closed(self) -> None:
+        """One page less keeps the process."""
+        self._open_pages -= 1
+        self._used_s = time.monotonic()
 
     async def status(self) -> DashboardsStatus:
         """Return how the process stands; starts nothing."""
@@ -310,6 +330,8 @@ class DashboardsProcess:
             else:
                 running.failures, running.heard_s = 0, time.monotonic()
             await asyncio.to_thread(log.trim)
+            if self._is_idle and await self._end_idle(running, log):
+                return
         if running.has_ended:
             log.note(f"process {process.pid} ended with exit code {process.returncode}")
             return
@@ -319,6 +341,22 @@ class DashboardsProcess:
         )
         log.note(f"process {process.pid} was killed: it had not answered for {silent_s:.0f} s")
         await self._end_process(process, (signal.SIGKILL,))
+
+    @property
+    def _is_idle(self) -> bool:
+        return self._open_pages == 0 and time.monotonic() - self._used_s > self._idle_s
+
+    async def _end_idle(self, running: _Running, log: ProcessLog) -> bool:
+        """End the process unless it was asked for meanwhile; tell whether it was ended. Who asks now waits, and starts another."""
+        async with self._lock:
+            if not self._is_idle or running is not self._running:
+                return False
+            self._running = None
+            reason = f"no page was open for {self._idle_s:g} s"
+            self._log.info("The Glassloom dashboards (process %s) are ended: %s", running.process.pid, reason)
+            log.note(f"process {running.process.pid} was ended: {reason}")
+            await self._end_process(running.process, (signal.SIGTERM, signal.SIGKILL))
+            return True
 
     @staticmethod
     async def _end_process(process: asyncio.subprocess.Process, signals: Sequence[signal.Signals]) -> None:

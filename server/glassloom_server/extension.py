@@ -11,7 +11,7 @@ from jupyter_server.utils import url_path_join
 from traitlets import Dict, Float, Int, List, TraitError, Unicode, validate
 
 from glassloom_server.clusters import COMMAND_TIMEOUT_S, ClusterManager
-from glassloom_server.dashboards import COMMAND, SILENCE_S, DashboardsProcess
+from glassloom_server.dashboards import COMMAND, IDLE_S, SILENCE_S, DashboardsProcess
 from glassloom_server.dashboards import START_TIMEOUT_S as DASHBOARDS_START_TIMEOUT_S
 from glassloom_server.doctor import Doctor
 from glassloom_server.exports import COMMAND as EXPORT_COMMAND
@@ -47,6 +47,10 @@ class GlassloomServer(ExtensionApp):
         SILENCE_S, help="Seconds without an answer after which the dashboards process is killed, to be started again."
     ).tag(config=True)
 
+    dashboards_idle_s = Float(
+        IDLE_S,
+        help="Seconds without an open page after which the dashboards process is ended; the next page starts it again.",
+    ).tag(config=True)
     dashboards_max_pages = Int(
         MAX_OPEN_PAGES, help="How many dashboard pages may be open at once; who opens another is told which are."
     ).tag(config=True)
@@ -77,6 +81,7 @@ class GlassloomServer(ExtensionApp):
     @validate(
         "dashboards_start_timeout_s",
         "dashboards_silence_s",
+        "dashboards_idle_s",
         "start_timeout_s",
         "command_timeout_s",
         "export_timeout_s",
@@ -123,6 +128,7 @@ class GlassloomServer(ExtensionApp):
             command=self.dashboards_command,
             start_timeout_s=self.dashboards_start_timeout_s,
             silence_s=self.dashboards_silence_s,
+            idle_s=self.dashboards_idle_s,
             max_pages=self.dashboards_max_pages,
         )
         watch = ClusterWatch(

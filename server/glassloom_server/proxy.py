@@ -211,9 +211,11 @@ class DashboardPageHandler(DashboardFilesHandler):
         """Proxy a page's WebSocket, which is there as long as the page is."""
         self._shown = args[0]
         self.services.recordings.page_opened(self._shown)
+        self.services.dashboards.note_page_opened()
         await super().open(*args)
 
     def on_close(self) -> None:
         """The page is gone."""
         self.services.recordings.page_closed(self._shown)
+        self.services.dashboards.note_page_closed()
         super().on_close()

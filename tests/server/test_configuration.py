@@ -21,6 +21,7 @@ LOG = logging.getLogger("configuration")
         ("command_timeout_s", 0.0, r"GlassloomServer.command_timeout_s=0.0 should be a number of seconds, more than 0"),
         ("start_timeout_s", float("inf"), r"GlassloomServer.start_timeout_s=inf should be"),
         ("dashboards_silence_s", -1.0, r"GlassloomServer.dashboards_silence_s=-1.0 should be"),
+        ("dashboards_idle_s", 0.0, r"GlassloomServer.dashboards_idle_s=0.0 should be"),
         ("dashboards_command", [], r"GlassloomServer.dashboards_command=\[\] should be a program"),
         ("dashboards_max_pages", 0, r"GlassloomServer.dashboards_max_pages=0 should be 1 or more"),
         ("recordings_dir", "a\0b", "should be the path of a folder"),

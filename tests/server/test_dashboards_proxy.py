@@ -174,6 +174,33 @@ async def test_a_killed_process_is_started_again_by_the_next_request(jp_fetch, s
     assert json.loads(response.body)["pid"] == services.dashboards.pid != killed
 
 
+async def test_a_process_without_an_open_page_is_ended_and_started_again_by_the_next_request(
+    jp_fetch, jp_ws_fetch, start_cluster, services
+):
+    services.dashboards._silence_s, services.dashboards._idle_s = 1.0, 0.5
+    await start_cluster()
+    page = await jp_ws_fetch("glassloom", "dash", "c1", "status", "ws")
+    await page.read_message()
+    first = services.dashboards.pid
+    await asyncio.sleep(1.5)  # longer than a process is kept without a page
+    assert services.dashboards.pid == first
+    page.close()
+    await until(lambda: services.dashboards.pid is None)
+    assert not psutil.pid_exists(first)
+    status = json.loads((await jp_fetch("glassloom", "api", "dashboards")).body)
+    assert (status["state"], status["ended"], status["restart_wait_s"]) == ("not running", 0, 0)
+    assert f"process {first} was ended: no page was open for 0.5 s" in status["log"]
+    response = await jp_fetch("glassloom", "dash", "health")
+    assert json.loads(response.body)["pid"] == services.dashboards.pid != first
+    await until(lambda: services.dashboards.pid is None)  # that was no page either
+
+
+async def until(condition) -> None:
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
 async def test_a_process_that_fails_at_once_is_a_503_with_its_words(jp_fetch, monkeypatch):
     monkeypatch.setenv("GLASSLOOM_STUB_FAIL", "no bokeh today")
     with pytest.raises(HTTPClientError) as caught:
