@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +12,7 @@ from glassloom.backends.sizeof import register_sizeof
 from glassloom.graph import normalize_token
 
 _OBJECT_BYTES = 100
+_DIGEST_BYTES = 32
 
 
 @register_sizeof(pa.Array)
@@ -32,26 +35,40 @@ def _sizeof_buffer(value: pa.Buffer) -> int:
 @normalize_token(pa.Table)
 @normalize_token(pa.RecordBatch)
 def _normalize_table(value: Any) -> Any:
-    return value.schema, _ipc_bytes(value.combine_chunks() if isinstance(value, pa.Table) else value)
+    return value.schema, _ipc_digest(value.combine_chunks() if isinstance(value, pa.Table) else value)
 
 
 @normalize_token(pa.ChunkedArray)
 def _normalize_chunked(value: pa.ChunkedArray) -> Any:
-    return _normalize_array(value.combine_chunks())
+    return _normalize_array(value.chunk(0) if value.num_chunks == 1 else value.combine_chunks())  # which copies
 
 
 def _normalize_array(value: Any) -> Any:
     if isinstance(value, pa.ChunkedArray):  # too long for one chunk
         return [_normalize_array(chunk) for chunk in value.chunks]
-    return value.type, _ipc_bytes(pa.record_batch([value], names=["values"]))
+    return value.type, _ipc_digest(pa.record_batch([value], names=["values"]))
 
 
 for _array_class in [kind for kind in vars(pa.lib).values() if isinstance(kind, type) and issubclass(kind, pa.Array)]:
     normalize_token(_array_class)(_normalize_array)
 
 
-def _ipc_bytes(value: Any) -> memoryview:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, value.schema) as writer:
+class _Hasher(io.RawIOBase):
+    """A file that is hashed instead of kept: the bytes of a column may be as large as what memory is left."""
+
+    def __init__(self) -> None:
+        self.hash = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.hash.update(data)
+        return len(data)
+
+
+def _ipc_digest(value: Any) -> bytes:
+    sink = _Hasher()
+    with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), value.schema) as writer:
         writer.write(value)
-    return memoryview(sink.getvalue())
+    return sink.hash.digest()
