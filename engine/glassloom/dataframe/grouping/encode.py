@@ -25,6 +25,7 @@ _DENSE = 1024
 _DENSE_FACTOR = 4
 """As many cells as this times the rows are looked up in a table; with more, groups are found by hashing."""
 _MOST_CELLS = 2**62
+_NO_CODES: Codes = np.empty(0, np.intp)
 
 
 class Column(NamedTuple):
@@ -46,7 +47,7 @@ class Groups:
     count
         Number of groups. Each has a row.
     columns
-        The encoded keys.
+        The encoded keys; without the codes of the rows if `cells` are known.
     cells
         The combination of key codes of each group as one number, or None if there are too many combinations.
     has_outsiders
@@ -94,15 +95,15 @@ class Groups:
         return self.columns[place].values
 
     @cached_property
-    def key_codes(self) -> list[Codes]:
-        """The code of each group in each key column."""
+    def key_codes(self) -> list[Any]:
+        """The code of each group in each key column, as small integers as hold them: there may be as many groups as rows."""
         if self.cells is None:
-            return [column.codes[self.first] for column in self.columns]
+            return [_small(column.codes[self.first], column) for column in self.columns]
         found, rest = [], self.cells
         for column in reversed(self.columns[1:]):
             rest, code = np.divmod(rest, max(len(column.values), 1))
-            found.append(code)
-        return [rest, *reversed(found)]
+            found.append(_small(code, column))
+        return [_small(rest, self.columns[0]), *reversed(found)]
 
     def keys(self, columns: Sequence[Any]) -> list[Any]:
         """Return the keys of each group, as arrays of their own; `columns` are the keys of the rows."""
@@ -124,6 +125,10 @@ class Groups:
             _coded(column, code) if is_coded else column_of(take(column.values, code))
             for column, code, is_coded in pairs
         ]
+
+
+def _small(codes: Codes, column: Column) -> Any:
+    return codes.astype(np.min_scalar_type(-len(column.values) - 1))
 
 
 class GroupsInOrder(Groups):
@@ -213,7 +218,10 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
         codes, occurring = _look_up(cells, size, outside is not None)
     else:
         codes, occurring = _hash(cells, outside, is_sorted=order == "sorted", in_order=order == "appearance")
-    return Groups(codes, len(occurring), columns, occurring if is_whole else None, outside is not None)
+    if not is_whole:
+        return Groups(codes, len(occurring), columns, None, outside is not None)
+    kept = tuple(one._replace(codes=_NO_CODES) for one in columns)  # the others' memory is free for aggregations
+    return Groups(codes, len(occurring), kept, occurring, outside is not None)
 
 
 def _encode_in_order(key: Any) -> Groups | None:
@@ -255,7 +263,8 @@ def _missing_of(key: Any, place: int) -> Any:
 
 def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
     if isinstance(key, CodedKey):
-        return sorted_codes(key.codes, key.values) if sort else (key.codes, key.values)
+        codes = key.codes.astype(np.intp, copy=False)
+        return sorted_codes(codes, key.values) if sort else (codes, key.values)
     if isinstance(key, TextKey):
         if not sort:
             return key.coded[0].astype(np.intp), key.coded[1]
@@ -284,6 +293,8 @@ def _near_numbers(values: Any) -> tuple[Codes, Any] | None:
     least, most = int(values.min()), int(values.max())
     if most - least > _DENSE + _DENSE_FACTOR * len(values):
         return None
+    if 0 <= least <= _DENSE and values.dtype == np.intp:  # a few codes that don't occur cost less than another column
+        return values, np.arange(most + 1)
     distances = values - values.dtype.type(least) if least else values
     if values.dtype.itemsize < 8:  # the difference may not fit in the dtype
         distances = values.astype(np.intp) - least

@@ -22,7 +22,7 @@ Table = Mapping[str, Any]
 class CodedKey:
     """A key column of text: the code of each row, -1 for missing, and the distinct values."""
 
-    codes: Codes
+    codes: Any
     values: Any
 
     def __len__(self) -> int:
@@ -89,7 +89,15 @@ def joined(tables: Sequence[Table]) -> Table:
     filled = [table for table in tables if rows_of(table)] or list(tables[:1])
     if len(filled) == 1:
         return filled[0]
-    return {name: _joined_column([table[name] for table in filled]) for name in filled[0]}
+    known: dict[tuple[int, ...], Any] = {}  # some columns are one object, such as sizes and counts
+    made = {}
+    for name in filled[0]:
+        columns = [table[name] for table in filled]
+        same = tuple(map(id, columns))
+        if same not in known:
+            known[same] = _joined_column(columns)
+        made[name] = known[same]
+    return made
 
 
 def _joined_column(columns: list[Any]) -> Any:

@@ -232,10 +232,14 @@ def _distinct_again(plan: Aggregation, table: Any) -> Any:
 def _joined_parts(plan: Aggregation, table: Table, groups: Groups) -> dict[str, Any]:
     parts = plan.parts
     made: dict[str, Any] = {}
+    known: dict[tuple[int, str], Any] = {}
     for (place, part), name in parts.items():
         if part in AGAIN:
-            found = aggregate(groups, series_of(table[name]), AGAIN[part], arrow=plan.recipe.arrow)
-            made[name] = column_of(found)
+            same = (id(table[name]), AGAIN[part])
+            if same not in known:
+                found = aggregate(groups, series_of(table[name]), AGAIN[part], arrow=plan.recipe.arrow)
+                known[same] = column_of(found)
+            made[name] = known[same]
         elif part == "middle":  # and the squares with it
             squares = parts[place, "squares"]
             columns = [series_of(table[one]) for one in (parts[place, "count"], name, squares)]
@@ -292,7 +296,7 @@ def _index(names: Sequence[Any], groups: Groups, kept: Any) -> pd.Index:
         occurs[own[kept]] = True
         used = np.flatnonzero(occurs)
         levels.append(_labels(take(column.values, used)))
-        codes.append((np.cumsum(occurs) - 1)[own[kept]])
+        codes.append((np.cumsum(occurs) - 1).astype(own.dtype)[own[kept]])
     return pd.MultiIndex(levels=levels, codes=codes, names=list(names), verify_integrity=False)
 
 
