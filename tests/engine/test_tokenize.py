@@ -479,6 +479,16 @@ def test_padding_does_not_count() -> None:
     assert tokenize(ones[0]) == tokenize(zeros[0])
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.int64(), pa.list_(pa.int8())], ids=str)
+@pytest.mark.parametrize(("start", "length"), [(0, 0), (0, 9), (5, 9), (3, 1), (990, 20)])
+def test_columns_of_one_chunk_are_known_by_what_they_show(kind: pa.DataType, start: int, length: int) -> None:
+    values = [[number % 9] if pa.types.is_list(kind) else number for number in range(1000)]
+    whole = pa.chunked_array([pa.array([*values, None]).cast(kind)])
+    shown = whole.slice(start, length)
+    assert tokenize(shown) == tokenize(pa.chunked_array([pa.array(shown.to_pylist(), kind)]))
+    assert tokenize(whole) == tokenize(pa.chunked_array([whole.chunk(0).slice(0, 7), whole.chunk(0).slice(7)]))
+
+
 def test_the_rows_that_a_slice_does_not_show_do_not_count() -> None:
     whole = pa.table({"a": [0, 1, 2], "b": ["x", "y", "z"]})
     assert tokenize(whole.slice(1, 2)) == tokenize(pa.table({"a": [1, 2], "b": ["y", "z"]}))

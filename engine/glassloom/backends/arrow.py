@@ -13,6 +13,8 @@ from glassloom.graph import normalize_token
 
 _OBJECT_BYTES = 100
 _DIGEST_BYTES = 32
+_PADDING = 512
+_SMALL = 2**16
 
 
 @register_sizeof(pa.Array)
@@ -40,7 +42,15 @@ def _normalize_table(value: Any) -> Any:
 
 @normalize_token(pa.ChunkedArray)
 def _normalize_chunked(value: pa.ChunkedArray) -> Any:
-    return _normalize_array(value.chunk(0) if value.num_chunks == 1 else value.combine_chunks())  # which copies
+    if value.num_chunks == 1 and _shows_all(value.chunk(0)):
+        return _normalize_array(value.chunk(0))
+    return _normalize_array(value.combine_chunks())
+
+
+def _shows_all(value: pa.Array) -> bool:
+    """Whether an array has the same buffers as if it were joined with others, which would copy them."""
+    is_whole = value.offset == 0 and value.get_total_buffer_size() <= value.nbytes + _PADDING
+    return is_whole and (value.buffers()[0] is None or value.null_count > 0)
 
 
 def _normalize_array(value: Any) -> Any:
@@ -68,7 +78,11 @@ class _Hasher(io.RawIOBase):
 
 
 def _ipc_digest(value: Any) -> bytes:
-    sink = _Hasher()
-    with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), value.schema) as writer:
+    """Return the hash of a table or batch as it is sent; the kind of file, of which the small one is quicker, doesn't matter."""
+    hasher = _Hasher()
+    sink = pa.BufferOutputStream() if value.nbytes <= _SMALL else pa.PythonFile(hasher, mode="w")
+    with pa.ipc.new_stream(sink, value.schema) as writer:
         writer.write(value)
-    return sink.hash.digest()
+    if value.nbytes <= _SMALL:
+        hasher.write(sink.getvalue())
+    return hasher.hash.digest()
