@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, cut_frames, labels
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from hypothesis import given, settings
 
 INLINE = {"scheduler": "inline"}
@@ -36,6 +37,9 @@ RANKS = {
     "in each row": lambda f: f[["i", "f"]].rank(axis=1),
     "ranks beside their column": lambda f: f.i + f.i.rank(),
 }  # fmt: skip
+if not HAS_COPY_ON_WRITE:  # pandas ranks missing values of nullable columns by what memory holds for them
+    OF_NULLABLE = ("of n", "dense, in parts", "of numbers")
+    RANKS = {name: operation for name, operation in RANKS.items() if not name.endswith(OF_NULLABLE)}
 
 DUPLICATES = {
     **{f"of {name}": lambda f, c=name: f[c].duplicated() for name in COLUMNS},
@@ -49,7 +53,7 @@ DUPLICATES = {
 PLACES = {
     "largest": lambda f: f.f.argmax(),
     "smallest": lambda f: f.n.argmin(),
-    "of a missing one": lambda f: f.f.argmax(skipna=False),
+    **({"of a missing one": lambda f: f.f.argmax(skipna=False)} if HAS_COPY_ON_WRITE else {}),  # -1 before pandas 3
     "place of a value": lambda f: f.i.sort_values().searchsorted(1),
 }
 
@@ -72,7 +76,7 @@ LEVELS = {
     "xs of a level": lambda f: with_level(f).xs("bee", level="s"),
     "xs of a column": lambda f: f.xs("f", axis=1),
     "set_axis": lambda f: f[["i", "s"]].set_axis(["a", "b"], axis=1),
-    "stack": lambda f: f[["i", "f"]].stack(),
+    "stack": lambda f: f[["i", "f"]].stack(future_stack=True),
 }
 
 
@@ -111,6 +115,8 @@ def test_ranks_and_duplicates_are_those_of_pandas_for_every_dtype(dtype):
         values.astype("datetime64[ns]").dt.tz_localize("Europe/Berlin") if "Berlin" in dtype else values.astype(dtype)
     )
     lazy = gd.from_pandas(column, npartitions=3)
+    if dtype == "Float64" and not HAS_COPY_ON_WRITE:
+        column, lazy = column.dropna(), lazy.dropna()  # pandas ranks missing ones by what memory holds for them
     assert_same(lazy.rank(method="min").compute(**INLINE), column.rank(method="min"))
     assert_same(lazy.duplicated().compute(**INLINE), column.duplicated())
 
@@ -171,6 +177,8 @@ def test_cumulative_methods_of_groups_move_no_rows():
     (lambda f: f.x.searchsorted(1, side="up"), r"searchsorted: side='up' should be 'left' or 'right'"),
 ])  # fmt: skip
 def test_bad_arguments_say_what_is_wrong_and_what_to_do(call, message):
+    if "Cannot interpolate" in message and not HAS_COPY_ON_WRITE:
+        pytest.skip("pandas interpolates objects before version 3")
     lazy = gd.from_pandas(pd.DataFrame({"x": [1, 2, 3], "y": [1.0, None, 2.0]}), npartitions=2)
     with pytest.raises((ValueError, NotImplementedError, KeyError, TypeError), match=message):
         call(lazy)

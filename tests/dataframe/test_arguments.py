@@ -93,6 +93,7 @@ def lacking(kind, method, theirs, ours):
     ]
 
 
+@pytest.mark.skipif(pd.__version__ < "3", reason="arguments are those of pandas 3, which has dropped some")
 @pytest.mark.parametrize("kind", OURS)
 def test_every_argument_of_pandas_is_there(kind):
     found = [

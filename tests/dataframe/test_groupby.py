@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, by_keys, cut_frames
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import OptionError, UnknownColumn
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -151,8 +152,9 @@ def test_mistakes_are_named_at_once():
         _ = lazy.groupby("key").groups
     with pytest.raises(NotImplementedError, match="iterating over groups"):
         iter(lazy.groupby("key"))
-    with pytest.raises(TypeError, match="agg function failed|does not support|Could not convert"):
-        lazy.groupby("key").text.mean()
+    if HAS_COPY_ON_WRITE:  # before, text is objects, whose means pandas refuses only where there are any
+        with pytest.raises(TypeError, match="agg function failed|does not support|Could not convert"):
+            lazy.groupby("key").text.mean()
     with pytest.raises(AttributeError, match="GroupBy has no attribute 'shout'; it can aggregate by all, any"):
         _ = lazy.groupby("key").shout
     with pytest.raises(TypeError, match="groupby takes column names and lazy series, not a Series"):

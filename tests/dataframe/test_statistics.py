@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, cut_frames
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.expr import lower, optimize
 from hypothesis import given, settings
 
@@ -184,7 +185,8 @@ def test_reductions_over_all_values_of_a_frame_are_scalars_as_in_pandas():
     frame = MIXED[["i", "b"]].assign(f=[0.5, None, 2.0, 1.0, 4.0])[["i", "f"]]
     lazy = gd.from_pandas(frame, npartitions=3)
     for how in OVER_ALL:
-        assert_same(getattr(lazy, how)(axis=None).compute(**INLINE), getattr(frame, how)(axis=None))
+        if HAS_COPY_ON_WRITE or how not in ("sum", "prod", "std", "var", "sem"):  # by column before pandas 3
+            assert_same(getattr(lazy, how)(axis=None).compute(**INLINE), getattr(frame, how)(axis=None))
     with pytest.raises(ValueError, match="axis=None needs a column; the frame has none"):
         lazy[[]].sum(axis=None)
 
@@ -192,6 +194,8 @@ def test_reductions_over_all_values_of_a_frame_are_scalars_as_in_pandas():
 @pytest.mark.parametrize("how", ["mean", "std", "var", "sem", "skew", "kurt"])
 @pytest.mark.parametrize("column", ["n", "a"])
 def test_reductions_of_nullable_columns_with_missing_values_are_na(how, column):
+    if (column, how) == ("a", "kurt") and not HAS_COPY_ON_WRITE:
+        pytest.skip("pandas before version 3 has no kurt of Arrow's numbers")
     got = getattr(gd.from_pandas(MIXED, npartitions=2)[column], how)(skipna=False).compute(**INLINE)
     assert got is getattr(MIXED[column], how)(skipna=False) is pd.NA
 
@@ -226,7 +230,10 @@ def test_text_among_numbers_is_named():
 
 
 def test_missing_objects_of_unlike_kinds_are_duplicates_only_of_their_own():
-    values = pd.Series(["a", None, float("nan"), pd.NaT, 1, 1.0, True, None, "a"], dtype=object)
+    times = (
+        pd.NaT if HAS_COPY_ON_WRITE else "b"
+    )  # before, pandas.concat makes NaN of NaT among objects that are all missing
+    values = pd.Series(["a", None, float("nan"), times, 1, 1.0, True, None, "a"], dtype=object)
     lazy = gd.from_pandas(values, npartitions=4)
     assert_same(lazy.duplicated().compute(**INLINE), values.duplicated())
     frame = values.to_frame("k")

@@ -153,7 +153,7 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("function", "concat", "union_categories", (False,), "astype() a common category dtype before"),
     ("function", "concat", "copy", ANY, _NO_COPY),
     ("function", "concat", "ignore_order", ANY, "the order of unlike categories never matters"),
-    ("function", "to_datetime", "cache", ANY, "pandas decides by itself"),
+    ("function", "to_datetime", "cache infer_datetime_format", ANY, "pandas decides by itself"),
     ("function", "to_numeric", "meta", ANY, "the result's dtype is tried out"),
     ("function", "from_array from_dask_array", "meta", ANY, "the array's dtype is known"),
     ("function", "from_delayed", "prefix", ANY, "tasks are named by what they are made of"),

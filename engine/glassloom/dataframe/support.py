@@ -133,7 +133,7 @@ _FUNCTIONS: tuple[tuple[str, str, str], ...] = (
     ("crosstab pivot", "the result's columns depend on the values of all rows", "pivot_table() with a categorical column, or groupby([one, other]).size()"),
     ("qcut", "edges depend on the values of all rows", "cut(series, list(series.quantile([...]).compute()))"),
     ("factorize", "codes would depend on the values of all rows", "astype('category').cat.as_known().cat.codes"),
-    ("unique", "it is a method here", "series.unique()"),
+    ("unique value_counts", "it is a method here", "series.unique() or series.value_counts()"),
     ("isnull notnull", "it is called isna and notna here", "isna() or notna()"),
     ("eval", "it takes variables of several frames", "frame.eval(...), or operators"),
     ("from_dummies lreshape wide_to_long merge_ordered infer_freq", "it isn't there yet", "map_partitions(), or compute() first"),

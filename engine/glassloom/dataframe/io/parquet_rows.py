@@ -201,7 +201,7 @@ def _decoded(table: pa.Table, encoded: Sequence[str]) -> pa.Table:
     """Return a table with text that was read as codes of a dictionary, which is quicker also with this step, as text."""
     for name in encoded:
         place = table.schema.get_field_index(name)
-        if place >= 0:
+        if place >= 0 and pa.types.is_dictionary(table.schema.field(place).type):
             field = table.schema.field(place)
             kind = field.type.value_type
             table = table.set_column(place, field.with_type(kind), table[place].cast(kind))
@@ -357,8 +357,10 @@ def read_block(
 
 def _values(column: pa.ChunkedArray, dtype: Any) -> Values:
     """Return a column's values, which become an array of `dtype` where they have one of that already."""
-    if is_text(dtype) and pa.types.is_dictionary(column.type):
-        return CodedText(column, dtype)
+    if pa.types.is_dictionary(column.type) and not isinstance(dtype, pd.CategoricalDtype):
+        if is_text(dtype):
+            return CodedText(column, dtype)
+        column = column.cast(column.type.value_type)  # text as objects, before pandas 3
     return Values(lambda: _array(column, dtype))
 
 
