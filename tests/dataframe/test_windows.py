@@ -103,3 +103,12 @@ def test_what_windows_cant_do_is_said():
         lazy.rolling(2).y  # noqa: B018
     with pytest.raises(NotImplementedError, match=r"rolling.corr\(other=None\) isn't supported: it takes two series"):
         lazy.x.rolling(2).corr()
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.9, 1.0])
+@pytest.mark.parametrize("ignore_na", [False, True])
+def test_weighted_means_stay_where_all_weights_have_fallen_to_zero(alpha, ignore_na):
+    values = pd.Series([1.0, 3.0, np.nan, np.nan, -1.5, *[np.nan] * 2000, 5.0, np.nan])
+    lazy = gd.from_pandas(values, npartitions=7)
+    options = {"alpha": alpha, "ignore_na": ignore_na}
+    assert_same(lazy.ewm(**options).mean().compute(scheduler="inline"), values.ewm(**options).mean())

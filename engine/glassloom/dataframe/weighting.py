@@ -155,7 +155,7 @@ def _after(before: Weighted, own: Weighted) -> Weighted:
     weight = old + own.weight
     share = np.divide(old, weight, out=np.zeros_like(weight), where=weight > 0)
     apart = np.where((old > 0) & (own.weight > 0), before.mean - own.mean, 0.0)
-    mean = np.where(own.weight > 0, own.mean + apart * share, before.mean)
+    mean = np.where(own.count > 0, own.mean + apart * share, before.mean)  # weights may have fallen to 0
     squares = before.squares * own.decay + own.squares + apart**2 * share * own.weight
     return Weighted(
         weight,
