@@ -4,7 +4,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import check_all, cut_frames
+from frame_helpers import assert_same, check_all, cut_frames
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
