@@ -37,6 +37,19 @@ def test_a_run_is_opened_and_compared_by_keyboard_and_keeps_the_focus_while_fram
 
 
 @pytest.mark.long
+def test_beside_a_notebook_no_word_of_a_comparison_is_broken_into_letters(publish, tab):
+    cluster = publish(Shape(workers=1, tasks=0))
+    cluster.add(runs(0, 1, outcome="finished"))
+    tab.set_viewport_size({"width": 380, "height": 800})
+    tab.goto(f"{tab.cluster}/runs?open=0%2C1")
+    tab.get_by_text("B against A").first.wait_for()
+    widths = tab.locator('section[aria-label="Comparison of two runs"] th[scope="row"]').evaluate_all(
+        "cells => cells.map(cell => cell.offsetWidth)"
+    )
+    assert len(widths) > 3 and min(widths) > 80
+
+
+@pytest.mark.long
 def test_what_is_typed_is_searched_for_and_stays_while_frames_come(publish, tab):
     cluster = publish(Shape(workers=1, tasks=0))
     cluster.add(*(Log(STARTED_AT_S + n, 0, "stdout", f"line {n} {HOSTILE_NAMES[2]}") for n in range(200)))
