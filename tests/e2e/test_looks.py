@@ -70,7 +70,13 @@ def test_unusual_clusters_can_be_read_by_everybody(
     page, open_lab, set_theme, keep_picture, tell, make_cluster, violations
 ):
     page.set_viewport_size({"width": 1400, "height": 1300})
-    failed = {"id": "s1", "name": "big", "state": "failed", "problem": "memory_limit='lots' is not a size"}
+    failed = {
+        "id": "s1",
+        "name": "big",
+        "state": "failed",
+        "problem": "memory_limit='lots' is not a size",
+        "field": "memory_limit",
+    }
     elsewhere = {"id": "e1", "name": "theirs", "host": "node12", "started_at": 100}
     clusters = [make_cluster(index, **fields) for index, fields in enumerate(UNUSUAL)]
     export = {"id": "x1", "name": "run.glr", "to": "report", "state": "done", "started_at": 100, "output": "run.html"}

@@ -33,6 +33,22 @@ def test_the_strip_wraps_between_its_facts(browser) -> None:
     assert line["height"] < 6 * each[0]["height"]
 
 
+def test_a_long_name_of_an_operation_leaves_room_for_how_far_it_is(browser) -> None:
+    page = browser.new_page()
+    page.set_viewport_size({"width": 415, "height": 600})
+    page.set_content(
+        f'<style>{VARIABLES}{CELL_CSS.read_text()}</style><div class="gl-Strip"><div class="gl-Strip-details">'
+        f'<table class="gl-Strip-layers"><tr><th scope="row">{"load_the_orders_of_the_last_year_" * 3}</th>'
+        '<td><span class="gl-Strip-bar"></span></td><td class="gl-Strip-number">24 of 60</td><td>4</td></tr></table></div></div>'
+    )
+    strip, number = (page.locator(each).bounding_box() for each in (".gl-Strip", ".gl-Strip-number"))
+    (details,) = page.evaluate(SIZES, ".gl-Strip-details")
+    page.close()
+    assert strip is not None and number is not None
+    assert number["x"] + number["width"] <= strip["x"] + strip["width"]
+    assert not details["scrolls"]
+
+
 def test_the_monitor_breaks_no_name_into_letters(browser) -> None:
     fold = MonitorFold("loom")
     fold.apply(WorkerJoined(0.0, 0, "worker-0", 1, nthreads=2, memory_limit_bytes=2**30))

@@ -296,7 +296,8 @@ describe('The section of clusters', () => {
           id: 's2',
           name: 'two',
           state: 'failed',
-          problem: 'no such kernel: r',
+          problem: "memory_limit='lots' is not a size",
+          field: 'memory_limit',
           cluster: null
         }
       ],
@@ -308,7 +309,7 @@ describe('The section of clusters', () => {
     for (const part of [
       'Starting…',
       'Did not start',
-      'no such kernel: r',
+      '“Memory limit” “lots” is not a size',
       '<b>run</b>.glr',
       'On node12'
     ]) {
@@ -322,6 +323,9 @@ describe('The section of clusters', () => {
       ['close', 'recording-1']
     ]);
     expect(actionsOf(node, '[data-elsewhere="a1"]')).toEqual([]);
+    // Safari takes a list without bullets for none, unless it says that it is one.
+    const lists = Array.from(node.querySelectorAll('ul'));
+    expect(lists.map(list => list.getAttribute('role'))).toEqual(['list']);
     section.dispose();
   });
 

@@ -158,7 +158,11 @@ function resolved(
 }
 
 function titled(name: string, schema: IJSONSchema): IJSONSchema {
+  return { title: titleOf(name), ...schema };
+}
+
+/** Return what a field is called that has no title. */
+export function titleOf(name: string): string {
   const words = name.replaceAll('_', ' ');
-  const title = words[0].toUpperCase() + words.slice(1);
-  return { title, ...schema };
+  return words[0].toUpperCase() + words.slice(1);
 }

@@ -49,6 +49,7 @@ export class ClustersSection extends SectionWidget {
     }
     return (
       <ul
+        role="list"
         className="gl-Cards"
         aria-label={this.trans.__('Clusters and recordings')}
       >

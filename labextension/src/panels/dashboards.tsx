@@ -156,7 +156,7 @@ function PageGroup(props: IPageGroupProps): JSX.Element {
         </button>
       </h3>
       {!isClosed && (
-        <ul className="gl-Pages" aria-label={title}>
+        <ul role="list" className="gl-Pages" aria-label={title}>
           {pages.map(page => (
             <PageRow
               key={page.id}
@@ -222,7 +222,7 @@ function Layouts(props: {
       <h3 className="gl-Group-title">
         <span>{trans.__('Layouts')}</span>
       </h3>
-      <ul className="gl-Pages" aria-label={trans.__('Layouts')}>
+      <ul role="list" className="gl-Pages" aria-label={trans.__('Layouts')}>
         {options.preferences.layouts.map(({ name }) => (
           <li key={name} className="gl-PageRow">
             <button

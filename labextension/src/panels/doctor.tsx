@@ -39,7 +39,7 @@ class HopList extends ReactWidget {
             ? trans.__('The fault is here: %1.', broken.title)
             : trans.__('No fault was found.')}
         </p>
-        <ol className="gl-Hops">
+        <ol role="list" className="gl-Hops">
           {this._hops.map(hop => (
             <li key={hop.id} className="gl-Hop" data-state={hop.state}>
               <span className="gl-Hop-sign" aria-hidden="true">

@@ -42,7 +42,7 @@ export function Files(props: {
       <h3 className="gl-Group-title">
         <span>{trans.__('Recordings')}</span>
       </h3>
-      <ul className="gl-Pages" aria-label={trans.__('Recordings')}>
+      <ul role="list" className="gl-Pages" aria-label={trans.__('Recordings')}>
         {props.files.map(file => (
           <li key={file.path} className="gl-PageRow">
             <div className="gl-File" title={file.path} data-path={file.path}>
@@ -98,7 +98,7 @@ export function ExportRows(props: {
       <h3 className="gl-Group-title">
         <span>{trans.__('Exports')}</span>
       </h3>
-      <ul className="gl-Pages" aria-label={trans.__('Exports')}>
+      <ul role="list" className="gl-Pages" aria-label={trans.__('Exports')}>
         {[...props.exports].reverse().map(each => (
           <ExportRow key={each.id} made={each} options={props.options} />
         ))}

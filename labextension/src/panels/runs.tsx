@@ -106,7 +106,11 @@ export class RunsSection extends SectionWidget {
               : this.trans.__('Nothing was computed yet.')}
           </Hint>
         ) : (
-          <ul className="gl-Runs" aria-label={this.trans.__('Runs')}>
+          <ul
+            role="list"
+            className="gl-Runs"
+            aria-label={this.trans.__('Runs')}
+          >
             {shown.map(run => (
               <RunRow
                 key={keyOf(run)}

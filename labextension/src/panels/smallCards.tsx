@@ -4,6 +4,7 @@
 import { closeIcon } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { glassloomIcon } from '../icons';
+import { titleOf, withTitles } from '../model/profiles';
 import { IClusterElsewhere, IRecording, IStart } from '../tokens';
 import { Age, IconButton, useTrans } from './section';
 
@@ -15,7 +16,7 @@ export function StartCard(props: {
   onRetry: ((id: string) => void) | null;
 }): JSX.Element {
   const trans = useTrans();
-  const { id, name, state, problem } = props.start;
+  const { id, name, state, problem, field } = props.start;
   const { onRetry } = props;
   const hasFailed = state === 'failed';
   return (
@@ -43,7 +44,9 @@ export function StartCard(props: {
       <div className="gl-Card-facts" role="status">
         {hasFailed ? trans.__('Did not start') : trans.__('Starting…')}
       </div>
-      {hasFailed && <div className="gl-Card-problem">{problem}</div>}
+      {hasFailed && (
+        <div className="gl-Card-problem">{wordsOf(problem, field)}</div>
+      )}
       {hasFailed && onRetry !== null && (
         <button
           className="jp-mod-styled gl-Card-retry"
@@ -55,6 +58,11 @@ export function StartCard(props: {
       )}
     </li>
   );
+}
+
+/** Why a start has failed; the field that it is about is called what it says, as the form with its labels isn't there. */
+function wordsOf(problem: string, field = ''): string {
+  return withTitles(problem, field ? { [field]: titleOf(field) } : {});
 }
 
 export function RecordingCard(props: {
@@ -103,7 +111,7 @@ export function ElsewhereCard(props: {
         {name}
       </div>
       <div className="gl-Card-facts">
-        {trans.__('On %1, where alone it can be reached', host)}
+        {trans.__('On %1: it can be reached only there', host)}
       </div>
     </li>
   );
