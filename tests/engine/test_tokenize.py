@@ -198,7 +198,7 @@ UNEQUAL: dict[str, list[Any]] = {
     "frames": [pd.DataFrame({"a": [1]}), with_attrs(pd.DataFrame({"a": [1]}), k=1), with_attrs(pd.DataFrame({"a": [1]}), k=2),
                pd.DataFrame({"a": [1]}).set_flags(allows_duplicate_labels=False), pd.DataFrame({"b": [1]}), pd.DataFrame({"a": [1]}, index=[1]),
                pd.DataFrame({"a": [1]}, index=pd.Index([0])), unit_frame("m"), unit_frame("km"), pd.Series([1]), with_attrs(pd.Series([1]), k=1), pd.Series([1], name="a"),
-               pd.Series(["a"], dtype=object), pd.Series(["a"]), pd.Series(["a"], dtype="category"), pd.Series([1], dtype="Int64"),
+               pd.Series(["a"], dtype=object), pd.Series(["a"], dtype="string"), pd.Series(["a"], dtype="category"), pd.Series([1], dtype="Int64"),
                pd.Series([1], dtype="Sparse[int]"), pd.Series([pd.Interval(0, 1)]), pd.Series([pd.Interval(0, 1, "left")]), pd.Series([1.0]),
                pd.Series([pd.Period("2020-01", "M")]), pd.Series([1], dtype=pd.ArrowDtype(pa.int64()))],
     "indexes": [pd.Index([0, 1]), pd.RangeIndex(2), pd.Index([0, 1], name="n"), pd.CategoricalIndex([0, 1]), pd.IntervalIndex.from_breaks([0, 1, 2]),
@@ -477,6 +477,22 @@ def test_padding_does_not_count() -> None:
     assert ones.tobytes() != zeros.tobytes()
     assert tokenize(ones) == tokenize(zeros)
     assert tokenize(ones[0]) == tokenize(zeros[0])
+
+
+def test_empty_frames_and_short_texts_are_told_apart() -> None:
+    whole = pd.DataFrame(
+        {"a": pd.Series(["x", None, ""], dtype="str"), "b": [1, 2, 3], "c": pd.Categorical(list("xyx"))}
+    )
+    frames = [
+        whole, whole[:0], whole[:1], whole[:0].astype({"b": "int32"}), whole[:0].astype({"a": "category"}), whole[["a", "b"]][:0],
+        whole[:0].astype({"a": "string"}), whole[:0].rename(columns={"a": "b", "b": "a"}), whole[:0].astype({"c": pd.CategoricalDtype(["y", "x"], ordered=True)}),
+        whole[:0].set_index("b"), whole[:0].rename_axis("row"),
+    ]  # fmt: skip
+    texts = [["x", None], ["x", ""], ["x"], ["x", "None"], ["x"] * 65, ["x"] * 66, [], [None], ["y"] * 64 + [None]]
+    dtypes = ["str", "string"]
+    values = [*frames, *(pd.Series(some, dtype=dtype) for some in texts for dtype in dtypes)]
+    assert len({tokenize(value) for value in values}) == len(values)
+    assert [tokenize(value) for value in values] == [tokenize(value.copy()) for value in values]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.int64(), pa.list_(pa.int8())], ids=str)

@@ -16,6 +16,8 @@ from glassloom.graph import extend_token, normalize_token
 
 HAS_COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 _SAMPLED_VALUES = 100
+_SHORT = 64
+"""So many texts, as names of columns are, are hashed one by one: the whole of Arrow's machinery takes longer."""
 
 
 def is_frame(value: Any) -> bool:
@@ -296,7 +298,9 @@ _KEPT_BY_PANDAS = frozenset(["_mgr", "_item_cache", "_attrs", "_flags", "_data",
 
 @normalize_token(pd.DataFrame)
 def _normalize_frame(frame: pd.DataFrame) -> Any:
-    columns = [frame.iloc[:, place].array for place in range(frame.shape[1])]
+    columns: list[Any] = (
+        [frame.iloc[:, place].array for place in range(frame.shape[1])] if len(frame) else list(frame.dtypes)
+    )
     return (frame.index, frame.columns, columns, frame.attrs, frame.flags.allows_duplicate_labels)
 
 
@@ -345,7 +349,7 @@ def _normalize_timestamp(value: pd.Timestamp) -> Any:
 
 @normalize_token(pd.arrays.NumpyExtensionArray)
 def _normalize_plain(array: Any) -> Any:
-    return (array.dtype, np.asarray(array))
+    return (np.asarray(array),)
 
 
 @normalize_token(pd.Categorical)
@@ -368,7 +372,14 @@ def _normalize_masked(array: Any) -> Any:
     return (array.dtype, np.where(array._mask, array._data.dtype.type(0), array._data), array._mask)
 
 
+@normalize_token(pd.StringDtype)
+def _normalize_text(dtype: Any) -> Any:
+    return (dtype.storage, dtype.na_value is pd.NA)
+
+
 def _normalize_arrow(array: Any) -> Any:
+    if len(array) <= _SHORT and isinstance(array.dtype, pd.StringDtype):
+        return (array.dtype, tuple(None if value is array.dtype.na_value else value for value in array))
     return (array.dtype, array.__arrow_array__())
 
 
