@@ -24,7 +24,9 @@ from logging import Logger, LoggerAdapter
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
 import psutil
+from glassloom_metrics.host import HostIdentity, Standing, process_started_s, standing, this_host
 from glassloom_metrics.pages import MAX_OPEN_PAGES
 from jupyter_server_proxy.unixsock import UnixResolver
 from tornado.httpclient import HTTPClientError
@@ -47,6 +49,7 @@ _FAILURES = 3
 """So many probes in a row must fail: one alone fails too when this process has stood still."""
 _PROBE_INTERVAL_S = 0.05
 _DIRECTORY_PREFIX = "glassloom-dash-"
+_OWNER = "owner.json"
 _LOG_TAIL_BYTES = 2000
 _LOG_ANSWER_BYTES = 64 * 1024
 _STOP_TIMEOUT_S = 5.0
@@ -60,11 +63,30 @@ def _make_directory() -> Path:
     if len(os.fsencode(base)) > _MAX_BASE_BYTES:
         base = "/tmp"
     for left in Path(base).glob(f"{_DIRECTORY_PREFIX}*"):
-        pid = left.name.removeprefix(_DIRECTORY_PREFIX).partition("-")[0]
-        if pid.isdigit() and not psutil.pid_exists(int(pid)):
+        if _has_surely_ended(left):
             _kill_who_listens(left / "socket")
-            shutil.rmtree(left, ignore_errors=True)  # of another user: not ours to remove, and we cannot
-    return Path(tempfile.mkdtemp(prefix=f"{_DIRECTORY_PREFIX}{os.getpid()}-", dir=base))
+            shutil.rmtree(left, ignore_errors=True)
+    directory = Path(tempfile.mkdtemp(prefix=f"{_DIRECTORY_PREFIX}{os.getpid()}-", dir=base))
+    owner = Owner(os.getpid(), process_started_s(os.getpid()), this_host())
+    (directory / _OWNER).write_bytes(msgspec.json.encode(owner))
+    return directory
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """The server that a directory belongs to: containers share folders for temporary files, and pids mean other processes there."""
+
+    pid: int
+    started_s: float
+    host: HostIdentity
+
+
+def _has_surely_ended(directory: Path) -> bool:
+    """Tell whether the server of a directory has ended; one of another user's, or without a word of its server, is left alone."""
+    try:
+        owner = msgspec.json.decode((directory / _OWNER).read_bytes(), type=Owner)
+    except (OSError, msgspec.DecodeError):
+        return False
+    return standing(owner.host, owner.pid, owner.started_s) is Standing.ENDED
 
 
 def _kill_who_listens(socket: Path) -> None:

@@ -15,11 +15,12 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
-from glassloom_metrics.host import HostIdentity
+from glassloom_metrics.host import HostIdentity, process_started_s, this_host
 from glassloom_metrics.open_recordings import publish_recording, record_of_recording, withdraw_recording
 from glassloom_metrics.protocol import PROTOCOL_VERSION, Hello, encode
 from glassloom_metrics.recording_writer import RecordingWriter
 from glassloom_metrics.registry import ClusterRecord, read_foreign_records, write_record
+from glassloom_server.dashboards import Owner
 from glassloom_server.process_log import ProcessLog
 from glassloom_server.proxy import without_token
 from jupyter_server.auth.authorizer import Authorizer
@@ -222,13 +223,24 @@ def temporary_files(monkeypatch):
 async def test_what_a_killed_server_left_behind_is_swept(jp_fetch, services, temporary_files):
     done = subprocess.Popen(["true"])
     done.wait()
-    names = [f"glassloom-dash-{part}" for part in (f"{done.pid}-x", f"{os.getpid()}-x", "x")]
-    dead, alive, foreign = (temporary_files / name for name in names)
-    for directory in (dead, alive, foreign):
-        directory.mkdir()
+    container = msgspec.structs.replace(this_host(), pid_namespace="pid:[1]")
+    dead = left_behind(temporary_files, "dead", done.pid)
+    alive = left_behind(temporary_files, "alive", os.getpid())
+    elsewhere = left_behind(temporary_files, "elsewhere", done.pid, container)
+    unknown = temporary_files / f"glassloom-dash-{done.pid}-x"
+    unknown.mkdir()
     await jp_fetch("glassloom", "dash", "health")
-    assert [directory.exists() for directory in (dead, alive, foreign)] == [False, True, True]
+    assert [directory.exists() for directory in (dead, alive, elsewhere, unknown)] == [False, True, True, True]
     await services.dashboards.stop()
+
+
+def left_behind(folder: Path, name: str, pid: int, host: HostIdentity | None = None) -> Path:
+    """Make the directory of a server's dashboards, as it is when the server is killed."""
+    directory = folder / f"glassloom-dash-{name}"
+    directory.mkdir()
+    started_s = process_started_s(pid) if psutil.pid_exists(pid) else 1.0
+    (directory / "owner.json").write_bytes(msgspec.json.encode(Owner(pid, started_s, host or this_host())))
+    return directory
 
 
 @pytest.mark.fault("Jupyter is killed")
@@ -237,8 +249,7 @@ async def test_dashboards_that_were_stopped_when_their_server_was_killed_are_kil
 ):
     done = subprocess.Popen(["true"])
     done.wait()
-    left = temporary_files / f"glassloom-dash-{done.pid}-x"
-    left.mkdir()
+    left = left_behind(temporary_files, "x", done.pid)
     stranger = subprocess.Popen(["sleep", "1000"])
     listening = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)", str(left / "socket")])
     try:
