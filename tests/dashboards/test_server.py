@@ -219,7 +219,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[tuple[str,
         yield ("127.0.0.1", port), url
 
 
-def test_alone_the_token_opens_the_door_once_and_a_cookie_keeps_it_open(alone):
+def test_alone_the_token_opens_the_door_and_a_cookie_keeps_it_open(alone):
     address, url = alone
     token = url.split("token=")[1]
     for path in ("/", "/health", "/c1/status", "/static/js/bokeh.min.js", "/?token=wrong", f"/?token={token}&token=x"):

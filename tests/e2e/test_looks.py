@@ -150,14 +150,19 @@ def test_the_words_in_panes_without_a_page_can_be_read_by_everybody(
 
 
 @pytest.mark.long
-def test_fifty_clusters_in_a_narrow_panel(page, open_lab, keep_picture, tell, make_cluster):
+def test_fifty_clusters_in_a_narrow_panel(page, open_lab, set_theme, keep_picture, tell, make_cluster):
     page.set_viewport_size({"width": 620, "height": 850})
     tell(clusters=[make_cluster(index) for index in range(50)])
     open_lab()
     expect(page.locator(".gl-Card")).to_have_count(50)
     expect(page.locator(".gl-Run")).to_have_count(50)
     assert widest_overflow(page) <= 0
+    expect(page.locator("#jupyterlab-splash")).to_have_count(0)
     keep_picture("panel-fifty")
+    set_theme("dark")
+    expect(page.locator("body")).to_have_attribute("data-jp-theme-light", "false")
+    expect(page.locator("#jupyterlab-splash")).to_have_count(0)
+    keep_picture("panel-fifty-dark")
 
 
 HOSTILE = '</script><img src=x onerror="window.hacked = 1"> **[x](javascript:hacked=1)** \u202egnp.exe\u0007'
