@@ -110,8 +110,6 @@ def test_options_without_a_form_for_partitions_are_refused_by_name():
     lazy = gd.from_pandas(pd.DataFrame({"x": [1.0, 2.0]}), npartitions=2)
     with pytest.raises(NotImplementedError, match=r"ffill\(limit_area='inside'\) isn't supported"):
         lazy.ffill(limit_area="inside")
-    with pytest.raises(NotImplementedError, match=r"bfill\(inplace=True\) isn't supported: assign the result"):
-        lazy.bfill(inplace=True)
     with pytest.raises(NotImplementedError, match=r"pct_change\(fill_method='pad'\) isn't supported: call ffill"):
         lazy.pct_change(fill_method="pad")
     with pytest.raises(ValueError, match="cumsum: axis=2 should be 0 or 'index'"):

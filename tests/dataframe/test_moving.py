@@ -180,8 +180,8 @@ def test_index_resets_count_the_rows_of_each_partition():
     assert_same(lazy.reset_index(names=["p", "q"]).compute(**INLINE), expected)
     assert list(lazy.x.reset_index(name="value", level="l").columns) == ["l", "value"]
     assert lazy.x.reset_index(drop=True).compute(**INLINE).index.tolist() == [0, 1, 0]
-    with pytest.raises(NotImplementedError, match=r"reset_index\(inplace=True\) isn't supported"):
-        lazy.reset_index(inplace=True)
+    with pytest.raises(TypeError, match=r"Series.reset_index\(inplace=True\) would make a DataFrame of a Series"):
+        lazy.x.reset_index(inplace=True)
 
 
 def test_reindex_is_that_of_pandas():

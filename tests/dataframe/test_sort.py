@@ -196,8 +196,6 @@ def test_set_index_takes_a_series_and_several_columns():
 
 def test_wrong_options_are_named():
     lazy = gd.from_pandas(pd.DataFrame({"x": [1, 2]}), npartitions=2)
-    with pytest.raises(NotImplementedError, match=r"sort_values\(inplace=True\) isn't supported"):
-        lazy.sort_values("x", inplace=True)
     with pytest.raises(OptionError, match="na_position='middle' should be 'first' or 'last'"):
         lazy.sort_values("x", na_position="middle")
     with pytest.raises(ValueError, match=r"ascending=\[True, False\] has 2 values for 1 keys"):

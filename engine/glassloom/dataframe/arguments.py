@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import pandas as pd
 
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.options import refused
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -74,7 +75,6 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("Series", "rename", "sorted_index", (False,), "set_index(sorted=True) finds out the divisions again"),
     ("DataFrame Series", "sample", "weights", (None,), "choose rows by a condition with random numbers of map_partitions()"),
     ("DataFrame Series", "sample", "axis", (None, 0, "index"), "choose columns by frame[[...]]"),
-    ("DataFrame", "set_index", "inplace", (False,), "assign the result: frame = frame.set_index(...)"),
     ("DataFrame", "set_index", "verify_integrity", (False,), "frame.index.is_unique tells"),
     ("DataFrame", "set_index sort_values", "upsample", ANY, "borders of partitions are chosen by a sample of a fixed size"),
     ("DataFrame", "set_index sort_values", "partition_size", (None, 128e6, 128_000_000), "npartitions=, or repartition(partition_size=...) of the result"),
@@ -320,9 +320,44 @@ def with_arguments(kind: str) -> Callable[[type], type]:
             if method not in dir(cls):
                 raise TypeError(f"{cls.__name__} has no method {method}, whose arguments are listed")
             setattr(cls, method, _taking(getattr(cls, method), kind, method))
+        for method in dir(cls) if kind in ("DataFrame", "Series") else ():
+            if not method.startswith("_") and method not in _LOOK_AT_CALLER and _has_inplace(getattr(cls, method)):
+                setattr(cls, method, _changing(getattr(cls, method), f"{kind}.{method}"))
         return cls
 
     return change
+
+
+_LOOK_AT_CALLER = ("query", "eval")
+"""Methods that look for variables where they are called."""
+
+
+_RETURN_SELF = ("bfill", "clip", "ffill", "fillna", "interpolate", "mask", "replace", "where")
+"""Methods that since pandas 3 return what they have changed; others return nothing."""
+
+
+def _has_inplace(method: Any) -> bool:
+    return inspect.isfunction(method) and "inplace" in inspect.signature(method).parameters
+
+
+def _changing(method: Callable[..., Any], where: str) -> Callable[..., Any]:
+    """Return a method of frames or series that with ``inplace=True`` changes its collection.
+
+    Only this collection changes: others that were made of it stay as they are.
+    """
+
+    @functools.wraps(method)
+    def changing(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs.get("inplace"):
+            return method(self, *args, **kwargs)
+        made = method(self, *args, **{**kwargs, "inplace": False})
+        if type(made) is not type(self):
+            raise TypeError(f"{where}(inplace=True) would make a {type(made).__name__} of a {type(self).__name__}")
+        self._expr = made.expr
+        return self if returns_self else None
+
+    returns_self = HAS_COPY_ON_WRITE and method.__name__ in _RETURN_SELF
+    return changing
 
 
 def with_function_arguments(options_of: Callable[..., Any] | None = None) -> Callable[[_Function], _Function]:

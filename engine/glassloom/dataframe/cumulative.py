@@ -13,7 +13,7 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.interpolating import METHODS, Line, interpolated
 from glassloom.dataframe.nodes import FrameExpr, Rowwise
-from glassloom.dataframe.options import is_columns, refuse_inplace, refused
+from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.overlap import map_overlap, overlapping
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.reduce import Operation, tree
@@ -117,7 +117,6 @@ class Along(Frame):
     """Methods of frames and series that go along the rows, across partitions."""
 
     def _fill(self, how: str, axis: Any, limit: Any, options: dict[str, Any]) -> Any:
-        refuse_inplace(how, options.pop("inplace"))
         if options["limit_area"] is not None:
             raise refused(how, "limit_area", options["limit_area"], "leave it out; the whole gap is filled")
         if limit is not None and (not isinstance(limit, int) or limit < 1):
@@ -142,13 +141,13 @@ class Along(Frame):
         self, *, axis: Any = None, inplace: bool = False, limit: int | None = None, limit_area: Any = None
     ) -> Any:
         """Return the values with missing ones replaced by the last one before them, also of earlier partitions."""
-        return self._fill("ffill", axis, limit, {"inplace": inplace, "limit_area": limit_area})
+        return self._fill("ffill", axis, limit, {"limit_area": limit_area})
 
     def bfill(
         self, *, axis: Any = None, inplace: bool = False, limit: int | None = None, limit_area: Any = None
     ) -> Any:
         """Return the values with missing ones replaced by the next one after them, also of later partitions."""
-        return self._fill("bfill", axis, limit, {"inplace": inplace, "limit_area": limit_area})
+        return self._fill("bfill", axis, limit, {"limit_area": limit_area})
 
     def interpolate(
         self,
@@ -184,7 +183,6 @@ class Along(Frame):
         >>> x.interpolate().compute().tolist()
         [1.0, 2.0, 3.0, 4.0]
         """
-        refuse_inplace("interpolate", inplace)
         if method not in METHODS:
             raise refused(
                 "interpolate", "method", method, f"give one of {', '.join(map(repr, METHODS))}, or ffill(), bfill()"

@@ -10,6 +10,7 @@ import pandas as pd
 
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.call import Method
+from glassloom.dataframe.column_at_hand import is_column, with_column_at_hand
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.grouping.groupby import GroupBy
@@ -20,12 +21,12 @@ from glassloom.dataframe.moving.among_all import FrameAmongAll
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Assign, Filter, LabelKeeping, Projection, require_aligned
-from glassloom.dataframe.options import is_columns, refuse_inplace, refused
+from glassloom.dataframe.options import is_columns, is_of_positions, refused
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reshape import Reshaping
 from glassloom.dataframe.rowwise import FrameRowByRow, call_user, dropped_rows
 from glassloom.dataframe.series import Series
-from glassloom.dataframe.setting import Setting, renamed_columns, with_variables
+from glassloom.dataframe.setting import Setting, labels_as_keys, renamed_columns, with_variables
 from glassloom.dataframe.statistics import FrameStatistics
 from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
@@ -133,7 +134,7 @@ class DataFrame(
             require_aligned([self._expr, key.expr], "frame[condition]")
             return wrap(Filter(self._expr, key.expr))
         if isinstance(key, slice):
-            return self.loc[key]
+            return self.iloc[key] if is_of_positions(key) else self.loc[key]
         if isinstance(key, (list, pd.Index)):
             require_columns(key, self._meta)
             return wrap(Projection(self._expr, list(key)))
@@ -155,7 +156,7 @@ class DataFrame(
             frame = wrap(frame._assigned({name: value(frame) if callable(value) and not is_node(value) else value}))
         return frame
 
-    def _assigned(self, columns: dict[Any, Any]) -> Assign:
+    def _assigned(self, columns: dict[Any, Any]) -> Any:
         values = []
         for name, value in columns.items():
             if is_node(value):
@@ -164,14 +165,25 @@ class DataFrame(
                 values.append(value.expr)
             elif pd.api.types.is_scalar(value):
                 values.append(value)
+            elif is_column(value):
+                return self._assigned_at_hand(columns)
             else:
                 raise TypeError(
-                    f"column {name!r} can be assigned a lazy series of the same rows or a constant, "
-                    f"not a {type(value).__name__}"
+                    f"column {name!r} can be assigned a lazy series of the same rows, an array or list of as many values, "
+                    f"a pandas series or a constant, not a {type(value).__name__}"
                 )
         node = Assign(self._expr, tuple(columns), tuple(values))
         _ = node.meta  # what pandas objects to is raised here
         return node
+
+    def _assigned_at_hand(self, columns: dict[Any, Any]) -> Any:
+        """Return the node with columns added of which some are of values at hand."""
+        frame: Any = self
+        for name, value in columns.items():
+            frame = wrap(
+                with_column_at_hand(frame, name, value) if is_column(value) else frame._assigned({name: value})
+            )
+        return frame.expr
 
     def rename(
         self,
@@ -195,7 +207,6 @@ class DataFrame(
         errors
             For columns: ``"raise"`` if one isn't there.
         """
-        refuse_inplace("rename", inplace)
         if level is not None:
             raise refused("rename", "level", level, "divisions are of one level")
         if mapper is not None:
@@ -229,7 +240,6 @@ class DataFrame(
         errors
             ``"ignore"`` if what isn't there is no error. Rows need it: a label may be in any partition.
         """
-        refuse_inplace("drop", inplace)
         if labels is not None:
             index, columns = (index, labels) if is_columns(axis, "drop") else (labels, columns)
         made = self
@@ -285,17 +295,25 @@ class DataFrame(
 
         ``@name`` is a variable of the caller. `kwargs` are those of `pandas.eval`.
         """
-        refuse_inplace("query", inplace)
         names = with_variables(expr, kwargs, sys._getframe(1))
-        return operate(Method("query"), self, expr, kind=LabelKeeping, kwargs=names)
+        made = operate(Method("query"), self, expr, kind=LabelKeeping, kwargs=names)
+        if not inplace:
+            return made
+        self._expr = made.expr
+        return None
 
     def eval(self, expr: str, *, inplace: bool = False, **kwargs: Any) -> Any:
         """Return the value of an expression of column names, as `pandas.DataFrame.eval` does.
 
         ``@name`` is a variable of the caller. `kwargs` are those of `pandas.eval`.
         """
-        refuse_inplace("eval", inplace)
-        return operate(Method("eval"), self, expr, kwargs=with_variables(expr, kwargs, sys._getframe(1)))
+        made = operate(Method("eval"), self, expr, kwargs=with_variables(expr, kwargs, sys._getframe(1)))
+        if not inplace:
+            return made
+        if not isinstance(made, DataFrame):
+            raise ValueError(f"eval(inplace=True): {expr!r} assigns no column")
+        self._expr = made.expr
+        return None
 
     def groupby(
         self,
@@ -336,5 +354,12 @@ class DataFrame(
         {'a': 2.0}
         """
         return GroupBy(
-            self, by, level=level, as_index=as_index, sort=sort, group_keys=group_keys, observed=observed, dropna=dropna
+            self,
+            labels_as_keys(self, by),
+            level=level,
+            as_index=as_index,
+            sort=sort,
+            group_keys=group_keys,
+            observed=observed,
+            dropna=dropna,
         )

@@ -20,7 +20,7 @@ from glassloom.dataframe.options import refused
 from glassloom.dataframe.reduce import Length, reduce_columns
 from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
-from glassloom.dataframe.wrap import bind, operate, wrap, wraps
+from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
 from glassloom.reprs.live_blocks import show_blocks
 
 _FIELDS = frozenset([
@@ -66,6 +66,9 @@ class MappedLabels(Labels):
 class Index(Frame):
     """A lazy pandas Index, cut into partitions. Attributes of pandas' index such as ``year`` work too."""
 
+    _labelled: Any = None
+    """The frame or series that this was asked of, as ``frame.index``: setting the name changes it there too."""
+
     def __repr__(self) -> str:
         return frame_text(self)
 
@@ -87,7 +90,10 @@ class Index(Frame):
 
     @name.setter
     def name(self, name: Any) -> None:
-        self._expr = self.rename(name).expr
+        renamed = self.rename(name).expr
+        if self._labelled is not None and self._labelled.index.expr.name == self._expr.name:
+            self._labelled._expr = self._labelled.rename_axis(index=name).expr
+        self._expr = renamed
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and hasattr(self._meta, name):
@@ -98,6 +104,16 @@ class Index(Frame):
             if name in _FACTS:
                 return getattr(self._meta, name)
         raise not_supported("Index", name) or AttributeError(f"Index has no attribute {name!r}")
+
+    def __getitem__(self, key: Any) -> Any:
+        labels = self.to_series()
+        if isinstance(key, (int, np.integer)):
+            return labels.iloc[key]
+        if isinstance(key, (slice, list)):
+            return labels.iloc[key].index
+        if is_node(key):
+            return labels[key].index
+        raise NotImplementedError(f"index[{key!r}]: positions, slices of them and lazy booleans choose labels")
 
     def isin(self, values: Any) -> Any:
         """Return where labels are among `values`."""
@@ -123,6 +139,10 @@ class Index(Frame):
     def names(self) -> Any:
         """The name of the index, in a list."""
         return self._meta.names
+
+    @names.setter
+    def names(self, names: Any) -> None:
+        (self.name,) = names
 
     @property
     def nlevels(self) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from glassloom.errors import OptionError
 
 
@@ -29,18 +31,6 @@ def require_one_output(method: str, split_out: Any, instead: str) -> None:
         raise refused(method, "split_out", split_out, f"its result has one partition; {instead} makes several")
 
 
-def refuse_inplace(method: str, inplace: bool) -> None:
-    """Check that a method isn't asked to change its frame.
-
-    Raises
-    ------
-    NotImplementedError
-        If it is.
-    """
-    if inplace:
-        raise refused(method, "inplace", inplace, "assign the result: frame = frame." + method + "(...)")
-
-
 def is_columns(axis: Any, method: str) -> bool:
     """Whether `axis` means the columns.
 
@@ -54,6 +44,12 @@ def is_columns(axis: Any, method: str) -> bool:
     if axis in (0, "index", "rows"):
         return False
     raise OptionError(f"{method}: axis={axis!r} should be 0 or 'index', 1 or 'columns'")
+
+
+def is_of_positions(rows: slice) -> bool:
+    """Whether a slice of a frame or series, as in ``frame[2:5]``, means positions: as in pandas, if it is of whole numbers."""
+    ends = [one for one in (rows.start, rows.stop, rows.step) if one is not None]
+    return all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in ends)
 
 
 def piped(target: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

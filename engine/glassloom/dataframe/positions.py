@@ -40,7 +40,16 @@ class ILoc:
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise NotImplementedError(f"iloc[{key!r}] = ...: values are set by where(), or frame[condition] = value")
+        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        if not isinstance(rows, slice) or rows != slice(None):
+            raise NotImplementedError(
+                f"iloc[{key!r}] = ...: values of some rows are set by a condition, as in frame.loc[frame.x > 1, 'x'] = 0"
+            )
+        if not isinstance(self._frame.expr.meta, pd.DataFrame):
+            self._frame.loc[:] = value
+            return
+        chosen = self._frame.columns[columns]
+        self._frame.loc[:, list(chosen) if isinstance(chosen, pd.Index) else chosen] = value
 
 
 def _columns_at(node: FrameExpr, columns: Any) -> FrameExpr:

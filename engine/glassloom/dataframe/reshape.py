@@ -15,7 +15,7 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, LabelKeeping
-from glassloom.dataframe.options import is_columns, refuse_inplace, refused
+from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.reduce import Operation, keep_some, tree
 from glassloom.dataframe.statistics import assembled
 from glassloom.dataframe.wrap import is_node, operate, wrap
@@ -109,9 +109,11 @@ class Reshaping(Frame):
         """
         names = list(self._meta.columns) if subset is None else subset if isinstance(subset, list) else [subset]
         require_columns(names, self._meta)
-        meta = self._meta.value_counts(subset=names, normalize=normalize)
+        meta = self._meta.value_counts(subset=subset, normalize=normalize)
         chunk = partial(_row_counts, names, dropna)
-        finish = partial(_counted_rows, names, normalize, sort, ascending)
+        finish: Any = partial(_counted_rows, names, normalize, sort, ascending)
+        if subset is not None and not isinstance(subset, list):
+            finish = partial(_labelled_plainly, finish)
         node = wrap(self._expr)[names].expr
         return wrap(tree(node, Operation(chunk, _added_counts, finish), meta, "value-counts", split_every=split_every))
 
@@ -158,7 +160,6 @@ class Reshaping(Frame):
         ignore_index
             Whether to number the result's rows from 0.
         """
-        refuse_inplace("dropna", inplace)
         if is_columns(axis, "dropna"):
             raise refused("dropna", "axis", axis, "frame.isna().any().compute() says which columns to drop")
         options = {
@@ -258,6 +259,12 @@ def _added_counts(counts: list[Any], *, observed: bool = True) -> Any:
     whole = concat([one for one in counts if len(one)] or counts[:1])
     levels = list(range(whole.index.nlevels))
     return whole.groupby(level=levels, sort=False, dropna=False, observed=observed).sum()
+
+
+def _labelled_plainly(count: Any, counts: list[Any]) -> Any:
+    """Return counts of one column under its values, not under tuples of them."""
+    counted = count(counts)
+    return counted.set_axis(pd.Index(counted.index.get_level_values(0)), axis=0)
 
 
 def _counted_rows(names: list[Any], normalize: bool, sort: bool, ascending: bool, counts: list[Any]) -> Any:

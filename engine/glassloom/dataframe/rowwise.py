@@ -20,7 +20,7 @@ from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
 from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, Columnwise, FrameExpr, LabelKeeping, Rowwise, empty
-from glassloom.dataframe.options import is_columns, piped, refuse_inplace, refused
+from glassloom.dataframe.options import is_columns, piped, refused
 from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, dtypes_of, with_common_dtypes, with_dtypes_of
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
 from glassloom.expr.core import walk
@@ -209,7 +209,6 @@ class RowByRow(Frame):
         return self._chosen("mask", cond, other, inplace, axis, level)
 
     def _chosen(self, method: str, cond: Any, other: Any, inplace: bool, axis: Any, level: Any) -> Any:
-        refuse_inplace(method, inplace)
         if level is not None:
             raise refused(method, "level", level, "divisions are of one level; align the operands before")
         condition = cond(self) if callable(cond) and not is_node(cond) else cond
@@ -228,7 +227,6 @@ class RowByRow(Frame):
         axis
             How a series of limits is laid along a frame.
         """
-        refuse_inplace("clip", inplace)
         return operate(Method("clip"), self, lower, upper, kwargs={} if axis is None else {"axis": axis})
 
     def fillna(self, value: Any = None, *, axis: Any = None, inplace: bool = False, limit: int | None = None) -> Any:
@@ -243,7 +241,6 @@ class RowByRow(Frame):
         limit
             Not supported: how many are filled would depend on earlier partitions.
         """
-        refuse_inplace("fillna", inplace)
         if value is None:
             raise refused("fillna", "value", value, "give a value; ffill() and bfill() fill from neighbours")
         if limit is not None:
@@ -255,7 +252,6 @@ class RowByRow(Frame):
 
     def replace(self, to_replace: Any = None, value: Any = _UNSET, *, inplace: bool = False, regex: Any = False) -> Any:
         """Return the values with some replaced: constants, lists, dicts or regular expressions, as pandas has them."""
-        refuse_inplace("replace", inplace)
         kwargs: dict[str, Any] = {"to_replace": to_replace, "regex": regex}
         if value is not _UNSET:
             kwargs["value"] = value
@@ -265,7 +261,6 @@ class RowByRow(Frame):
 
     def rename_axis(self, mapper: Any = _UNSET, *, index: Any = _UNSET, columns: Any = _UNSET, axis: Any = 0, inplace: bool = False) -> Any:  # fmt: skip
         """Return the same rows with another name of the index (or of the columns' index)."""
-        refuse_inplace("rename_axis", inplace)
         options = {"mapper": mapper, "index": index, "columns": columns}
         kwargs = {name: value for name, value in options.items() if value is not _UNSET}
         return self._of_rows("rename_axis", {**kwargs, **({"axis": 1} if is_columns(axis, "rename_axis") else {})})
@@ -573,7 +568,6 @@ class SeriesRowByRow(RowByRow):
 
 def dropped_rows(frame: Any, labels: Any, level: Any, inplace: bool, errors: str) -> Any:
     """Return the rows without those of some labels."""
-    refuse_inplace("drop", inplace)
     if level is not None:
         raise refused("drop", "level", level, "divisions are of one level")
     if errors != "ignore":

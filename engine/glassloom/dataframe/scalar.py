@@ -6,7 +6,7 @@ from typing import Any
 
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.text import scalar_html
-from glassloom.dataframe.wrap import wraps
+from glassloom.dataframe.wrap import operate, wraps
 
 
 @wraps("scalar")
@@ -32,6 +32,22 @@ class Scalar(Frame):
     def dtype(self) -> Any:
         """The value's dtype, or its type if NumPy has none."""
         return getattr(self._meta, "dtype", type(self._meta).__name__)
+
+    def __int__(self) -> int:
+        """Compute, and return the value as a whole number; likewise ``float``, ``complex``, and a format such as ``.2f``."""
+        return int(self.compute())
+
+    def __float__(self) -> float:
+        return float(self.compute())
+
+    def __complex__(self) -> complex:
+        return complex(self.compute())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.compute(), spec) if spec else str(self)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return operate(round, self, *(() if ndigits is None else (ndigits,)), label="round")
 
     def __len__(self) -> int:
         raise TypeError("a Scalar has no length")

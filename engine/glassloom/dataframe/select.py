@@ -12,7 +12,7 @@ from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, LabelKeeping, Partitions, Projection, require_aligned
 from glassloom.dataframe.positions import rows_by_label
-from glassloom.dataframe.wrap import is_node, wrap
+from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import DivisionError
 
 
@@ -51,23 +51,69 @@ class Loc:
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        rows, columns = key if isinstance(key, tuple) else (key, None)
-        is_all = isinstance(rows, slice) and rows == slice(None)
-        if columns is None or not (is_all or is_node(rows)) or isinstance(columns, slice):
-            raise NotImplementedError(
-                f"loc[{key!r}] = ...: columns are set for the rows of a lazy condition, as in "
-                "frame.loc[frame.x > 1, 'x'] = 0"
-            )
-        for name in columns if isinstance(columns, list) else [columns]:
-            old = self._frame[name] if name in self._frame.columns else None
-            if is_all:
-                self._frame[name] = value
-            elif old is None:
-                raise NotImplementedError(
-                    f"loc[..., {name!r}] = ...: set the whole column before, frame[{name!r}] = ..."
-                )
+        frame = self._frame
+        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        if callable(rows) and not is_node(rows):
+            rows = rows(frame)
+        condition = self._condition(rows, key)
+        if not isinstance(frame.expr.meta, pd.DataFrame):
+            frame._expr = _set_all(frame, None, value) if condition is None else frame.mask(condition, value).expr
+            return
+        for name in _named(frame.expr.meta, columns):
+            is_new = name not in frame.columns
+            if condition is None and is_new:
+                frame[name] = value
+            elif condition is None:
+                frame._expr = _set_all(frame, name, value)
+            elif is_new:  # missing in the other rows
+                whole = wrap(frame._assigned({name: value}))
+                frame[name] = whole[name].where(condition)
             else:
-                self._frame[name] = old.mask(rows, value)
+                frame[name] = frame[name].mask(condition, value)
+
+    def _condition(self, rows: Any, key: Any) -> Any:
+        """Return which rows are set, as a lazy boolean series; None for all."""
+        node = self._frame.expr
+        if isinstance(rows, slice) and rows == slice(None):
+            return None
+        if is_node(rows):
+            return rows
+        if isinstance(rows, str) and isinstance(node.meta.index, pd.DatetimeIndex):
+            rows = slice(rows, rows)
+        if isinstance(rows, slice) and rows.step is None:
+            return operate(_is_between, self._frame, *_bounds(node.meta.index, rows), label="between")
+        raise NotImplementedError(
+            f"loc[{key!r}] = ...: values are set for the rows of a lazy condition or a slice of labels, as in "
+            "frame.loc[frame.x > 1, 'x'] = 0"
+        )
+
+
+def _named(meta: Any, columns: Any) -> list[Any]:
+    """Return the names of the columns that are set."""
+    if isinstance(columns, slice) or callable(columns) or _is_mask(columns):
+        return list(meta.loc[:, columns].columns)
+    return list(columns) if isinstance(columns, (list, pd.Index)) else [columns]
+
+
+def _set_all(frame: Any, name: Any, value: Any) -> FrameExpr:
+    """Return the node of a frame with a column, or a series, whose values are set, as far as possible without another dtype."""
+    made: FrameExpr = operate(_with_values, frame, name, value, label="setitem").expr
+    return made
+
+
+def _with_values(block: Any, name: Any, value: Any) -> Any:
+    block = block.copy()
+    block.loc[slice(None) if name is None else (slice(None), name)] = value
+    return block
+
+
+def _is_between(block: Any, low: Any, high: Any) -> Any:
+    keep = np.ones(len(block), dtype=bool)
+    if low is not None:
+        keep &= np.asarray(block.index >= low)
+    if high is not None:
+        keep &= np.asarray(block.index <= high)
+    return pd.Series(keep, index=block.index)
 
 
 def _is_mask(columns: Any) -> bool:

@@ -20,10 +20,11 @@ from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shuffle import require_shuffle_method
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Filter, LabelKeeping, require_aligned
-from glassloom.dataframe.options import refuse_inplace, refused, require_one_output
+from glassloom.dataframe.options import is_of_positions, refused, require_one_output
 from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.reduce import keep_some, value_counts
 from glassloom.dataframe.rowwise import SeriesRowByRow
+from glassloom.dataframe.setting import labels_as_keys
 from glassloom.dataframe.statistics import SeriesStatistics
 from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
@@ -108,10 +109,22 @@ class Series(
     def __getitem__(self, condition: Any) -> Any:
         if callable(condition) and not is_node(condition):
             condition = condition(self)
+        if isinstance(condition, slice):
+            return self.iloc[condition] if is_of_positions(condition) else self.loc[condition]
         if not is_node(condition):
-            raise NotImplementedError(f"series[{condition!r}]: only boolean series choose rows; labels do by .loc[a:b]")
+            raise NotImplementedError(
+                f"series[{condition!r}]: only boolean series and slices choose rows; .at[...] takes a label, .iloc[...] a "
+                "position, .loc[...] labels"
+            )
         require_aligned([self._expr, condition.expr], "series[condition]")
         return wrap(Filter(self._expr, condition.expr))
+
+    def __setitem__(self, condition: Any, value: Any) -> None:
+        if not is_node(condition):
+            raise NotImplementedError(
+                f"series[{condition!r}] = ...: values are set by a lazy condition, as in series[series > 1] = 0"
+            )
+        self._expr = self.mask(condition, value).expr
 
     def rename(
         self, index: Any = None, *, axis: Any = None, inplace: bool = False, level: Any = None, errors: Any = "ignore"
@@ -125,7 +138,6 @@ class Series(
         level
             Not supported: divisions are of one level.
         """
-        refuse_inplace("rename", inplace)
         if level is not None:
             raise refused("rename", "level", level, "divisions are of one level")
         if callable(index) or isinstance(index, (dict, pd.Series)):
@@ -153,7 +165,14 @@ class Series(
     ) -> GroupBy:
         """Group by other series of the same frame, or index levels. See `DataFrame.groupby`."""
         return GroupBy(
-            self, by, level=level, as_index=as_index, sort=sort, group_keys=group_keys, observed=observed, dropna=dropna
+            self,
+            labels_as_keys(self, by),
+            level=level,
+            as_index=as_index,
+            sort=sort,
+            group_keys=group_keys,
+            observed=observed,
+            dropna=dropna,
         )
 
     def value_counts(
@@ -202,7 +221,6 @@ class Series(
 
     def dropna(self, *, axis: Any = 0, inplace: bool = False, how: Any = None, ignore_index: bool = False) -> Any:
         """Return the values that aren't missing; with `ignore_index` numbered from 0."""
-        refuse_inplace("dropna", inplace)
         made = operate(Method("dropna"), self, kind=LabelKeeping)
         return wrap(renumber(made.expr)) if ignore_index else made
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.column_at_hand import is_column, with_labels_at_hand
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, require_aligned
 from glassloom.dataframe.wrap import is_node, operate, wrap
@@ -93,17 +94,21 @@ def _with_columns(block: Any, names: Any) -> Any:
 
 
 def with_index(frame: Any, index: Any) -> FrameExpr:
-    """Return the node of a frame or series with a lazy index or series of the same rows as its labels.
+    """Return the node of a frame or series with other labels: a lazy index or series of the same rows, or labels at hand.
 
     Raises
     ------
     TypeError
-        If it isn't lazy: it would have to be cut as the partitions are.
+        If it is something else.
+    ValueError
+        If there are not as many labels at hand as rows.
     """
+    if is_column(index) or isinstance(index, range):
+        return with_labels_at_hand(frame, pd.Index(index))
     if not is_node(index) or not index.expr.has_rows or isinstance(index.expr.meta, pd.DataFrame):
         raise TypeError(
-            f"index = a {type(index).__name__}: it takes a lazy index or series of the same rows; a concrete one would have "
-            "to be cut as the partitions are. A column becomes the index by set_index()"
+            f"index = a {type(index).__name__}: it takes a lazy index or series of the same rows, or labels at hand. A column "
+            "becomes the index by set_index()"
         )
     return operate(_with_index, frame, index, kind=NewLabels, label="index").expr
 
@@ -112,6 +117,19 @@ def _with_index(block: Any, index: Any) -> Any:
     block = block.copy(deep=False)
     block.index = index
     return block
+
+
+def labels_as_keys(frame: Any, by: Any) -> Any:
+    """Return the keys of groups with lazy indexes of the frame's rows, such as ``frame.index.hour``, as series of them."""
+    if isinstance(by, (list, tuple)):
+        return type(by)(labels_as_keys(frame, one) for one in by) if type(by) in (list, tuple) else by
+    if is_node(by) and isinstance(by.expr.meta, pd.Index):
+        return operate(_as_column, frame, by, label="labels")
+    return by
+
+
+def _as_column(block: Any, labels: Any) -> Any:
+    return pd.Series(labels.array, index=block.index, name=labels.name)
 
 
 def with_variables(expr: str, kwargs: Mapping[str, Any], caller: FrameType) -> dict[str, Any]:

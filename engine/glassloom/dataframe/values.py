@@ -29,7 +29,9 @@ class Values(RowByRow, Along, Windows, FlexibleOperators):
     @property
     def index(self) -> Any:
         """The labels of the rows."""
-        return operate(Attribute("index"), self)
+        labels = operate(Attribute("index"), self)
+        labels._labelled = self
+        return labels
 
     @index.setter
     def index(self, labels: Any) -> None:

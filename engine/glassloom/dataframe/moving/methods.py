@@ -76,7 +76,6 @@ class MovingRows(Collection):
         for name, value, usual in (
             ("axis", axis, (0, "index")),
             ("level", level, (None,)),
-            ("inplace", inplace, (False,)),
             ("sort_remaining", sort_remaining, (True,)),
         ):
             _require_usual("sort_index", name, value, usual)
@@ -125,7 +124,6 @@ class MovingRows(Collection):
             For compatibility with Dask; there is one method.
         """
         require_shuffle_method(shuffle_method)
-        _require_usual("drop_duplicates", "inplace", inplace, (False,))
         if keep not in ("first", "last", False):
             raise OptionError(f"keep={keep!r} should be 'first', 'last' or False")
         labels = None
@@ -247,7 +245,6 @@ class MovingRows(Collection):
         return wrap(found)
 
     def _reset_index(self, options: dict[str, Any], inplace: bool) -> Any:
-        _require_usual("reset_index", "inplace", inplace, (False,))
         return operate(Method("reset_index"), self, kind=BlockOp, kwargs=options, label="reset-index")
 
     def _sort_values(
@@ -301,7 +298,6 @@ class MovingSeries(MovingRows):
         """Return the values in order; equal ones keep their order. See `DataFrame.sort_values`."""
         require_shuffle_method(shuffle_method)
         _require_usual("sort_values", "axis", axis, (0, "index"))
-        _require_usual("sort_values", "inplace", inplace, (False,))
         return self._sort_values((), ascending, na_position, kind, ignore_index, key, npartitions)
 
 
@@ -381,7 +377,6 @@ class MovingFrame(MovingRows):
         """
         require_shuffle_method(shuffle_method)
         _require_usual("sort_values", "axis", axis, (0, "index"))
-        _require_usual("sort_values", "inplace", inplace, (False,))
         names = tuple(_listed(by))
         if not names:
             raise ValueError("sort_values needs a column to sort by; by=[] names none")
@@ -398,6 +393,7 @@ class MovingFrame(MovingRows):
         npartitions: Any = None,
         divisions: Sequence[Any] | None = None,
         sort: bool = True,
+        inplace: bool = False,
         shuffle_method: str | None = None,
     ) -> Any:
         """Make a column the index, and sort by it, so that the divisions are known.
@@ -424,6 +420,8 @@ class MovingFrame(MovingRows):
             The labels at which partitions shall begin, and the last one.
         sort
             With False the rows stay where they are, as in pandas, and divisions are not known.
+        inplace
+            Whether to change this frame, and return nothing.
         shuffle_method
             For compatibility with Dask; there is one method.
 

@@ -1,0 +1,148 @@
+"""A column of values at hand, an array, list or pandas series, set in a lazy frame: each partition gets its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.moving.shape import SetDivisions
+from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
+
+
+class AtHand(FrameBlockwise):
+    """A frame with values that were at hand: those of a partition are among the arguments of its task.
+
+    It is no `BlockOp`: values belong to the rows at their places, so neither rows nor partitions can be left out before.
+    """
+
+    parameters = ("frame", "call", "pieces")
+
+    frame: FrameExpr
+    call: BlockCall
+    pieces: tuple[Any, ...]
+
+    @property
+    def label(self) -> str:
+        return self.call.label
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.call(self.frame.meta, self.pieces[0][:0])
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        return self.frame.lengths
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self.call
+
+    def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+        return (self.pieces[index[0]],)
+
+
+class WithColumn(AtHand):
+    """A frame with a column of values that were at hand."""
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.frame.divisions
+
+    @property
+    def layout(self) -> str:
+        return self.frame.layout
+
+
+class WithLabels(AtHand):
+    """A frame or series with labels that were at hand."""
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.frame.npartitions + 1)
+
+
+def is_column(value: Any) -> bool:
+    """Whether a value has a value for each row."""
+    if isinstance(value, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray, list)):
+        return True
+    return isinstance(value, np.ndarray) and value.ndim == 1
+
+
+def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
+    """Return the node of a frame with a column of an array, by position, or of a pandas series, by label.
+
+    Raises
+    ------
+    ValueError
+        If an array has another length than the frame.
+    """
+    node: FrameExpr = frame.expr
+    if isinstance(value, pd.Series):
+        call = BlockCall(_with_labels, (Block(0), name, Block(1)), label="setitem")
+        return WithColumn(node, call, _pieces_by_label(node, value))
+    array = pd.Series(value).array if isinstance(value, list) else value
+    pieces = _pieces_by_place(frame, array, f"column {name!r}")
+    return WithColumn(node, BlockCall(_with_array, (Block(0), name, Block(1)), label="setitem"), pieces)
+
+
+def with_labels_at_hand(frame: Any, labels: pd.Index) -> FrameExpr:
+    """Return the node of a frame or series with other labels of its rows. Its divisions are known if they are in order.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many labels as rows.
+    """
+    pieces = _pieces_by_place(frame, labels, "index")
+    made = WithLabels(frame.expr, BlockCall(_with_index, (Block(0), Block(1)), label="index"), pieces)
+    if not labels.is_monotonic_increasing or not labels.is_unique or not all(len(piece) for piece in pieces):
+        return made
+    return SetDivisions(made, (*(piece[0] for piece in pieces), labels[-1]))
+
+
+def _pieces_by_place(frame: Any, values: Any, what: str) -> tuple[Any, ...]:
+    """Return the values of each partition's rows; their numbers are computed now, if they aren't known."""
+    lengths = frame.expr.lengths
+    if lengths is None:
+        lengths = tuple(int(one) for one in frame.map_partitions(len).compute())
+    if len(values) != sum(lengths):
+        raise ValueError(f"{what}: Length of values ({len(values)}) does not match length of index ({sum(lengths)})")
+    ends = np.cumsum([0, *lengths])
+    return tuple(values[begin:end].copy() for begin, end in zip(ends, ends[1:], strict=False))
+
+
+def _pieces_by_label(node: FrameExpr, series: pd.Series) -> tuple[Any, ...]:
+    """Return for each partition the values that its labels may need."""
+    if not series.index.is_unique:
+        raise ValueError(
+            "cannot reindex on an axis with duplicate labels: the index of a series that is assigned must be unique"
+        )
+    divisions = node.divisions
+    if divisions[0] is None or not series.index.is_monotonic_increasing:
+        return (series.copy(),) * node.npartitions
+    try:
+        return tuple(series.loc[low:high].copy() for low, high in zip(divisions, divisions[1:], strict=False))
+    except TypeError:  # labels of another kind: none fits
+        return (series.copy(),) * node.npartitions
+
+
+def _with_index(block: Any, labels: Any) -> Any:
+    return block.set_axis(labels, axis=0)
+
+
+def _with_array(block: Any, name: Any, values: Any) -> Any:
+    block = block.copy(deep=False)
+    block[name] = pd.Series(values, index=block.index)
+    return block
+
+
+def _with_labels(block: Any, name: Any, series: pd.Series) -> Any:
+    block = block.copy(deep=False)
+    values = series.reindex(block.index)
+    block[name] = values
+    return block
