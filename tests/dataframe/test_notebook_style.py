@@ -188,3 +188,40 @@ def test_counts_of_one_column_are_labelled_by_it():
     for subset in ("y", ["y"], ["name", "y"]):
         found, expected = lazy.value_counts(subset).compute(), FRAME.value_counts(subset)
         pd.testing.assert_series_equal(found.sort_index(), expected.sort_index())
+
+
+def test_results_are_looked_into_by_label():
+    lazy = gd.from_pandas(FRAME, npartitions=3)
+    assert lazy.mean(numeric_only=True)["x"].compute() == FRAME.x.mean()
+    assert lazy.describe()["x"]["mean"].compute() == FRAME.x.mean()
+    assert lazy.groupby("name").x.max()["b"].compute() == FRAME.groupby("name").x.max()["b"]
+    assert lazy.y.value_counts()[1].compute() == 80 == lazy.y.value_counts()[1].item()
+    with pytest.raises(KeyError):
+        lazy.y.value_counts()[77].compute()
+    with pytest.raises(NotImplementedError, match=r"series\[\['a'\]\]: .*\.loc\[...\] takes a list of labels"):
+        lazy.x[["a"]]
+
+
+def test_names_that_are_nearly_right_or_of_elsewhere_say_what_is_there():
+    lazy = gd.from_pandas(FRAME, npartitions=3)
+    for name, message in (
+        ("colums", "DataFrame has no attribute 'colums'; did you mean 'columns'"),
+        ("groupbyy", "did you mean 'groupby'"),
+        ("append", r"DataFrame.append isn't supported: pandas has removed it. Use glassloom.dataframe.concat"),
+        ("to_pandas", r"Use compute\(\), which returns a pandas object"),
+    ):
+        with pytest.raises(AttributeError, match=message):
+            getattr(lazy, name)
+    with pytest.raises(AttributeError, match="Series has no attribute 'summ'; did you mean 'sum'"):
+        lazy.x.summ  # noqa: B018
+    with pytest.raises(NotImplementedError, match=r"compute\(num_workers=2\) isn't supported: set the option threads"):
+        lazy.compute(num_workers=2)
+
+
+@pytest.mark.parametrize("options", [{"values": "x"}, {"values": ["y", "x"], "aggfunc": "sum"}, {}, {"fill_value": 0}])
+def test_tables_without_columns_are_groups(options):
+    lazy = gd.from_pandas(FRAME, npartitions=3)
+    found = lazy.pivot_table(index="name", **options).compute()
+    pd.testing.assert_frame_equal(found, FRAME.pivot_table(index="name", **options))
+    both = lazy.pivot_table(index=["name", "y"], **options).compute()
+    pd.testing.assert_frame_equal(both, FRAME.pivot_table(index=["name", "y"], **options))

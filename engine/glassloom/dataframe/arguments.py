@@ -83,6 +83,7 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("DataFrame Series", "shuffle", "force", ANY, "rows move if they have to"),
     ("DataFrame Series Index", "persist", "fuse", ANY, "plans are fused in any case"),
     ("DataFrame Series Index", "compute", "fuse", ANY, "plans are fused in any case"),
+    ("DataFrame Series Index", "compute persist", "num_workers", (None,), "set the option threads.n-threads, or start a LocalCluster(n_workers=...)"),
     ("DataFrame Series Index", "compute", "concatenate", (True,), "to_delayed() gives one value a partition"),
     ("DataFrame Series", "to_dask_array", "optimize", ANY, "plans are optimised in any case"),
     ("DataFrame Series Index", "visualize", "tasks", ANY, "the graph of tasks is drawn in any case"),

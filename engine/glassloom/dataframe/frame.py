@@ -28,7 +28,7 @@ from glassloom.dataframe.rowwise import FrameRowByRow, call_user, dropped_rows
 from glassloom.dataframe.series import Series
 from glassloom.dataframe.setting import Setting, labels_as_keys, renamed_columns, with_variables
 from glassloom.dataframe.statistics import FrameStatistics
-from glassloom.dataframe.support import not_supported
+from glassloom.dataframe.support import did_you_mean, not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
 from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
@@ -117,7 +117,7 @@ class DataFrame(
         if error is not None:
             raise error
         hint = f" ({unknown_columns([name], self.columns)})" if not name.startswith("_") else ""
-        raise AttributeError(f"DataFrame has no attribute {name!r}{hint}")
+        raise AttributeError(f"DataFrame has no attribute {name!r}{did_you_mean(name, self)}{hint}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "_expr" and name in self.columns and (name == "name" or not hasattr(type(self), name)):

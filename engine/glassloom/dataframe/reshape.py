@@ -62,7 +62,8 @@ class Reshaping(Frame):
         index
             The column of the rows' labels.
         columns
-            A categorical column with known categories: ``frame.x.astype("category").cat.as_known()``.
+            A categorical column with known categories: ``frame.x.astype("category").cat.as_known()``. Without one there is a
+            column for each of `values`.
         aggfunc
             The name of an aggregation.
         fill_value
@@ -81,6 +82,8 @@ class Reshaping(Frame):
                 raise refused("pivot_table", name, value, "leave it out")
         if not isinstance(aggfunc, str):
             raise refused("pivot_table", "aggfunc", aggfunc, "name one aggregation, such as 'mean'")
+        if columns is None and index is not None:
+            return self._pivoted_to_rows(values, index, aggfunc, fill_value)
         names = values if isinstance(values, list) else [values]
         if values is None or isinstance(index, list) or index is None or isinstance(columns, list):
             raise OptionError(
@@ -91,6 +94,17 @@ class Reshaping(Frame):
         grouped = self.groupby([index, columns], observed=True)[names].agg(aggfunc)
         pivot = partial(_pivoted, columns, categories, values, fill_value)
         return assembled(pivot, [grouped.expr], "pivot-table", pivot(grouped.expr.meta))
+
+    def _pivoted_to_rows(self, values: Any, index: Any, aggfunc: str, fill_value: Any) -> Any:
+        """Return aggregated values by the labels of rows alone: of all columns of numbers unless some are named."""
+        keys = index if isinstance(index, list) else [index]
+        meta = self._meta
+        numbers = [
+            name for name in meta.columns if name not in keys and pd.api.types.is_numeric_dtype(meta[name].dtype)
+        ]
+        names = sorted(numbers if values is None else values if isinstance(values, list) else [values])
+        made = self.groupby(keys if len(keys) > 1 else keys[0], observed=True)[names].agg(aggfunc)
+        return made if fill_value is None else made.fillna(fill_value)
 
     def value_counts(self, subset: Any = None, normalize: bool = False, sort: bool = True, ascending: bool = False,
                      dropna: bool = True, *, split_every: int | None = None) -> Any:  # fmt: skip

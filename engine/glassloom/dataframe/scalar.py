@@ -33,6 +33,11 @@ class Scalar(Frame):
         """The value's dtype, or its type if NumPy has none."""
         return getattr(self._meta, "dtype", type(self._meta).__name__)
 
+    def item(self) -> Any:
+        """Compute, and return the value as a plain one of Python."""
+        value = self.compute()
+        return value.item() if hasattr(value, "item") else value
+
     def __int__(self) -> int:
         """Compute, and return the value as a whole number; likewise ``float``, ``complex``, and a format such as ``.2f``."""
         return int(self.compute())

@@ -26,7 +26,7 @@ from glassloom.dataframe.reduce import keep_some, value_counts
 from glassloom.dataframe.rowwise import SeriesRowByRow
 from glassloom.dataframe.setting import labels_as_keys
 from glassloom.dataframe.statistics import SeriesStatistics
-from glassloom.dataframe.support import not_supported
+from glassloom.dataframe.support import did_you_mean, not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
 from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
@@ -104,17 +104,21 @@ class Series(
     def __getattr__(self, name: Any) -> Any:
         if hasattr(type(self), name):  # a property such as .str has said what is wrong
             return object.__getattribute__(self, name)
-        raise not_supported("Series", name) or AttributeError(f"Series has no attribute {name!r}")
+        raise not_supported("Series", name) or AttributeError(
+            f"Series has no attribute {name!r}{did_you_mean(name, self)}"
+        )
 
     def __getitem__(self, condition: Any) -> Any:
         if callable(condition) and not is_node(condition):
             condition = condition(self)
         if isinstance(condition, slice):
             return self.iloc[condition] if is_of_positions(condition) else self.loc[condition]
+        if not is_node(condition) and pd.api.types.is_scalar(condition):
+            return self.at[condition]
         if not is_node(condition):
             raise NotImplementedError(
-                f"series[{condition!r}]: only boolean series and slices choose rows; .at[...] takes a label, .iloc[...] a "
-                "position, .loc[...] labels"
+                f"series[{condition!r}]: a label, boolean series and slices choose values; .loc[...] takes a list of labels, "
+                ".iloc[...] positions"
             )
         require_aligned([self._expr, condition.expr], "series[condition]")
         return wrap(Filter(self._expr, condition.expr))

@@ -5,8 +5,9 @@ A name that is listed here and gets a method is there: the table is asked only f
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -102,6 +103,12 @@ _OF_DASK: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_ALL, "dependencies find_operations fuse lower_completely lower_once operand rewrite simplify simplify_once substitute substitute_parameters walk finalize_compute", *_PLAN),
     (_ALL, "enforce_runtime_divisions", "divisions are checked where they are found out", "compute_current_divisions()"),
     (_ALL, "to_hdf", "HDF5 can't be written in parallel", "to_parquet()"),
+    (_FRAMES, "append", "pandas has removed it", "glassloom.dataframe.concat([one, other])"),
+    (_FRAMES, "iteritems", "pandas has removed it", "items()"),
+    (_FRAMES, "ix", "pandas has removed it", "loc[...] by label, or iloc[...] by position"),
+    (_FRAMES, "mad", "pandas has removed it", "(x - x.mean()).abs().mean()"),
+    (("DataFrame",), "lookup", "pandas has removed it", "melt() and merge()"),
+    (_FRAMES, "to_pandas to_dask_dataframe to_polars", "it is a method of other libraries", "compute(), which returns a pandas object"),
     (("Series", "Index"), "to_records", "it has no fields", "to_frame().to_records()"),
     (("Series", "Index"), "from_dict", "concrete objects are converted by functions", "glassloom.dataframe.from_dict()"),
     (("Series", "Index"), "columns", "it is of one column", "name"),
@@ -156,6 +163,13 @@ def function_not_supported(name: str) -> NotSupported | None:
         if why is None
         else NotSupported(f"glassloom.dataframe.{name} isn't there: {why.reason}. Use {why.instead}")
     )
+
+
+def did_you_mean(name: str, lazy: Any) -> str:
+    """Return the hint at a method whose name is nearly this one; ``""`` if there is none."""
+    known = [one for one in dir(type(lazy)) if not one.startswith("_")]
+    close = difflib.get_close_matches(name, known, 1, 0.75)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def not_supported(kind: str, name: str) -> NotSupported | None:
