@@ -159,6 +159,17 @@ def test_every_method_of_dask_is_there_or_says_what_is(kind):
     assert not lost, ", ".join(lost)
 
 
+@pytest.mark.parametrize("kind", [kind for kind in OURS if kind not in ("function", "DataFrame", "Series", "Index")])
+def test_every_method_of_groups_windows_and_accessors_is_there_or_says_what_is(kind):
+    for name in dir(PANDAS[kind]):
+        if name.startswith("_") or name in FRAME.columns or signature(PANDAS[kind], name) is None:
+            continue
+        try:
+            getattr(OURS[kind], name)
+        except NotImplementedError as error:
+            assert len(str(error)) > 30, f"{kind}.{name}: {error}"
+
+
 @pytest.mark.parametrize("library", ["pandas", "dask.dataframe"])
 def test_every_function_is_there_or_says_what_is(library):
     theirs = pytest.importorskip(library)

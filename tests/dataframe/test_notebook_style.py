@@ -223,5 +223,18 @@ def test_tables_without_columns_are_groups(options):
     lazy = gd.from_pandas(FRAME, npartitions=3)
     found = lazy.pivot_table(index="name", **options).compute()
     pd.testing.assert_frame_equal(found, FRAME.pivot_table(index="name", **options))
-    both = lazy.pivot_table(index=["name", "y"], **options).compute()
-    pd.testing.assert_frame_equal(both, FRAME.pivot_table(index=["name", "y"], **options))
+    both = lazy.pivot_table(index=["name", "id"], **options).compute()
+    pd.testing.assert_frame_equal(both, FRAME.pivot_table(index=["name", "id"], **options))
+
+
+def test_info_names_the_kind_of_object(capsys):
+    lazy = gd.from_pandas(FRAME, npartitions=1)
+    lazy.x.info()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["<class 'glassloom.dataframe.series.Series'>", "1 partition"] and lines[3].split() == [
+        "0",
+        "x",
+        "float64",
+    ]
+    lazy.info(show_counts=True)
+    assert "1   name             150" in capsys.readouterr().out

@@ -267,6 +267,8 @@ class Frame(Collection, Operators, Explainable):
 
     def _search(self, n: int, numbers: Callable[[int, int], range], take: Callable[[FrameExpr, int], FrameExpr]) -> Any:
         """Return the first or last `n` rows: look into one partition, then into twice as many at a time."""
+        if not isinstance(n, (int, np.integer)):
+            raise TypeError(f"n={n!r} should be a number of rows")
         if n < 0:  # all but the last, or first, n rows
             return wrap(take(join_all(self._expr), n)).compute()
         if (ends := ends_of_sorted(self._expr, n, take)) is not None:

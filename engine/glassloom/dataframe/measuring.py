@@ -257,8 +257,13 @@ class FrameMeasuring(Measuring):
         show_counts
             Whether to compute the numbers of values.
         """
+        self._write_info(type(self), verbose, buf, max_cols, memory_usage, show_counts)
+
+    def _write_info(self, kind: type, verbose: bool | None, buf: Any, max_cols: int | None,
+                    memory_usage: bool | str | None, show_counts: bool | None) -> None:  # fmt: skip
         names = list(self._meta.columns)
-        lines = [f"<class '{type(self).__module__}.{type(self).__qualname__}'>", f"{self.npartitions} partitions"]
+        partitions = f"{self.npartitions} partition{'s' if self.npartitions > 1 else ''}"
+        lines = [f"<class '{kind.__module__}.{kind.__qualname__}'>", partitions]
         counts = self.count().compute() if show_counts else None
         if verbose or (verbose is None and len(names) <= (max_cols or 100)):
             lines += _listed(names, self._meta.dtypes, counts)
@@ -301,5 +306,4 @@ class SeriesMeasuring(Measuring):
     def info(self, verbose: bool | None = None, buf: Any = None, max_cols: int | None = None,
              memory_usage: bool | str | None = False, show_counts: bool = False) -> None:  # fmt: skip
         """Write name and dtype. See `DataFrame.info`."""
-        frame = self.to_frame()
-        frame.info(verbose, buf, max_cols, memory_usage, show_counts)
+        self.to_frame()._write_info(type(self), verbose, buf, max_cols, memory_usage, show_counts)
