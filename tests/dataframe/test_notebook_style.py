@@ -74,6 +74,21 @@ def test_a_column_at_hand_stays_with_its_rows():
         lazy["z"] = pd.Series([1, 2], index=[0, 0])
 
 
+def test_lazy_arrays_become_columns_block_by_block():
+    lazy = gd.from_pandas(FRAME, npartitions=4)
+    lazy["z"] = lazy.x.values * 2
+    expected = FRAME.assign(z=FRAME.x * 2)
+    pd.testing.assert_frame_equal(lazy[lazy.z > 20].compute(), expected[expected.z > 20], check_freq=False)
+    assert lazy.divisions == gd.from_pandas(FRAME, npartitions=4).divisions
+    with pytest.raises(ValueError, match="a block for each of the 4 partitions"):
+        lazy["w"] = gd.from_pandas(FRAME, npartitions=3).x.values
+    with pytest.raises(ValueError, match="it needs one axis"):
+        lazy["w"] = lazy[["x", "y"]].values
+    lazy["w"] = gd.from_pandas(FRAME[:-1], npartitions=4).x.values
+    with pytest.raises(ValueError, match="Length of values"):
+        lazy.compute()
+
+
 def test_labels_at_hand_become_the_index():
     lazy = gd.from_pandas(FRAME, npartitions=4)
     lazy.index = range(0, 400, 2)

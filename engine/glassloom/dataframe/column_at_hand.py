@@ -1,4 +1,4 @@
-"""A column of values at hand, an array, list or pandas series, set in a lazy frame: each partition gets its own."""
+"""A column of values that aren't of the frame, an array, list or pandas series, set in a lazy frame: each partition gets its own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.array.api.array import Array
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.io.from_map import from_delayed
 from glassloom.dataframe.moving.shape import SetDivisions
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
+from glassloom.delayed_call import call
 
 
 class AtHand(FrameBlockwise):
@@ -68,7 +71,7 @@ class WithLabels(AtHand):
 
 def is_column(value: Any) -> bool:
     """Whether a value has a value for each row."""
-    if isinstance(value, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray, list)):
+    if isinstance(value, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray, list, Array)):
         return True
     return isinstance(value, np.ndarray) and value.ndim == 1
 
@@ -82,9 +85,11 @@ def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
         If an array has another length than the frame.
     """
     node: FrameExpr = frame.expr
+    if isinstance(value, Array):
+        return _with_lazy_array(frame, name, value)
     if isinstance(value, pd.Series):
-        call = BlockCall(_with_labels, (Block(0), name, Block(1)), label="setitem")
-        return WithColumn(node, call, _pieces_by_label(node, value))
+        setting = BlockCall(_with_labels, (Block(0), name, Block(1)), label="setitem")
+        return WithColumn(node, setting, _pieces_by_label(node, value))
     array = pd.Series(value).array if isinstance(value, list) else value
     pieces = _pieces_by_place(frame, array, f"column {name!r}")
     return WithColumn(node, BlockCall(_with_array, (Block(0), name, Block(1)), label="setitem"), pieces)
@@ -114,6 +119,22 @@ def _pieces_by_place(frame: Any, values: Any, what: str) -> tuple[Any, ...]:
         raise ValueError(f"{what}: Length of values ({len(values)}) does not match length of index ({sum(lengths)})")
     ends = np.cumsum([0, *lengths])
     return tuple(values[begin:end].copy() for begin, end in zip(ends, ends[1:], strict=False))
+
+
+def _with_lazy_array(frame: Any, name: Any, array: Array) -> FrameExpr:
+    """Return the node of a frame with a column whose values are the blocks of a lazy array, one a partition."""
+    if array.ndim != 1 or len(array.chunks[0]) != frame.npartitions:
+        raise ValueError(
+            f"column {name!r}: an array of shape {array.shape} in {array.numblocks} blocks; it needs one axis, and a block for "
+            f"each of the {frame.npartitions} partitions"
+        )
+    parts = [
+        call(_with_array, (part, name, array.blocks[number]), {}, pure=True, label="setitem")
+        for number, part in enumerate(frame.partitions)
+    ]
+    meta = _with_array(frame.expr.meta, name, np.empty(0, array.dtype))
+    made: FrameExpr = from_delayed(parts, meta=meta, divisions=frame.divisions if frame.known_divisions else None).expr
+    return made
 
 
 def _pieces_by_label(node: FrameExpr, series: pd.Series) -> tuple[Any, ...]:
