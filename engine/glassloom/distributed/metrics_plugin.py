@@ -274,25 +274,25 @@ class MetricsPlugin(SchedulerPlugin):
         self._notes.pop(client, None)
 
     def transition(self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any) -> None:
-        """A task has come from one state into another."""
-        if not self._is_read:
-            return
+        """A task has come from one state into another. Called some six times a task: the usual ways are the short ones."""
         layer = self._layers.get(key)
         if layer is None:
             layer = self._old_layer(key)
             if layer is None:
                 return
         counts = layer.counts
-        column = _COLUMN.get(start)
-        if column is not None:
-            counts[column] -= 1
-        elif self._past and finish != "forgotten":
+        if start in _COLUMN:
+            counts[_COLUMN[start]] -= 1
+        elif finish == "forgotten":
+            self._changed.add(layer)
+            self._forget_task(key, layer)
+            return
+        elif self._past:
             past = self._past.pop(key, None)
             if past is not None:
                 counts[past] -= 1
-        column = _COLUMN.get(finish)
-        if column is not None:
-            counts[column] += 1
+        if finish in _COLUMN:
+            counts[_COLUMN[finish]] += 1
         self._changed.add(layer)
         if finish == "processing":
             self._sent[key] = time()
@@ -302,7 +302,9 @@ class MetricsPlugin(SchedulerPlugin):
             self._queued[key] = time()
         elif start == "memory" and finish != "erred":
             counts[_RELEASED] += 1
-            layer.held -= max(self._scheduler.tasks[key].nbytes, 0)
+            nbytes = self._scheduler.tasks[key].nbytes
+            if nbytes > 0:
+                layer.held -= nbytes
             if finish == "released":
                 self._past[key] = _RELEASED
         elif start == "erred":
@@ -389,10 +391,9 @@ class MetricsPlugin(SchedulerPlugin):
 
     def _forget_task(self, key: Any, layer: _Layer) -> None:
         self._layers.pop(key, None)
-        self._past.pop(key, None)
-        self._tries.pop(key, None)
-        self._sent.pop(key, None)
-        self._queued.pop(key, None)
+        for kept in (self._past, self._tries, self._sent, self._queued):
+            if kept:
+                kept.pop(key, None)
         layer.known -= 1
         if layer.known <= 0:
             if layer.run is not None and layer.run.layers.get(layer.group) is layer:
