@@ -12,6 +12,11 @@ def inc(value: int) -> int:
     return value + 1
 
 
+def slow_inc(value: int) -> int:
+    time.sleep(0.2)
+    return value + 1
+
+
 def add(left: Any, right: Any) -> Any:
     return left + right
 

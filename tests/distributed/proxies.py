@@ -18,6 +18,8 @@ class Proxy:
         self._carries: asyncio.Event
         self._loop: asyncio.AbstractEventLoop
         self._over: asyncio.Event
+        self._server: asyncio.Server
+        self._writers: list[asyncio.StreamWriter] = []
         self.address = ""
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
 
@@ -28,6 +30,15 @@ class Proxy:
     def go_on(self) -> None:
         """Carry what was kept, and all else."""
         asyncio.run_coroutine_threadsafe(self._set(True), self._loop).result()
+
+    def close(self) -> None:
+        """Close all connections, and accept no more."""
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
+
+    async def _close(self) -> None:
+        self._server.close()
+        for writer in self._writers:
+            writer.transport.abort()
 
     async def _set(self, carries: bool) -> None:
         (self._carries.set if carries else self._carries.clear)()
@@ -43,13 +54,14 @@ class Proxy:
     async def _serve(self) -> None:
         self._loop, self._carries, self._over = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
         self._carries.set()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-        self.address = f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self.address = f"tcp://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         self._ready.set()
         await self._over.wait()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         theirs, to_them = await asyncio.open_connection(self._host, self._port)
+        self._writers += [writer, to_them]
         await asyncio.gather(self._carry(reader, to_them), self._carry(theirs, writer))
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from calls import add, attempts, fail, inc, process, total
+from dask.utils import SerializableLock
 from glassloom import Client
 from glassloom.distributed.dask_scheduler import set_scheduler
-from glassloom.errors import ClusterClosed, GraphError
+from glassloom.errors import ClusterClosed, GraphError, SerialisationError
 from glassloom.graph import layer_name
 
 Get = Callable[..., Any]
@@ -249,3 +250,41 @@ def test_of_a_part_that_the_cluster_refuses_the_error_is_told(on_client: Client)
         there = da.ones(4, chunks=2) + 1
     with pytest.raises(Exception, match="FORGE"):
         there.sum().compute(optimize_graph=False)
+
+
+def test_a_writer_with_a_lock_of_this_process_says_where_it_can_run(on_client: Client, tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("scipy")
+    data = xarray.Dataset({"a": ("x", np.arange(8.0))}).chunk(x=4)
+    with pytest.raises(SerialisationError, match=r"_thread\.lock") as raised:
+        data.to_netcdf(tmp_path / "client.nc", engine="scipy")
+    assert any("dask.config.set(scheduler=glassloom.get)" in note for note in raised.value.__notes__)
+    with dask.config.set(scheduler=glassloom.get):
+        data.to_netcdf(tmp_path / "threads.nc", engine="scipy")
+    with xarray.open_dataset(tmp_path / "threads.nc", engine="scipy", chunks={"x": 2}) as read:
+        assert read.a.values.tolist() == list(range(8))
+
+
+def test_a_writer_with_a_lock_that_can_be_sent_runs_in_worker_processes(on_client: Client, tmp_path: Path) -> None:
+    path = tmp_path / "array.npy"
+    np.lib.format.open_memmap(path, mode="w+", dtype="f8", shape=(8,)).flush()
+    target = np.load(path, mmap_mode="r+")
+    da.store(da.arange(8, chunks=2, dtype="f8"), FileTarget(str(path)), lock=SerializableLock())
+    assert target.tolist() == list(range(8))
+
+
+def test_the_configuration_with_a_clients_get_says_how_it_can_be_sent(client: Client) -> None:
+    with dask.config.set(scheduler=client.get), pytest.raises(TypeError, match=r"by Client\(dask=True\), not by"):
+        pickle.dumps(dask.config.config)
+
+
+class FileTarget:
+    """Writes into a file from any process."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __setitem__(self, place: object, value: object) -> None:
+        array = np.load(self.path, mmap_mode="r+")
+        array[place] = value
+        array.flush()

@@ -484,4 +484,8 @@ class Client(
         return self
 
     def __reduce__(self) -> Any:
-        raise TypeError("a Client can't be pickled; inside a task, get_client() returns one of its cluster")
+        raise TypeError(
+            "a Client can't be pickled; inside a task, get_client() returns one of its cluster. If Dask's configuration is sent to "
+            "other processes (as dask.distributed does to workers that it starts), set the client in it by Client(dask=True), not by "
+            "scheduler=client.get"
+        )

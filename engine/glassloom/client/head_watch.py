@@ -27,7 +27,7 @@ class Asks(Protocol):
     """When the head said something last, by the monotonic clock."""
 
     def post_question(self, make: Callable[[int], messages.FromClient]) -> Callable[[], Any]:
-        """Ask without waiting; return what tells the answer."""
+        """Ask without waiting; return what tells the answer. That of a ping may be a text to warn of."""
 
     def head(self) -> str:
         """Describe the head process."""
@@ -73,6 +73,9 @@ class HeadWatch:
             self._answer = None
             if isinstance(answer, messages.Info):
                 self._warn_without_workers(answer)
+            elif isinstance(answer, str) and not self._has_warned:
+                self._has_warned = True
+                warnings.warn(f"{answer}; this process is waiting for {self._what}", stacklevel=2)
         elif self._name is not None and not self._asked_s:
             self._ask(messages.GetInfo, now_s)
         elif now_s - self._connection.heard_s >= PING_AFTER_S:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ from dask import base as dask_base
 
 from glassloom.distributed.annotated_graph import OPTIONS, handlings, in_parts
 from glassloom.distributed.dask_graph import Converted, DaskKey, convert, materialised
-from glassloom.errors import ClusterClosed, GraphError
+from glassloom.errors import ClusterClosed, GraphError, SerialisationError
 from glassloom.graph import Graph, Key, user_origin
 from glassloom.graph.origin import skip_frames_of
 from glassloom.protocol.annotations import annotate
@@ -41,10 +42,27 @@ class Runner(Protocol):
         """Run the graph and return what keeps each result."""
 
 
+_LOCK_NOTE = (
+    "A threading.Lock is among what these tasks hold, as in those of writers of files that take a client for threads (xarray's to_netcdf). "
+    "Compute them on threads, with dask.config.set(scheduler=glassloom.get), or use a lock that can be sent: dask.utils.SerializableLock()"
+)
+
+
+@contextmanager
+def _explaining_locks() -> Iterator[None]:
+    """Say of a lock that can't be sent to worker processes where it may come from, and what to do."""
+    try:
+        yield
+    except SerialisationError as error:
+        if "_thread.lock" in str(error):
+            error.add_note(_LOCK_NOTE)
+        raise
+
+
 def run(runner: Any, dsk: Any, keys: Any, options: Mapping[str, Any]) -> Any:
     """Run a graph of Dask's; return the results of `keys`, nested in tuples as these are in lists."""
     flat = list(_flat(keys))
-    with annotate(**_handling(options)):
+    with annotate(**_handling(options)), _explaining_locks():
         converted, annotations = _converted(dsk, flat)
         wanted = list(dict.fromkeys(converted.keys.values()))
         if runner.shares_memory:
@@ -60,7 +78,7 @@ def run(runner: Any, dsk: Any, keys: Any, options: Mapping[str, Any]) -> Any:
 def hold(client: Runner, dsk: Any, keys: Any, options: Mapping[str, Any]) -> Any:
     """Start a graph of Dask's; return futures of `keys`, nested as `run` nests results."""
     flat = list(_flat(keys))
-    with annotate(**_handling(options)):
+    with annotate(**_handling(options)), _explaining_locks():
         converted, annotations = _converted(dsk, flat)
         wanted = list(dict.fromkeys(converted.keys.values()))
         futures = _hold_parts(client, converted.graph, annotations, wanted)

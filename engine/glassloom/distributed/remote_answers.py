@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import distributed
 
+from glassloom import config
 from glassloom.client.key_table import KeyState
 from glassloom.client.workers import uploaded_file
 from glassloom.distributed import remote_datasets
+from glassloom.distributed.bounded_calls import bounded
 from glassloom.distributed.connecting import scheduler_of
 from glassloom.distributed.missing_modules import named, naming_missing_modules
 from glassloom.errors import ClusterError
@@ -29,6 +31,7 @@ class Remote(Protocol):
     def adopt(self, futures: Any, origins: Any = None) -> None: ...
     def forget_all(self) -> None: ...
     def note_placed(self, keys: Sequence[Key]) -> None: ...
+    def waited(self, start: Callable[[], Awaitable[Any]], what: str) -> Any: ...
     @property
     def hold(self) -> Callable[[Key], KeyState]: ...
 
@@ -56,7 +59,8 @@ def obey(link: Remote, message: messages.FromClient, states: Sequence[KeyState])
         case messages.Scatter():
             _scatter(link, message, states)
         case messages.Retry():
-            link.dask.retry(_known(link, message.keys))
+            again = _known(link, message.keys)
+            link.waited(lambda: link.dask.retry(again, asynchronous=True), "tasks to run again")
             link.adopt(zip(message.keys, _known(link, message.keys), states, strict=True))
         case messages.Attach():
             futures = [link.future_of_other(key) for key in message.keys]
@@ -66,7 +70,7 @@ def obey(link: Remote, message: messages.FromClient, states: Sequence[KeyState])
         case messages.Claim() | messages.ReportLost():
             pass
         case messages.Shutdown():
-            link.dask.shutdown()
+            bounded(link.dask.shutdown, config.get("timeouts.request"))
         case _:
             raise refused(type(message).__name__, _INSTEAD.get(type(message), "use its own client"))
 
@@ -80,7 +84,10 @@ def _scatter(link: Remote, message: messages.Scatter, states: Sequence[KeyState]
     values = {key: place.value for key, place in zip(message.keys, placed, strict=True)}
     workers, broadcast = placed[0].workers, placed[0].broadcast
     with naming_missing_modules(link.dask):
-        futures: dict[Any, Any] = link.dask.scatter(values, workers=workers, broadcast=broadcast, hash=False)
+        futures: dict[Any, Any] = link.waited(
+            lambda: link.dask.scatter(values, workers=workers, broadcast=broadcast, hash=False, asynchronous=True),
+            "values to be scattered",
+        )
     link.adopt([(key, futures[key], state) for key, state in zip(message.keys, states, strict=True)])
     link.note_placed(message.keys)
 

@@ -25,7 +25,7 @@ from glassloom_metrics.registry import ClusterRecord
 from glassloom import config
 from glassloom._ownership import OwnerProcess
 from glassloom._supervision import Crash, start_thread
-from glassloom.client.blocking import Operation, Signal, WaitFor
+from glassloom.client.blocking import Operation, Signal, WaitFor, run_sync
 from glassloom.client.callbacks import UserCallbacks
 from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import HeadWatch
@@ -37,6 +37,7 @@ from glassloom.distributed.connecting import connect, scheduler_of
 from glassloom.distributed.missing_modules import explain_missing_here, explained
 from glassloom.distributed.remote_runs import OPERATION, RemoteRuns
 from glassloom.distributed.remote_workers import prepare
+from glassloom.distributed.silent_workers import SilentWorkers
 from glassloom.distributed.task_specs import SpecGraph, TaskSpecEncoder
 from glassloom.errors import CancelledError, ClusterClosed, DataLost
 from glassloom.graph import Key, key_layer, key_text, random_token
@@ -116,6 +117,7 @@ class RemoteLink:
         self._n_sent = 0
         self.heard_s = monotonic()
         """When the scheduler answered, or told of a result, last. dask.distributed doesn't notice a network that takes all and brings nothing."""
+        self._silent = SilentWorkers()
         self.hold, self.hold_all = self._keys.hold, self._keys.hold_all
         self.holds, self.attach, self.let_go = self._keys.holds, self._keys.attach, self._keys.let_go
         self.note_scattered, self.forget_callback = self._keys.note_scattered, self._keys.forget_callback
@@ -260,7 +262,8 @@ class RemoteLink:
         """Wait for the scheduler to hear of results that another client has asked for, over a connection of its own."""
         deadline = Deadline(config.get("timeouts.request"))
         while keys:
-            known = self.dask.sync(scheduler_of(self.dask).get_task_status, keys=list(keys))
+            ask = partial(scheduler_of(self.dask).get_task_status, keys=list(keys))
+            known = self.waited(ask, "which results there are")
             keys = [key for key in keys if known.get(key) is None]
             if keys and deadline.left_s == 0:
                 raise CancelledError(f"{self.head()} doesn't know {key_text(keys[0])}, which a task refers to")
@@ -346,7 +349,11 @@ class RemoteLink:
 
     def _failure(self, key: Key, origin: str, future: distributed.Future) -> Failure:
         error = failure.repaired(future.exception() or RuntimeError("unknown"))
-        cause = self.dask.sync(scheduler_of(self.dask).get_error_cause, keys=[key])
+        cause = None
+        with suppress(OSError, TimeoutError):  # without it the error is the same
+            cause = self.dask.sync(
+                scheduler_of(self.dask).get_error_cause, keys=[key], callback_timeout=config.get("timeouts.request")
+            )
         cause = tuple(cause) if isinstance(cause, list) else cause
         error = explained(self.dask, cause or key, error)
         try:
@@ -359,7 +366,7 @@ class RemoteLink:
         """Give tasks up."""
         self.check_open()
         futures = [self._futures[key] for key in keys if key in self._futures]
-        self.dask.cancel(futures, force=force)
+        self.waited(lambda: self.dask.cancel(futures, force=force, asynchronous=True), "the cancellation of tasks")
         self._keys.note_cancelling(states)
         self._keys.end(list(keys), CANCELLED, None, self._n_sent)
 
@@ -414,11 +421,21 @@ class RemoteLink:
         running.add_done_callback(lambda _: done.set())
         try:
             if not (yield WaitFor(done, deadline.left_s, for_tasks=True, watch=HeadWatch(self, what))):
-                raise TimeoutError(f"{self.head()} didn't answer ({what}) within {deadline.timeout_s:g} s")
+                raise TimeoutError(self._late(what, deadline))
         except BaseException:
             running.cancel()
             raise
         return running.result()
+
+    def _late(self, what: str, deadline: Deadline) -> str:
+        """Say what didn't come in time, and why if that is known."""
+        text = f"{self.head()} didn't answer ({what}) within {deadline.timeout_s:g} s"
+        why = self._silent.describe(monotonic()) or ("it has no workers" if self._silent.are_none else "")
+        return f"{text}; {why}" if why else text
+
+    def waited(self, start: Callable[[], Awaitable[Any]], what: str) -> Any:
+        """Wait in this thread, as long as the scheduler answers, for something that is awaited in dask.distributed's event loop."""
+        return run_sync(self.awaited(start, Deadline(None), what))
 
     # Messages
 
@@ -460,7 +477,10 @@ class RemoteLink:
         async def run() -> Any:
             message = make(0)
             if isinstance(message, messages.Ping):
-                await scheduler_of(self.dask).get_task_status(keys=[])
+                identity = await scheduler_of(self.dask).identity(n_workers=-1)
+                self.heard_s = monotonic()
+                self._silent.note(identity["workers"], self.heard_s)
+                return self._silent.describe(self.heard_s) or messages.Ack(message.request)
             answer = await asyncio.to_thread(remote_answers.answer, self, message)
             self.heard_s = monotonic()
             if isinstance(answer, messages.Info):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import zipfile
+from functools import partial
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from types import FunctionType
@@ -13,8 +14,15 @@ from typing import Any
 import distributed
 from distributed.diagnostics.plugin import SchedulerUploadFile, UploadFile
 
+from glassloom.distributed.bounded_calls import bounded
+from glassloom.distributed.connecting import scheduler_of
+from glassloom.distributed.silent_workers import SilentWorkers
 from glassloom.errors import ClusterError
 
+PROBE_S = 30.0
+"""How long scheduler and workers may take to say what they have: they import it, perhaps from a slow disk."""
+SEND_S = 30.0
+"""How long they may take to load our code."""
 VERSION = installed_version("glassloom")
 SCHEDULER = "the scheduler"
 _PACKAGES = ("glassloom", "glassloom_metrics")
@@ -54,7 +62,9 @@ def prepare(dask: distributed.Client, address: str) -> None:
             plugins = {SCHEDULER: SchedulerUploadFile(str(archive)), **plugins}
         for who, plugin in plugins.items():
             try:
-                dask.register_plugin(plugin, name=f"glassloom-code-{VERSION}")
+                bounded(partial(dask.register_plugin, plugin, name=f"glassloom-code-{VERSION}"), SEND_S)
+            except TimeoutError as error:
+                raise _unanswered(dask, "didn't take our code within", SEND_S) from error
             except (ImportError, SyntaxError) as error:
                 raise _unusable(who, address, f"{type(error).__name__}: {error}") from error
     for who, (_, version, problem) in _probed(dask).items() if lacking else ():
@@ -87,8 +97,36 @@ def _unusable(who: str, address: str, problem: str) -> ClusterError:
 def _probed(dask: distributed.Client) -> dict[str, tuple[str, str | None, str]]:
     """Return what scheduler and workers have: the version of Python, that of Glassloom or None, and why there is none."""
     probe = _by_value(_probe)
-    workers: dict[str, tuple[str, str | None, str]] = dask.run(probe)
-    return {SCHEDULER: dask.run_on_scheduler(probe), **{f"worker {name}": told for name, told in workers.items()}}
+    try:
+        names = _heard_of(dask)
+        workers = bounded(lambda: dask.run(probe, workers=names, on_error="return"), PROBE_S)
+        scheduler = bounded(lambda: dask.run_on_scheduler(probe), PROBE_S)
+    except TimeoutError as error:
+        raise _unanswered(dask, "didn't say which Python and which Glassloom it has within", PROBE_S) from error
+    found: dict[str, tuple[str, str | None, str]] = {SCHEDULER: scheduler}
+    for name, told in workers.items():
+        if isinstance(told, OSError):  # it has left meanwhile
+            continue
+        if isinstance(told, BaseException):
+            raise told
+        found[f"worker {name}"] = told
+    return found
+
+
+def _heard_of(dask: distributed.Client) -> list[str]:
+    """Return the workers that the scheduler has heard of lately. Another one, that was stopped, would be waited for without end."""
+    workers = bounded(lambda: dask.scheduler_info(n_workers=-1), PROBE_S).get("workers", {})
+    heard = SilentWorkers()
+    heard.note(workers, 0.0)
+    silent = heard.silent(0.0)
+    return [name for name in workers if name not in silent]
+
+
+def _unanswered(dask: distributed.Client, what: str, timeout_s: float) -> ClusterError:
+    return ClusterError(
+        f"the scheduler or a worker of {scheduler_of(dask).address} {what} {timeout_s:g} s: one of them is stopped, cut off, or runs "
+        "code that lets no other thread run; end it, or try again"
+    )
 
 
 def _probe() -> Any:

@@ -1,0 +1,234 @@
+"""What clients say, and how soon, when a scheduler of dask.distributed or its workers are killed, stopped or cut off: real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attached import Told, attached
+from calls import inc, slow_inc, when_there_is
+from eventual import eventually
+from glassloom import Client, config
+from glassloom.client import head_watch
+from glassloom.distributed import attachment, remote_workers, silent_workers
+from glassloom.errors import ClusterClosed, ClusterError
+from glassloom_metrics.protocol import Life, Log, WorkerJoined, WorkerLeft
+from processes import Processes, processes
+from proxies import proxy_of
+
+pytestmark = pytest.mark.more
+SOON_S = 5.0
+"""How long `Client.close()` may take, whatever the other side does."""
+BOUND_S = 30.0
+"""Of each error, with the short timeouts of these tests, on a machine that is busy."""
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Ask and complain sooner than by default."""
+    monkeypatch.setattr(head_watch, "PING_AFTER_S", 0.2)
+    monkeypatch.setattr(head_watch, "WARN_AFTER_S", 0.5)
+    with config.set({"timeouts.request": 2.0}):
+        yield
+
+
+@pytest.fixture
+def cluster(own_folders: None, quick: None, tmp_path: Path) -> Iterator[Processes]:
+    with processes(2, tmp_path, DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="8s") as started:
+        yield started
+
+
+@pytest.fixture
+def patient(own_folders: None, tmp_path: Path) -> Iterator[Processes]:
+    """Start a scheduler that doesn't give up stopped workers meanwhile."""
+    with processes(2, tmp_path) as started:
+        yield started
+
+
+def closes_soon(client: Client) -> None:
+    began_s = time.monotonic()
+    client.close()
+    assert time.monotonic() - began_s < SOON_S
+
+
+@pytest.mark.fault("a worker of dask.distributed's is killed while tasks run and results are gathered")
+def test_what_a_killed_worker_ran_and_had_is_made_by_the_other(cluster: Processes) -> None:
+    client = Client(cluster.address, set_as_default=False)
+    done = client.map(inc, range(20))
+    assert len(client.gather(done)) == 20
+    running = client.map(slow_inc, range(100, 110))
+    eventually(lambda: any(future.done() for future in running))
+    cluster.workers[0].kill()
+    assert client.gather(running) == list(range(101, 111))
+    assert client.gather(done) == list(range(1, 21))
+    closes_soon(client)
+
+
+@pytest.mark.fault("the last worker of dask.distributed's is killed")
+def test_without_workers_the_wait_says_that_there_are_none(cluster: Processes) -> None:
+    client = Client(cluster.address, set_as_default=False)
+    done = client.submit(inc, 1)
+    assert done.result() == 2
+    for worker in cluster.workers:
+        worker.kill()
+    eventually(lambda: not client.scheduler_info()["workers"])
+    with pytest.warns(UserWarning, match="has no workers"), pytest.raises(TimeoutError, match="no result after 2.5 s"):
+        client.submit(inc, 5).result(timeout=2.5)
+    with pytest.raises(TimeoutError, match=r"didn't answer \(results\) within 3 s; it has no workers"):
+        done.result(timeout=3)
+    closes_soon(client)
+
+
+@pytest.mark.fault("a worker of dask.distributed's is stopped (SIGSTOP)")
+def test_of_a_stopped_worker_the_wait_warns_and_its_results_are_made_again(
+    cluster: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silent_workers, "SILENT_S", 2.0)
+    client = Client(cluster.address, set_as_default=False)
+    done = client.map(inc, range(20))
+    assert len(client.gather(done)) == 20
+    cluster.workers[0].send_signal(signal.SIGSTOP)
+    with pytest.raises(TimeoutError, match=r"no result after|nothing has been heard of the worker at tcp://"):
+        client.submit(sum, done).result(timeout=3.5)
+    with pytest.warns(UserWarning, match="nothing has been heard of the worker at tcp://127.0.0.1:"):
+        assert client.gather(done) == list(range(1, 21))  # once the scheduler has given it up
+    closes_soon(client)
+
+
+@pytest.mark.fault("a client connects while a worker of dask.distributed's is stopped (SIGSTOP)")
+def test_who_connects_beside_a_stopped_worker_is_told_or_served(
+    patient: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = patient
+    Client(cluster.address, set_as_default=False).close()  # workers import our code once
+    monkeypatch.setattr(silent_workers, "SILENT_S", 4.0)
+    monkeypatch.setattr(remote_workers, "PROBE_S", 2.0)
+    cluster.workers[0].send_signal(signal.SIGSTOP)
+    with pytest.raises(
+        ClusterError, match=r"a worker of tcp\S+ didn't say which Python .* within 2 s: one of them is stopped"
+    ):
+        Client(cluster.address, set_as_default=False)
+    time.sleep(3)
+    monkeypatch.setattr(remote_workers, "PROBE_S", 20.0)
+    client = Client(cluster.address, set_as_default=False)
+    closes_soon(client)
+
+
+CALLS: dict[str, Callable[[Client, Any], Any]] = {
+    "result": lambda client, future: future.result(),
+    "submit": lambda client, future: client.submit(inc, 77).result(),
+    "gather": lambda client, future: client.gather([future]),
+    "scatter": lambda client, future: client.scatter([1, 2]),
+    "run": lambda client, future: client.run(os.getpid),
+    "cancel": lambda client, future: client.cancel(future),
+    "who_has": lambda client, future: client.who_has(),
+    "restart": lambda client, future: client.restart(),
+    "publish_dataset": lambda client, future: client.publish_dataset(kept=future),
+}
+
+
+@pytest.mark.fault("a scheduler of dask.distributed's is stopped (SIGSTOP)")
+def test_each_call_to_a_stopped_scheduler_ends_in_bounded_time(cluster: Processes, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    client = Client(cluster.address, set_as_default=False)
+    future = client.submit(when_there_is, str(go), 5)
+    cluster.scheduler.send_signal(signal.SIGSTOP)
+    for name, call in CALLS.items():
+        began_s = time.monotonic()
+        with _any_warnings():
+            try:
+                call(client, future)
+            except TimeoutError as error:
+                raised = error
+            else:
+                assert name == "cancel", name  # which is no question
+                continue
+        assert cluster.address in str(raised) and "answer" in str(raised), name
+        assert time.monotonic() - began_s < BOUND_S, name
+    closes_soon(client)
+
+
+@pytest.mark.fault("a scheduler of dask.distributed's is stopped (SIGSTOP), and continued")
+def test_a_continued_scheduler_serves_the_same_client(cluster: Processes) -> None:
+    client = Client(cluster.address, set_as_default=False)
+    assert client.submit(inc, 1).result() == 2
+    cluster.scheduler.send_signal(signal.SIGSTOP)
+    with _any_warnings(), pytest.raises(TimeoutError, match="hasn't answered for"):
+        client.submit(inc, 2).result()
+    cluster.scheduler.send_signal(signal.SIGCONT)
+    assert client.submit(inc, 3).result() == 4
+    closes_soon(client)
+
+
+@pytest.mark.fault("a scheduler of dask.distributed's is killed")
+def test_a_killed_scheduler_ends_what_waits_and_what_comes(cluster: Processes, tmp_path: Path) -> None:
+    client = Client(cluster.address, set_as_default=False)
+    future = client.submit(when_there_is, str(tmp_path / "never"), 5)
+    threading.Timer(0.5, cluster.scheduler.kill).start()
+    with pytest.raises(ClusterClosed, match="is lost: the connection to the scheduler was lost"):
+        future.result(timeout=BOUND_S)
+    for name, call in CALLS.items():
+        with pytest.raises(ClusterClosed, match="the connection to the scheduler was lost"):
+            call(client, future)
+            pytest.fail(name)
+    closes_soon(client)
+
+
+@pytest.mark.fault("the network between a client and dask.distributed's scheduler drops everything")
+def test_a_client_behind_a_network_that_drops_closes_soon(cluster: Processes, tmp_path: Path) -> None:
+    with proxy_of(cluster.address) as proxy:
+        client = Client(proxy.address, set_as_default=False)
+        future = client.submit(when_there_is, str(tmp_path / "never"), 5)
+        proxy.hold()
+        with _any_warnings(), pytest.raises(TimeoutError, match=r"the scheduler .* hasn't answered for"):
+            future.result()
+        closes_soon(client)
+
+
+@pytest.mark.fault("the network between a client and dask.distributed's scheduler closes the connections")
+def test_a_client_whose_connections_are_closed_says_so(cluster: Processes, tmp_path: Path) -> None:
+    with proxy_of(cluster.address) as proxy:
+        client = Client(proxy.address, set_as_default=False)
+        future = client.submit(when_there_is, str(tmp_path / "never"), 5)
+        threading.Timer(0.5, proxy.close).start()
+        with pytest.raises(ClusterClosed, match="is lost: the connection to the scheduler was lost"):
+            future.result(timeout=BOUND_S)
+        with pytest.raises(ClusterClosed, match="the client is closed"):
+            client.submit(inc, 1).result()
+        closes_soon(client)
+
+
+def _any_warnings() -> Any:
+    return warnings.catch_warnings(action="ignore")
+
+
+def _lines(told: Told) -> str:
+    return "\n".join(line.text for line in told.of(Log))
+
+
+@pytest.mark.fault(
+    "the network between an attachment and dask.distributed's scheduler drops everything, goes on, and closes the connections"
+)
+def test_what_is_shown_of_a_cluster_says_what_has_happened(
+    cluster: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachment, "REFUSED_S", 1.0)
+    with proxy_of(cluster.address) as proxy, attached(proxy.address, timeout_s=2.0) as told:
+        cluster.workers[0].kill()
+        eventually(lambda: told.of(WorkerLeft), 30.0)
+        proxy.hold()
+        eventually(lambda: "the connection to the scheduler" in _lines(told) and "was lost" in _lines(told), 30.0)
+        proxy.go_on()
+        eventually(lambda: "the scheduler answers again" in _lines(told), 30.0)
+        proxy.close()
+        assert told.ended.wait(60)
+        assert told.of(Life)[-1].event == "closing"
+        assert f"its scheduler has ended: nothing answers at {proxy.address}" in _lines(told)
+        assert len(told.of(WorkerLeft)) == len(told.of(WorkerJoined))
