@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import socket
 import ssl
 from asyncio import CancelledError
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import distributed
@@ -23,6 +26,8 @@ _SHARE_TO_CONNECT = 0.9
 """Of that time: then the error says why there is no connection."""
 _REFUSAL_S = 0.5
 _PORTS = 2**16
+_HERE = version("distributed")
+_VERSIONS = "distributed is {there} there and {here} here: install the same version on both sides"
 
 
 class Connected(NamedTuple):
@@ -69,12 +74,15 @@ def _connect(target: Any, security: Any, timeout_s: float) -> Connected:
         raise OptionError(f"{target!r} needs certificates: Client({target!r}, security=distributed.Security(...))")
     if isinstance(target, str):
         _check_port(target)
+    there = ""
     try:
         if isinstance(target, str):
-            _see_that_a_scheduler_answers(target, security, timeout_s)
+            there = _see_that_a_scheduler_answers(target, security, timeout_s)
         client = distributed.Client(
             target, timeout=timeout_s, security=security, set_as_default=False, name="glassloom"
         )
+    except ClusterError:
+        raise
     except (ssl.SSLError, FileNotFoundError) as error:
         raise OptionError(f"the certificates for {name} can't be used: {error}") from error
     except (
@@ -88,7 +96,8 @@ def _connect(target: Any, security: Any, timeout_s: float) -> Connected:
         ) from error
     except (ValueError, TypeError, RuntimeError) as error:
         tls = "; perhaps the scheduler there doesn't use TLS" if name.startswith("tls://") else ""
-        raise OptionError(f"can't connect to {name}: {error}{tls}") from error
+        other = f"; {_VERSIONS.format(there=there, here=_HERE)}" if there else ""
+        raise OptionError(f"can't connect to {name}: {error}{tls}{other}") from error
     return Connected(client, True, _address_of(client))
 
 
@@ -98,10 +107,14 @@ def _check_port(address: str) -> None:
         raise OptionError(f"{address!r}: the port {port} should be between 1 and {_PORTS - 1}")
 
 
-def _see_that_a_scheduler_answers(address: str, security: Any, timeout_s: float) -> None:
-    """Raise if what listens at an address is something else, or says nothing: dask.distributed itself would wait for it without end."""
+def _see_that_a_scheduler_answers(address: str, security: Any, timeout_s: float) -> str:
+    """Return the version of distributed of the scheduler at an address, "" if it is ours.
 
-    async def greet() -> dict[str, Any]:
+    Raises if what listens there is something else, or says nothing: dask.distributed itself would wait for it without end. Also if its
+    Python is another one, which can't read what dask.distributed sends.
+    """
+
+    async def greet() -> tuple[dict[str, Any], dict[str, Any]]:
         options = {} if security is None else security.get_connection_args("client")
         deadline = asyncio.timeout(timeout_s)
         try:
@@ -109,20 +122,36 @@ def _see_that_a_scheduler_answers(address: str, security: Any, timeout_s: float)
                 comm = await open_comm(address, timeout=_SHARE_TO_CONNECT * timeout_s, **options)
                 try:
                     answer: dict[str, Any] = await send_recv(comm, op="identity")
+                    versions: dict[str, Any] = await send_recv(comm, op="versions")
                 finally:
                     comm.abort()
         except TimeoutError:
             if deadline.expired():
                 raise TimeoutError("what listens there doesn't say that it is one") from None
             raise
-        return answer
+        return answer, versions
 
     with ThreadPoolExecutor(1) as pool:  # the caller's thread may have an event loop already
-        identity = pool.submit(asyncio.run, greet()).result()
+        identity, versions = pool.submit(asyncio.run, greet()).result()
     kind = identity.get("type", "server")
     if "Scheduler" not in kind:
         at = f"; its scheduler is at {identity['scheduler']}" if identity.get("scheduler") else ""
         raise OptionError(f"{address} is the address of a {kind}, not that of the scheduler{at}")
+    packages = versions.get("packages", {})
+    require_same_python(f"the scheduler of {address}", packages)
+    theirs = str(packages.get("distributed", ""))
+    return "" if theirs == _HERE else theirs
+
+
+def require_same_python(who: str, packages: Mapping[str, Any]) -> None:
+    """Raise `ClusterError` if the versions that a scheduler or worker tells are those of another Python than this process's."""
+    here, there = (
+        ".".join(text.split(".")[:2]) for text in (platform.python_version(), str(packages.get("python", "")))
+    )
+    if there and there != here:
+        raise ClusterError(
+            f"{who} runs Python {there}, and this process Python {here}: code can't be sent between them; use the same Python"
+        )
 
 
 def scheduler_of(client: distributed.Client) -> Any:

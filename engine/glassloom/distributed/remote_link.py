@@ -36,7 +36,7 @@ from glassloom.distributed.client_attachment import ClientAttachment
 from glassloom.distributed.connecting import connect, scheduler_of
 from glassloom.distributed.missing_modules import explain_missing_here, explained
 from glassloom.distributed.remote_runs import OPERATION, RemoteRuns
-from glassloom.distributed.remote_workers import prepare
+from glassloom.distributed.remote_workers import prepare, require_same_pythons
 from glassloom.distributed.silent_workers import SilentWorkers
 from glassloom.distributed.task_specs import SpecGraph, TaskSpecEncoder
 from glassloom.errors import CancelledError, ClusterClosed, DataLost
@@ -130,6 +130,7 @@ class RemoteLink:
         """Connect, and see that the workers can run our tasks. Raises as `connect` and `prepare`."""
         self.dask, self._is_own, address = connect(self._target, self._security)
         try:
+            require_same_pythons(self.dask, address)
             prepare(self.dask, address)
         except BaseException:
             if self._is_own:

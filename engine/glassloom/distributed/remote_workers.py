@@ -15,7 +15,7 @@ import distributed
 from distributed.diagnostics.plugin import SchedulerUploadFile, UploadFile
 
 from glassloom.distributed.bounded_calls import bounded
-from glassloom.distributed.connecting import scheduler_of
+from glassloom.distributed.connecting import require_same_python, scheduler_of
 from glassloom.distributed.silent_workers import SilentWorkers
 from glassloom.errors import ClusterError
 
@@ -27,6 +27,28 @@ VERSION = installed_version("glassloom")
 SCHEDULER = "the scheduler"
 _PACKAGES = ("glassloom", "glassloom_metrics")
 _SUFFIXES = (".py", ".json", ".yaml", ".j2", ".css", ".svg", ".html")
+
+
+def require_same_pythons(dask: distributed.Client, address: str) -> None:
+    """See that no worker has another Python, before any code is sent to it: that of another Python might crash it.
+
+    Raises
+    ------
+    ClusterError
+        If one of them has.
+    """
+    try:
+        told = dask.sync(
+            scheduler_of(dask).broadcast,
+            msg={"op": "versions"},
+            workers=_heard_of(dask),
+            on_error="ignore",
+            callback_timeout=PROBE_S,
+        )
+    except TimeoutError as error:
+        raise _unanswered(dask, "didn't say which Python it has within", PROBE_S) from error
+    for name, versions in told.items():
+        require_same_python(f"worker {name} of {address}", versions.get("packages", {}))
 
 
 def prepare(dask: distributed.Client, address: str) -> None:
