@@ -1,14 +1,17 @@
 """CPU that a task of a Dask graph costs, all processes together: on a client of ours, and on dask.distributed, in one run.
 
-    python -m benchmarks.dask_graphs [n_tasks]
+    python -m benchmarks.dask_graphs [n_tasks] [--rounds 3]
 
-Graphs of independent calls, and of a chain of layers; each is run once before it is measured.
+Graphs of independent calls, and of a chain of layers; each is run before it is measured. CPU is that of this process and all below it: client, scheduler and workers.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import uuid
 from collections.abc import Callable
+from os import getloadavg
+from statistics import median
 from time import process_time
 from typing import Any
 
@@ -16,6 +19,7 @@ import dask
 import distributed
 import glassloom
 import psutil
+from dask._expr import LLGExpr
 
 
 def inc(value: int) -> int:
@@ -41,31 +45,50 @@ def cpu_s() -> float:
     return process_time() + sum(sum(child.cpu_times()[:2]) for child in children)
 
 
-def us_per_task(get: Callable[..., Any], n_tasks: int, n_layers: int) -> float:
-    """Return the CPU of a task in microseconds."""
-    get(*graph_of(100, n_layers))
-    graph, keys = graph_of(n_tasks, n_layers)
-    before_s = cpu_s()
-    get(graph, keys)
-    return (cpu_s() - before_s) / n_tasks * 1e6
+def us_per_task(get: Callable[..., Any], n_tasks: int, n_layers: int, n_rounds: int) -> float:
+    """Return the CPU of a task in microseconds: the median of rounds, after one that warms up, each with a graph of its own size."""
+    found = []
+    for number in range(n_rounds + 1):
+        graph, keys = graph_of(n_tasks + number * n_layers, n_layers)
+        before_s = cpu_s()
+        get(graph, keys)
+        found.append((cpu_s() - before_s) / len(graph) * 1e6)
+    return median(found[1:])
+
+
+def on_distributed(n_tasks: int, n_layers: int, n_rounds: int, *, processes: bool) -> float:
+    """Return the CPU of a task on a cluster of dask.distributed, whose scheduler and threads of workers are in this process."""
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": None}
+    with (
+        distributed.LocalCluster(processes=processes, **options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+
+        def get(graph: Any, keys: Any) -> Any:
+            # With a token of its own, as collections have: else Dask hashes each task of a graph that is a plain dict first.
+            return client.get(LLGExpr(graph, _determ_token=uuid.uuid4().hex), keys)
+
+        return us_per_task(get, n_tasks, n_layers, n_rounds)
 
 
 def main() -> None:
     """Print a line for each kind of graph."""
-    n_tasks = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    parser = argparse.ArgumentParser()
+    parser.add_argument("n_tasks", type=int, nargs="?", default=10_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    n_tasks, n_rounds = given.n_tasks, given.rounds
     for what, n_layers in (("independent", 1), ("10 layers", 10)):
         with glassloom.Client(n_workers=2, threads_per_worker=1, set_as_default=False) as client:
-            ours = us_per_task(client.get, n_tasks, n_layers)
-        with (
-            distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-            distributed.Client(cluster, set_as_default=False) as theirs,
-        ):
-            distributed_us = us_per_task(theirs.get, n_tasks, n_layers)
-        threads = us_per_task(glassloom.get, n_tasks, n_layers)
-        dask_threads = us_per_task(dask.threaded.get, n_tasks, n_layers)
+            ours = us_per_task(client.get, n_tasks, n_layers, n_rounds)
+        workers = on_distributed(n_tasks, n_layers, n_rounds, processes=True)
+        inside = on_distributed(n_tasks, n_layers, n_rounds, processes=False)
+        threads = us_per_task(glassloom.get, n_tasks, n_layers, n_rounds)
+        dask_threads = us_per_task(dask.threaded.get, n_tasks, n_layers, n_rounds)
         print(
-            f"{what}: client {ours:.0f} us a task, distributed {distributed_us:.0f} us ({distributed_us / ours:.1f}x); "
-            f"threads {threads:.0f} us, Dask's threads {dask_threads:.0f} us ({dask_threads / threads:.1f}x)",
+            f"{what}: client {ours:.0f} us a task, distributed {workers:.0f} us ({workers / ours:.1f}x), in one process {inside:.0f} us "
+            f"({inside / ours:.1f}x); threads {threads:.0f} us, Dask's threads {dask_threads:.0f} us ({dask_threads / threads:.1f}x); "
+            f"medians of {n_rounds}, load {getloadavg()[0]:.0f}",
             flush=True,
         )
 
