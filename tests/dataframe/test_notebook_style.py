@@ -46,6 +46,9 @@ def set_loc(rows, columns, value):
         set_loc(lambda frame: frame.x > 9, "label", "high"),
         set_loc(lambda frame: frame.x > 9, ["x", "y"], 0),
         set_loc(lambda frame: frame.x > 9, slice("x", "y"), 0),
+        set_loc(lambda frame: frame.x > 9, ["x", "y"], [1.5, 2]),
+        set_loc(lambda frame: frame.x > 9, ["x", "name"], (0.0, "none")),
+        set_loc(slice(None), ["y", "x"], np.array([7, 8])),
         set_loc(lambda frame: frame.name.isna(), "name", "none"),
         set_loc("2024-01-02", "x", -1.0),
         set_loc(slice("2024-01-02", "2024-01-03 05:00"), "y", 7),
@@ -56,6 +59,12 @@ def set_loc(rows, columns, value):
 def test_columns_are_set_as_in_pandas(change):
     found, expected = after(change)
     pd.testing.assert_frame_equal(found, expected, check_freq=False)
+
+
+def test_rows_are_set_to_as_many_values_as_columns():
+    lazy = gd.from_pandas(FRAME, npartitions=4)
+    with pytest.raises(ValueError, match="= 3 values: there are 2 columns, and each takes one"):
+        lazy.loc[lazy.x > 9, ["x", "y"]] = [1, 2, 3]
 
 
 def test_a_column_at_hand_stays_with_its_rows():

@@ -59,7 +59,8 @@ class Loc:
         if not isinstance(frame.expr.meta, pd.DataFrame):
             frame._expr = _set_all(frame, None, value) if condition is None else frame.mask(condition, value).expr
             return
-        for name in _named(frame.expr.meta, columns):
+        names = _named(frame.expr.meta, columns)
+        for name, value in zip(names, _value_of_each(names, columns, value, key), strict=True):
             is_new = name not in frame.columns
             if condition is None and is_new:
                 frame[name] = value
@@ -93,6 +94,16 @@ def _named(meta: Any, columns: Any) -> list[Any]:
     if isinstance(columns, slice) or callable(columns) or _is_mask(columns):
         return list(meta.loc[:, columns].columns)
     return list(columns) if isinstance(columns, (list, pd.Index)) else [columns]
+
+
+def _value_of_each(names: list[Any], columns: Any, value: Any, key: Any) -> list[Any]:
+    """Return what each of some columns is set to: one value for all, or one of a list for each, as in pandas."""
+    is_row = isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    if not is_row or not (isinstance(columns, (list, slice, pd.Index)) or callable(columns) or _is_mask(columns)):
+        return [value] * len(names)
+    if len(value) != len(names):
+        raise ValueError(f"loc[{key!r}] = {len(value)} values: there are {len(names)} columns, and each takes one")
+    return list(value)
 
 
 def _set_all(frame: Any, name: Any, value: Any) -> FrameExpr:
