@@ -244,6 +244,25 @@ def test_columns_that_a_frame_lacks_keep_the_dtype_that_others_give_them(dtype):
     assert_same(gd.concat([lazy, lazy[["b"]]]).compute(**INLINE), pd.concat([whole, whole[["b"]]]))
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        list("cabbca"),
+        [2.5, -1.0, 0.5, 0.5, np.nan, -1.0],
+        pd.date_range("2024-03-31", periods=6, tz="Europe/Paris")[::-1],
+    ],
+)
+def test_categories_that_partitions_make_are_sorted_as_those_of_the_whole(values):
+    frame = pd.DataFrame({"t": values, "i": range(6)})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    own, expected = (one.assign(t=one.t.astype("category")) for one in (lazy, frame))
+    assert_same(own.compute(**INLINE), expected)
+    assert_same(own.sort_values("t", kind="stable").compute(**INLINE), expected.sort_values("t", kind="stable"))
+    assert_same(
+        own.groupby("t", observed=False).i.sum().compute(**INLINE), expected.groupby("t", observed=False).i.sum()
+    )
+
+
 def test_concat_side_by_side_joins_columns():
     frame = pd.DataFrame({"x": range(5), "y": range(5)})
     lazy = gd.from_pandas(frame, npartitions=2)

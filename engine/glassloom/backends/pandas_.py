@@ -103,7 +103,8 @@ def _differ(dtypes: list[Any]) -> bool:
 
 
 def union_categories(dtypes: Sequence[Any]) -> pd.CategoricalDtype:
-    """Return the categorical dtype with the categories of all `dtypes`, in order of appearance.
+    """Return the categorical dtype with the categories of all `dtypes`: sorted if those of each are, as ``astype("category")``
+    makes them, else in order of appearance.
 
     Raises
     ------
@@ -119,7 +120,8 @@ def union_categories(dtypes: Sequence[Any]) -> pd.CategoricalDtype:
         several = [dtype.categories.astype(object) for dtype in filled]
         return pd.CategoricalDtype(several[0].append(several[1:]).unique())
     empties = [pd.Categorical([], dtype=dtype) for dtype in filled]
-    joined = pd.api.types.union_categoricals(empties, ignore_order=True)
+    are_sorted = all(dtype.categories.is_monotonic_increasing for dtype in filled)
+    joined = pd.api.types.union_categoricals(empties, ignore_order=True, sort_categories=are_sorted)
     return pd.CategoricalDtype(joined.categories)
 
 

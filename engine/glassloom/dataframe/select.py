@@ -60,17 +60,17 @@ class Loc:
             frame._expr = _set_all(frame, None, value) if condition is None else frame.mask(condition, value).expr
             return
         names = _named(frame.expr.meta, columns)
-        for name, value in zip(names, _value_of_each(names, columns, value, key), strict=True):
+        for name, own in zip(names, _value_of_each(names, columns, value, key), strict=True):
             is_new = name not in frame.columns
             if condition is None and is_new:
-                frame[name] = value
+                frame[name] = own
             elif condition is None:
-                frame._expr = _set_all(frame, name, value)
+                frame._expr = _set_all(frame, name, own)
             elif is_new:  # missing in the other rows
-                whole = wrap(frame._assigned({name: value}))
+                whole = wrap(frame._assigned({name: own}))
                 frame[name] = whole[name].where(condition)
             else:
-                frame[name] = frame[name].mask(condition, value)
+                frame[name] = frame[name].mask(condition, own)
 
     def _condition(self, rows: Any, key: Any) -> Any:
         """Return which rows are set, as a lazy boolean series; None for all."""
