@@ -164,14 +164,14 @@ def test_rows_become_frames(data, rows, columns):
     lazy = ga.from_array(table, chunks=data.draw(chunks_of(table.shape)))
     names = list("abc")[:columns]
     pd.testing.assert_frame_equal(lazy.to_dataframe(names).compute(), pd.DataFrame(table, columns=names))
-    pd.testing.assert_series_equal(gd.from_array(lazy[:, 0], "a").compute(), pd.Series(table[:, 0], name="a"))
+    pd.testing.assert_series_equal(gd.from_array(lazy[:, 0], columns="a").compute(), pd.Series(table[:, 0], name="a"))
 
 
 def test_frames_of_arrays_say_what_is_wrong():
     with pytest.raises(ValueError, match="a frame of an array with 3 axes"):
         gd.from_array(np.zeros((1, 1, 1)))
     with pytest.raises(ValueError, match=r"columns=\['a'\] has 1 names for 2 columns"):
-        gd.from_array(np.zeros((1, 2)), ["a"])
+        gd.from_array(np.zeros((1, 2)), columns=["a"])
     x = ga.arange(5, chunks=2)
     assert len(x[x > 1].to_dataframe("q").compute()) == 3
 

@@ -244,7 +244,7 @@ class ArrayMethods(Collection):
         make = implementation_of("to_dataframe")
         if make is None:
             raise ImportError("import glassloom.dataframe first: arrays don't load pandas' side by themselves")
-        return make(self, columns)
+        return make(self, columns=columns)
 
     def to_delayed(self: Any) -> Any:
         """Return a NumPy array of `Delayed`, one for each block, in the shape of the grid of blocks."""
