@@ -83,6 +83,7 @@ async def serve(options: argparse.Namespace, parent: int) -> None:
         server, http = _on_port(hub, options)
     server.initialize(IOLoop.current())
     server.start()
+    server.gzipped.make()
     prepare()
     # What is there now stays: full collections, which hold up every page, need not look through it. None is run before, as who has
     # the address may be waiting for the first page.

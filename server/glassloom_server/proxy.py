@@ -69,6 +69,8 @@ class DashboardFilesHandler(ExpectedErrors, ProxyHandler):
 
     SUPPORTED_METHODS = ("GET", "HEAD")
     auth_resource = AUTH_RESOURCE
+    _length: str | None = None
+    """What the dashboards gave as the answer's length."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         def protect(response: RewritableResponse) -> None:  # the base class takes functions only, not methods
@@ -112,6 +114,7 @@ class DashboardFilesHandler(ExpectedErrors, ProxyHandler):
 
     def _protect(self, response: RewritableResponse) -> None:
         """Keep the page in frames of who may have it, and the dashboards from setting cookies of Jupyter's address."""
+        self._length = response.headers.get("Content-Length")
         # Beside a policy of the page's own: browsers then enforce both.
         response.headers.add("Content-Security-Policy", FRAME_POLICY)
         response.headers["X-Content-Type-Options"] = "nosniff"
@@ -141,6 +144,8 @@ class DashboardFilesHandler(ExpectedErrors, ProxyHandler):
     async def head(self, *args: str) -> None:
         """Proxy a file's headers."""
         await self.http_get(*args)
+        if self._length is not None:  # else Tornado says what it has of the body, which is nothing
+            self.set_header("Content-Length", self._length)
 
     async def http_get(self, *args: str) -> None:
         """Proxy HTTP."""
@@ -183,6 +188,9 @@ class DashboardFilesHandler(ExpectedErrors, ProxyHandler):
             headers.pop(name, None)
         headers[SECRET_HEADER] = self.services.dashboards.secret
         return headers
+
+    def compute_etag(self) -> None:
+        """Keep the entity tag of the dashboards, if they gave one, by which they tell what a browser has; make none of the body, as Tornado would."""
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Say in one plain line what is wrong; nothing of the URL is repeated."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -134,6 +135,41 @@ def test_only_who_knows_the_secret_gets_any_answer_but_403(behind_jupyter):
         assert ask(socket_path, f"{PREFIX}/c1/{page.id}", secret).status == 200
     assert ask(socket_path, f"{PREFIX}/static/js/bokeh.min.js", secret).status == 200
     assert ask(socket_path, f"{PREFIX}/c1/status/ws", *upgrade(secret)).status == 101
+
+
+def test_scripts_are_sent_compressed_to_who_takes_that_and_only_what_pages_load_is_kept(behind_jupyter):
+    secret, gzipped = f"X-Glassloom-Secret: {SECRET}", "Accept-Encoding: gzip, deflate, br"
+    scripts = json.loads(ask(behind_jupyter, f"{PREFIX}/health", secret).body)["scripts"]
+    sizes = [0, 0]
+    for script in scripts:
+        plain, small = ask(behind_jupyter, script, secret), ask(behind_jupyter, script, secret, gzipped)
+        assert gzip.decompress(small.body) == plain.body
+        assert [answer.headers.get("content-encoding") for answer in (plain, small)] == [None, "gzip"]
+        assert [int(answer.headers["content-length"]) for answer in (plain, small)] == [
+            len(plain.body),
+            len(small.body),
+        ]
+        same = ("vary", "content-type", "cache-control")
+        assert [plain.headers[name] for name in same] == [small.headers[name] for name in same]
+        assert plain.headers["vary"] == "Accept-Encoding"
+        assert plain.headers["etag"] != small.headers["etag"], "other bytes"
+        sizes = [sizes[0] + len(plain.body), sizes[1] + len(small.body)]
+
+        head = ask(behind_jupyter, script, secret, gzipped, method="HEAD")
+        assert (head.headers["content-length"], head.headers["etag"]) == (str(len(small.body)), small.headers["etag"])
+        for tag, accepted, status in (("small", gzipped, 304), ("plain", gzipped, 200), ("plain", "Accept: */*", 304)):
+            known = {"small": small, "plain": plain}[tag].headers["etag"]
+            assert ask(behind_jupyter, script, secret, accepted, f"If-None-Match: {known}").status == status
+        refused = ask(behind_jupyter, script, secret, "Accept-Encoding: gzip;q=0, identity")
+        assert "content-encoding" not in refused.headers
+        part = ask(behind_jupyter, script, secret, gzipped, "Range: bytes=10-19")
+        assert (part.status, part.body, part.headers.get("content-encoding")) == (206, plain.body[10:20], None)
+    assert 4 * sizes[1] < 1.2 * sizes[0]
+
+    other = ask(behind_jupyter, f"{PREFIX}/static/js/bokeh-tables.min.js", secret, gzipped)
+    assert (other.status, other.headers.get("content-encoding")) == (200, None)
+    for missing in ("nothing.js", "../../../views/ws.py"):
+        assert ask(behind_jupyter, f"{PREFIX}/static/js/{missing}", secret, gzipped).status in (403, 404)
 
 
 def test_bokehs_own_extra_routes_are_gone_and_the_list_is_not_for_jupyter(behind_jupyter):

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from contextlib import ExitStack, suppress
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from bokeh.application import Application
 from bokeh.core.types import ID
@@ -41,7 +41,7 @@ from glassloom_dashboards.serving.loop_lag import LoopLag
 from glassloom_dashboards.serving.open_pages import RETRY_S, OpenPages, is_open, words
 from glassloom_dashboards.serving.page import DEFAULT_THEME
 from glassloom_dashboards.serving.sessions import PageDocument, Viewers, session_of, text_arguments
-from glassloom_dashboards.serving.static_files import StaticFiles
+from glassloom_dashboards.serving.static_files import GzippedFiles, StaticFiles
 
 _POLICY = (
     "default-src 'self'",
@@ -101,6 +101,8 @@ class DashboardServer(BokehTornado):
     ----------
     scripts
         Addresses of the scripts that a page loads; each has its file's hash.
+    gzipped
+        The files of these scripts, compressed.
     """
 
     def __init__(
@@ -137,11 +139,14 @@ class DashboardServer(BokehTornado):
             default_handler_class=NotFound,
         )
         self.scripts = self.resources().js_files
+        self.gzipped = GzippedFiles(
+            [urlsplit(script).path.removeprefix(f"{self.prefix}/static/") for script in self.scripts]
+        )
         # These come before Bokeh's own routes to the same paths, of which nothing but the static files is left.
         start = re.escape(self.prefix)
         routes: list[Any] = [
             (rf"{start}/health", Health),
-            (rf"{start}/static/(js/.*)", StaticFiles, {"turns": hub.turns}),
+            (rf"{start}/static/(js/.*)", StaticFiles, {"turns": hub.turns, "gzipped": self.gzipped}),
         ]
         if lists_clusters:
             routes.append((rf"{start}/?", ClusterList))
