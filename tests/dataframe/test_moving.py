@@ -146,6 +146,69 @@ def test_series_among_frames_are_columns():
         assert_same(got.compute(**INLINE), pd.concat([frame, series]))
 
 
+KEYS = [
+    {"keys": ["p", "q"]},
+    {"keys": ["p", "p"], "names": ["from"]},
+    {"keys": [("p", 1), ("q", 2)], "names": ["m", "n"]},
+    {"keys": [1, 2.5], "names": "n", "join": "inner"},
+    {"keys": [None, "q"], "sort": True},
+    {"keys": pd.Index(["b", "a"], name="from")},
+    {"keys": pd.CategoricalIndex(["b", "a"], categories=["b", "c", "a"])},
+    {"keys": pd.date_range("2024-03-31", periods=2, tz="Europe/Paris"), "sort": True},
+    {"sort": True},
+    {"sort": True, "join": "inner"},
+]
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(data=st.data())
+def test_keys_label_the_rows_of_each_frame_as_in_pandas(data):
+    (frame, lazy), (other, other_lazy) = data.draw(cut_frames(min_rows=1)), data.draw(cut_frames(min_rows=1))
+    frame, lazy = frame[["s", "i", "d"]], lazy[["s", "i", "d"]]
+    other, other_lazy = other[["n", "c", "s"]], other_lazy[["n", "c", "s"]]
+    options = data.draw(st.sampled_from(KEYS))
+    got = gd.concat([lazy, other_lazy], **options)
+    expected = pd.concat([frame, other], **options)
+    assert got._meta.index.names == expected.index.names
+    assert_same(got.compute(**INLINE), expected)
+    assert_same(got[got.s > "b"][["s"]].compute(**INLINE), expected[expected.s > "b"][["s"]])
+    series = gd.concat({"one": lazy.i, "none": None, "two": lazy.i}).compute(**INLINE)
+    assert_same(series, pd.concat({"one": frame.i, "none": None, "two": frame.i}))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"keys": ["P", "Q"]}, {"keys": ["P", "Q"], "names": ["of"], "sort": True}, {"ignore_index": True}, {"sort": True}],
+)
+def test_keys_are_levels_of_columns_side_by_side(options):
+    frame = pd.DataFrame({"x": range(5), "y": range(5)}, index=[3, 1, 1, 0, 2]).sort_index()
+    lazy = gd.from_pandas(frame, npartitions=2)
+    for pick in (lambda v: [v, v], lambda v: [v.x, v.y], lambda v: [v.y, v]):
+        assert_same(gd.concat(pick(lazy), axis=1, **options).compute(), pd.concat(pick(frame), axis=1, **options))
+    assert_same(gd.concat({"P": lazy, "Q": lazy}, axis=1)["Q"].compute(), frame)
+
+
+def test_what_concat_cant_do_says_what_can():
+    frame = pd.DataFrame({"x": range(4)}, index=[3, 1, 2, 0])
+    lazy = gd.from_pandas(frame, npartitions=2, sort=False)
+    with pytest.raises(ValueError, match=r"concat: there are 2 objects, and 1 keys: \['a'\]"):
+        gd.concat([lazy, lazy], keys=["a"])
+    with pytest.raises(ValueError, match=r"concat: ignore_index=True numbers what keys=\['a'\] would label"):
+        gd.concat([lazy], keys=["a"], ignore_index=True)
+    with pytest.raises(ValueError, match="Length of names must match"):
+        gd.concat([lazy], keys=["a"], names=["l", "m", "n"])
+    with pytest.raises(ValueError, match="concat: all objects are None"):
+        gd.concat({"a": None})
+    with pytest.raises(OptionError, match="sort='yes' should be True or False"):
+        gd.concat([lazy], sort="yes")
+    with pytest.raises(NotImplementedError, match=r"concat\(sort=True\) isn't supported: .* sort_index\(\)"):
+        gd.concat([lazy.x, lazy], axis=1, sort=True)
+    with pytest.raises(ValueError, match="Indexes have overlapping values"):
+        gd.concat([lazy, lazy], axis=1, verify_integrity=True)
+    with pytest.raises(NotImplementedError, match=r"concat\(verify_integrity=True\) isn't supported: index.is_unique"):
+        gd.concat([lazy, lazy], verify_integrity=True)
+
+
 def test_overlapping_frames_are_interleaved_on_request():
     one = pd.DataFrame({"x": range(6)}, index=range(6))
     two = pd.DataFrame({"x": range(6)}, index=range(3, 9))
@@ -154,8 +217,8 @@ def test_overlapping_frames_are_interleaved_on_request():
     got = gd.concat(lazy, interleave_partitions=True)
     assert got.divisions == (0, 3, 5, 6, 8)
     assert_same(got.compute(**INLINE).sort_index(kind="stable"), pd.concat([one, two]).sort_index(kind="stable"))
-    with pytest.raises(NotImplementedError, match=r"concat\(keys=...\) isn't supported"):
-        gd.concat(lazy, keys=["a", "b"])
+    with pytest.raises(NotImplementedError, match=r"concat\(interleave_partitions=True\) isn't supported: with keys="):
+        gd.concat(lazy, keys=["a", "b"], interleave_partitions=True)
     unknown = [frame.reset_index(drop=True) for frame in lazy]
     with pytest.raises(DivisionError, match="set_index"):
         gd.concat(unknown, axis=1)

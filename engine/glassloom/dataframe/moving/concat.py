@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,11 +11,13 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat as concat_blocks
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.divisions import redivide, union_of_divisions
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import concat_nodes
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping, require_aligned
+from glassloom.dataframe.options import refused
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import DivisionError, OptionError
 
@@ -38,12 +40,14 @@ class Interleaved(BlockOp):
 
 @with_function_arguments()
 def concat(
-    objs: Sequence[Any],
+    objs: Any,
     *,
     axis: int | str = 0,
     join: str = "outer",
     ignore_index: bool = False,
     keys: Any = None,
+    names: Any = None,
+    verify_integrity: bool = False,
     sort: bool | None = None,
     interleave_partitions: bool = False,
     ignore_unknown_divisions: bool = False,
@@ -53,7 +57,7 @@ def concat(
     Parameters
     ----------
     objs
-        Lazy or pandas objects. Series among frames are columns.
+        Lazy or pandas objects, or a dict of those, whose keys are then `keys`; None is left out. Series among frames are columns.
     axis
         0 or ``"index"``: one after the other. 1 or ``"columns"``: side by side, aligned by index label. Then their
         partitions must correspond, or their divisions be known. With known divisions frames of unlike rows are put in the
@@ -62,11 +66,16 @@ def concat(
         What to do with labels of the other axis that not all have: ``"outer"`` fills in missing values, ``"inner"`` drops
         them.
     ignore_index
-        Whether to number the rows of the result from 0.
+        Whether to number the rows of the result from 0, or with ``axis=1`` its columns.
     keys
-        Only None.
+        A label for each of `objs`, or a tuple of labels: further levels, before those of the rows' labels, or with ``axis=1``
+        before the names of columns.
+    names
+        Names of the levels that `keys` makes, or of all levels.
+    verify_integrity
+        With ``axis=1``: whether equal names of columns are an error.
     sort
-        Only False or None.
+        Whether to sort the names of columns; with ``axis=1`` the labels of rows, whose divisions must be known.
     interleave_partitions
         Whether frames whose known divisions overlap are cut at the same labels, and put one after the other within each
         partition, so that the result's divisions are known. Default: the first frame's rows come first, as in pandas.
@@ -80,31 +89,82 @@ def concat(
     >>> one = gd.from_pandas(pd.DataFrame({"x": [1, 2]}), npartitions=2)
     >>> gd.concat([one, one]).x.compute().tolist()
     [1, 2, 1, 2]
+    >>> gd.concat({"a": one, "b": one}, names=["from"]).compute().index.tolist()
+    [('a', 0), ('a', 1), ('b', 0), ('b', 1)]
     """
-    many = [frame if is_node(frame) else from_pandas(frame, sort=False) for frame in objs]
-    if not many:
-        raise ValueError("no frames to concatenate")
+    many, keys = _with_keys(objs, keys)
     if join not in ("outer", "inner"):
         raise OptionError(f"join={join!r} should be 'outer' or 'inner'")
-    if keys is not None:
-        raise NotImplementedError("concat(keys=...) isn't supported; assign() a column that tells the frames apart")
-    if sort:
-        raise NotImplementedError("concat(sort=True) isn't supported; choose the columns' order: frame[[...]]")
+    if sort not in (None, True, False):
+        raise OptionError(f"sort={sort!r} should be True or False")
+    if keys is not None and ignore_index:
+        raise ValueError(f"concat: ignore_index=True numbers what keys={list(keys)!r} would label: give one of both")
     if axis in (1, "columns"):
-        if ignore_index:
-            raise NotImplementedError("concat(axis=1, ignore_index=True) isn't supported; rename the columns")
-        return _side_by_side(many, join, ignore_unknown_divisions)
+        options = {"keys": keys, "names": names, "ignore_index": ignore_index, "verify_integrity": verify_integrity}
+        return _side_by_side(many, {"join": join, "sort": bool(sort), **options}, ignore_unknown_divisions)
     if axis not in (0, "index"):
         raise OptionError(f"axis={axis!r} should be 0 or 'index', 1 or 'columns'")
-    nodes = [frame.expr for frame in _of_one_kind(many)]
-    if interleave_partitions and all(node.divisions[0] is not None for node in nodes):
+    if verify_integrity:
+        raise refused("concat", "verify_integrity", True, "index.is_unique of the result tells")
+    many = _of_one_kind(many)
+    if keys is not None:
+        if interleave_partitions:
+            raise refused("concat", "interleave_partitions", True, "with keys= the rows of each frame stay together")
+        many = _labelled(many, keys, names)
+    found = _one_by_one([frame.expr for frame in many], join, bool(sort), interleave_partitions)
+    return wrap(renumber(found) if ignore_index else found)
+
+
+def _with_keys(objs: Any, keys: Any) -> tuple[list[Any], pd.Index | None]:
+    """Return what is concatenated as lazy objects, and the labels of each if it gets any.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to concatenate, or there are not as many keys.
+    """
+    if isinstance(objs, Mapping):
+        keys = list(objs) if keys is None else list(keys)
+        objs = [objs[key] for key in keys]
+    given = list(objs)
+    if not given:
+        raise ValueError("no frames to concatenate")
+    labels = None if keys is None else pd.Index(keys if hasattr(keys, "dtype") else list(keys))
+    if labels is not None and len(labels) != len(given):
+        raise ValueError(f"concat: there are {len(given)} objects, and {len(labels)} keys: {list(labels)[:20]!r}")
+    places = [place for place, frame in enumerate(given) if frame is not None]
+    if not places:
+        raise ValueError("concat: all objects are None")
+    many = [given[place] for place in places]
+    many = [frame if is_node(frame) else from_pandas(frame, sort=False) for frame in many]
+    return many, None if labels is None else labels[places]
+
+
+def _labelled(many: Sequence[Any], keys: pd.Index, names: Any) -> list[Any]:
+    """Return frames with levels of keys before the labels of their rows."""
+    levels = [keys.get_level_values(number).unique() for number in range(keys.nlevels)]
+    wanted = list(keys.names) if names is None else [names] if pd.api.types.is_scalar(names) else list(names)
+    return [
+        operate(_with_key, frame, key, levels, wanted, kind=NewLabels, label="keys")
+        for frame, key in zip(many, keys, strict=True)
+    ]
+
+
+def _with_key(block: Any, key: Any, levels: Any, names: list[Any]) -> Any:
+    return pd.concat([block], keys=[key], levels=levels, names=names)
+
+
+def _one_by_one(nodes: list[FrameExpr], join: str, sorts_columns: bool, interleaves: bool) -> FrameExpr:
+    """Return the node of frames one after the other."""
+    if interleaves and all(node.divisions[0] is not None for node in nodes):
         divisions = union_of_divisions(nodes)
         cut = [redivide(node, divisions) for node in nodes]
-        call = BlockCall(_one_after_the_other, tuple(map(Block, range(len(cut)))), {"join": join}, label="concat")
-        found: FrameExpr = Interleaved(cut[0], tuple(cut[1:]), call)
-    else:
-        found = nodes[0] if len(nodes) == 1 else concat_nodes(nodes, join)
-    return wrap(renumber(found) if ignore_index else found)
+        options = {"join": join, "sort": sorts_columns}
+        call = BlockCall(_one_after_the_other, tuple(map(Block, range(len(cut)))), options, label="concat")
+        return Interleaved(cut[0], tuple(cut[1:]), call)
+    if len(nodes) == 1 and not sorts_columns:
+        return nodes[0]
+    return concat_nodes(nodes, join, sorts_columns=sorts_columns)
 
 
 def map_partitions(
@@ -160,10 +220,15 @@ def _aligned(block: Any, other: Any, place: int, **options: Any) -> Any:
     return block.align(other, **options)[place]
 
 
-def _side_by_side(many: Sequence[Any], join: str, ignore_unknown: bool) -> Any:
+def _side_by_side(many: Sequence[Any], options: dict[str, Any], ignore_unknown: bool) -> Any:
     nodes = cut_alike([frame.expr for frame in many], "concat(axis=1)", ignore_unknown=ignore_unknown)
+    are_known = all(node.divisions[0] is not None for node in nodes)
+    if options["sort"] and not are_known:
+        raise refused(
+            "concat", "sort", True, "with axis=1 it needs known divisions: sort_index() of the result sorts its rows"
+        )
     are_unlike = len({node.rows for node in nodes}) > 1
-    options = {"join": join, "sort": are_unlike and all(node.divisions[0] is not None for node in nodes)}
+    options = {**options, "sort": options["sort"] or (are_unlike and are_known)}
     call = BlockCall(_beside, tuple(map(Block, range(len(nodes)))), options, label="concat")
     return wrap(SideBySide(nodes[0], tuple(nodes[1:]), call))
 
@@ -208,11 +273,13 @@ def _of_one_kind(many: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _beside(*blocks: Any, join: Any, sort: bool) -> Any:
-    return pd.concat(list(blocks), axis=1, join=join, sort=sort)
+def _beside(*blocks: Any, **options: Any) -> Any:
+    return pd.concat(list(blocks), axis=1, **options)
 
 
-def _one_after_the_other(*blocks: Any, join: Any) -> Any:
+def _one_after_the_other(*blocks: Any, join: Any, sort: bool) -> Any:
     filled = [block for block in blocks if len(block)]
     same = len({tuple(block.columns) if isinstance(block, pd.DataFrame) else block.name for block in blocks}) == 1
-    return concat_blocks(filled or list(blocks)) if same else pd.concat(filled or list(blocks), join=join)
+    if same and not sort:
+        return concat_blocks(filled or list(blocks))
+    return pd.concat(filled or list(blocks), join=join, sort=sort)

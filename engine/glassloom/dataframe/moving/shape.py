@@ -84,14 +84,15 @@ class Repartition(FrameExpr):
 class Concat(FrameExpr):
     """Frames, concatenated: all partitions of the first, then all of the second..."""
 
-    parameters = ("frames", "join")
+    parameters = ("frames", "join", "sorts_columns")
 
     frames: tuple[FrameExpr, ...]
     join: str
+    sorts_columns: bool
 
     @cached_property
     def meta(self) -> Any:
-        return empty(_joined([sample(frame.meta) for frame in self.frames], self.join))
+        return empty(pd.concat([sample(frame.meta) for frame in self.frames], join=self.join, sort=self.sorts_columns))  # type: ignore[call-overload]
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
@@ -181,13 +182,9 @@ class SetDivisions(FrameBlockwise):
         return _same
 
 
-def concat_nodes(frames: Sequence[Expr], join: str) -> Concat:
+def concat_nodes(frames: Sequence[Expr], join: str, *, sorts_columns: bool = False) -> Concat:
     """Return the node of frames one after the other."""
-    return Concat(tuple(frames), join)
-
-
-def _joined(blocks: list[Any], join: Any) -> Any:
-    return pd.concat(blocks, join=join)
+    return Concat(tuple(frames), join, sorts_columns)
 
 
 def _same(block: Any) -> Any:
