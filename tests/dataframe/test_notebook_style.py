@@ -156,8 +156,6 @@ def test_only_the_frame_itself_is_changed_in_place():
     assert x.max().compute() == 3.0
     x.loc[x < 1] = 1
     assert x.min().compute() == 1.0
-    with pytest.raises(NotImplementedError, match=r"series\[3\] = ...: values are set by a lazy condition"):
-        x[3] = 1
     with pytest.raises(ValueError, match="assigns no column"):
         lazy.eval("id + y", inplace=True)
 

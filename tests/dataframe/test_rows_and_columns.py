@@ -177,12 +177,6 @@ def test_what_cant_be_set_says_how_it_can(frame):
         lazy.index = {}
     with pytest.raises(ValueError, match=r"index: Length of values \(2\) does not match length of index"):
         lazy.index = [1, 2]
-    with pytest.raises(NotImplementedError, match=r"iloc\[0\] = .*set by a condition"):
-        lazy.iloc[0] = 1
-    with pytest.raises(NotImplementedError, match=r"loc\[5\] = .*frame.loc\[frame.x > 1, 'x'\] = 0"):
-        lazy.loc[5] = 1
-    with pytest.raises(NotImplementedError, match=r"frame\[slice\(0, 2, None\)\] = "):
-        lazy[0:2] = 1
     with pytest.raises(ValueError, match="2 columns are assigned 3 values"):
         lazy[["x", "y"]] = [1, 2, 3]
     with pytest.raises(NotImplementedError, match=r"fillna\(limit=1\) isn't supported: ffill"):

@@ -27,6 +27,7 @@ from glassloom.dataframe.reshape import Reshaping
 from glassloom.dataframe.rowwise import FrameRowByRow, call_user, dropped_rows
 from glassloom.dataframe.series import Series
 from glassloom.dataframe.setting import Setting, labels_as_keys, renamed_columns, with_variables
+from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.statistics import FrameStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported
 from glassloom.dataframe.text import frame_html, frame_text
@@ -135,6 +136,8 @@ class DataFrame(
             return wrap(Filter(self._expr, key.expr))
         if isinstance(key, slice):
             return self.iloc[key] if is_of_positions(key) else self.loc[key]
+        if is_mask(key):
+            return wrap(Filter(self._expr, condition_at_hand(self, key).expr))
         if isinstance(key, (list, pd.Index)):
             require_columns(key, self._meta)
             return wrap(Projection(self._expr, list(key)))

@@ -10,9 +10,18 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import FrameExpr, Partitions, Projection
+from glassloom.dataframe.nodes import Filter, FrameExpr, Partitions, Projection
 from glassloom.dataframe.prefix import CarriedRows, scan
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.setting_rows import (
+    condition_at_hand,
+    is_mask,
+    labels_to_set,
+    partitions_with,
+    positions_to_set,
+    set_values,
+    shown,
+)
 from glassloom.dataframe.wrap import wrap
 
 
@@ -33,23 +42,25 @@ class ILoc:
             return wrap(node if rows == slice(None) else rows_between_positions(node, rows))
         if isinstance(rows, (int, np.integer)):
             return wrap(_row_at(node, int(rows)))
-        if isinstance(rows, list) and all(isinstance(one, (int, np.integer)) for one in rows):
+        if is_mask(rows):
+            return wrap(Filter(node, condition_at_hand(self._frame, np.asarray(rows)).expr))
+        if isinstance(rows, (list, np.ndarray)) and all(isinstance(one, (int, np.integer)) for one in rows):
             return wrap(_rows_at(node, tuple(map(int, rows))))
         raise NotImplementedError(
             f"iloc[{rows!r}]: positions, lists of them and slices work; by a condition rows are chosen as frame[condition]"
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        frame = self._frame
         rows, columns = key if isinstance(key, tuple) else (key, slice(None))
-        if not isinstance(rows, slice) or rows != slice(None):
-            raise NotImplementedError(
-                f"iloc[{key!r}] = ...: values of some rows are set by a condition, as in frame.loc[frame.x > 1, 'x'] = 0"
-            )
-        if not isinstance(self._frame.expr.meta, pd.DataFrame):
-            self._frame.loc[:] = value
-            return
-        chosen = self._frame.columns[columns]
-        self._frame.loc[:, list(chosen) if isinstance(chosen, pd.Index) else chosen] = value
+        names: Any = slice(None)
+        if isinstance(frame.expr.meta, pd.DataFrame):
+            chosen = frame.columns[columns]
+            names = list(chosen) if isinstance(chosen, pd.Index) else chosen
+        elif isinstance(key, tuple):
+            raise TypeError("a series has no columns; write series.iloc[rows] = ...")
+        what = shown("iloc", key)
+        set_values(frame, positions_to_set(frame, rows, what), names, value, what)
 
 
 def _columns_at(node: FrameExpr, columns: Any) -> FrameExpr:
@@ -160,7 +171,12 @@ class At:
         return wrap(value_at(node, label))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise NotImplementedError(f"at[{key!r}] = ...: values are set by where(), or frame[condition] = value")
+        is_of_frame = isinstance(self._frame.expr.meta, pd.DataFrame)
+        if is_of_frame and (not isinstance(key, tuple) or len(key) != 2):
+            raise ValueError(f"at[{key!r}] = ...: it should be at[label, column] = ...")
+        label, columns = key if is_of_frame else (key, slice(None))
+        what = shown("at", key)
+        set_values(self._frame, labels_to_set(self._frame, label, what), columns, value, what)
 
 
 class IAt:
@@ -170,13 +186,17 @@ class IAt:
         self._frame = frame
 
     def __getitem__(self, key: Any) -> Any:
-        places = key if isinstance(key, tuple) else (key,)
-        if len(places) != self._frame.ndim or not all(isinstance(place, (int, np.integer)) for place in places):
-            raise ValueError(f"iat[{key!r}] should have {self._frame.ndim} whole numbers; iloc takes slices and lists")
+        self._check(key)
         return self._frame.iloc[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise NotImplementedError(f"iat[{key!r}] = ...: values are set by where(), or frame[condition] = value")
+        self._check(key)
+        self._frame.iloc[key] = value
+
+    def _check(self, key: Any) -> None:
+        places = key if isinstance(key, tuple) else (key,)
+        if len(places) != self._frame.ndim or not all(isinstance(place, (int, np.integer)) for place in places):
+            raise ValueError(f"iat[{key!r}] should have {self._frame.ndim} whole numbers; iloc takes slices and lists")
 
 
 def value_at(node: FrameExpr, label: Any) -> FrameExpr:
@@ -191,23 +211,8 @@ def _value_at(label: Any, blocks: list[Any]) -> Any:
 
 def rows_of_labels(node: FrameExpr, labels: list[Any]) -> FrameExpr:
     """Return the node of the rows of some labels, in the order of the frame, out of the partitions that may have any."""
-    divisions = node.divisions
-    if divisions[0] is not None:
-        known = list(divisions)
-        numbers = sorted({number for label in labels for number in _partitions_of(known, label)})
-        if numbers and len(numbers) < node.npartitions:
-            node = Partitions(node, tuple(numbers))
-    return CarriedRows(node, (), BlockCall(_having, (Block(0), list(labels)), label="loc"), node.meta)
-
-
-def _partitions_of(divisions: list[Any], label: Any) -> range:
-    index = pd.Index(divisions)
-    try:
-        first = min(max(int(index.searchsorted(label, side="left")) - 1, 0), len(divisions) - 2)
-        last = min(int(index.searchsorted(label, side="right")) - 1, len(divisions) - 2)
-    except TypeError:  # a label of another type is in none
-        return range(1)
-    return range(first, max(last, first) + 1)
+    call = BlockCall(_having, (Block(0), list(labels)), label="loc")
+    return CarriedRows(partitions_with(node, labels), (), call, node.meta)
 
 
 def _having(block: Any, labels: list[Any]) -> Any:

@@ -25,6 +25,7 @@ from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.reduce import keep_some, value_counts
 from glassloom.dataframe.rowwise import SeriesRowByRow
 from glassloom.dataframe.setting import labels_as_keys
+from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.statistics import SeriesStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported
 from glassloom.dataframe.text import frame_html, frame_text
@@ -115,20 +116,21 @@ class Series(
             return self.iloc[condition] if is_of_positions(condition) else self.loc[condition]
         if not is_node(condition) and pd.api.types.is_scalar(condition):
             return self.at[condition]
+        if is_mask(condition):
+            condition = condition_at_hand(self, condition)
         if not is_node(condition):
             raise NotImplementedError(
-                f"series[{condition!r}]: a label, boolean series and slices choose values; .loc[...] takes a list of labels, "
+                f"series[{condition!r}]: a label, booleans and slices choose values; .loc[...] takes a list of labels, "
                 ".iloc[...] positions"
             )
         require_aligned([self._expr, condition.expr], "series[condition]")
         return wrap(Filter(self._expr, condition.expr))
 
     def __setitem__(self, condition: Any, value: Any) -> None:
-        if not is_node(condition):
-            raise NotImplementedError(
-                f"series[{condition!r}] = ...: values are set by a lazy condition, as in series[series > 1] = 0"
-            )
-        self._expr = self.mask(condition, value).expr
+        if isinstance(condition, slice) and is_of_positions(condition):
+            self.iloc[condition] = value
+        else:
+            self.loc[condition] = value
 
     def rename(
         self, index: Any = None, *, axis: Any = None, inplace: bool = False, level: Any = None, errors: Any = "ignore"

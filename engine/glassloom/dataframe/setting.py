@@ -15,6 +15,9 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import is_column, with_labels_at_hand
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, require_aligned
+from glassloom.dataframe.options import is_of_positions
+from glassloom.dataframe.positions import ILoc
+from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 _VARIABLE = re.compile(r"@(\w+)")
@@ -24,18 +27,16 @@ class Setting(Frame):
     """Setters of frames."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        meta = self._meta
         if is_node(key):
             self._set_where(key, value)
-        elif isinstance(key, (list, pd.Index)):
+        elif is_mask(key):
+            self._set_where(condition_at_hand(self, key), value)
+        elif isinstance(key, slice):
+            (ILoc(self) if is_of_positions(key) else self.loc)[key] = value
+        elif isinstance(key, (list, pd.Index, np.ndarray)):
             self._set_columns(list(key), value)
-        elif isinstance(key, (slice, np.ndarray)):
-            raise NotImplementedError(
-                f"frame[{key!r}] = ...: rows are set by a lazy condition, as in frame[frame.x > 1] = 0, or by where()"
-            )
         else:
             self._expr = self._assigned({key: value})
-        _ = meta
 
     def __delitem__(self, name: Any) -> None:
         self._expr = self.drop(columns=[name]).expr

@@ -1,0 +1,411 @@
+"""Values of some rows set in a lazy frame or series, as `loc`, `iloc`, `at` and `iat` do: which rows, and what they get.
+
+Which rows these are is a lazy series. What can't be known before partitions are there, such as a label that no row has, is an error
+when the frame is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.column_at_hand import with_column_at_hand
+from glassloom.dataframe.nodes import FrameExpr, Partitions, Projection, empty
+from glassloom.dataframe.prefix import Carried, scan
+from glassloom.dataframe.reduce import Length, Operation, tree
+from glassloom.dataframe.widening import with_common_dtypes
+from glassloom.dataframe.wrap import bind, is_node, operate, wrap
+
+
+@dataclass(frozen=True)
+class RowsToSet:
+    """Which rows are set, as a lazy boolean series, and for each of these rows the number of its value if there is one for each."""
+
+    condition: Any
+    numbers: Callable[[int], Any]
+
+
+def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
+    """Return the rows that ``loc[rows]`` means; None for all.
+
+    Raises
+    ------
+    NotImplementedError
+        If `rows` are given in a way that isn't supported.
+    """
+    meta = frame.expr.meta
+    if isinstance(rows, slice) and rows == slice(None):
+        return None
+    if is_node(rows):
+        return _where(rows)
+    if is_mask(rows):
+        return _where(condition_at_hand(frame, rows))
+    if isinstance(rows, str) and isinstance(meta.index, pd.DatetimeIndex):
+        rows = slice(rows, rows)
+    if isinstance(rows, slice) and rows.step is None:
+        return _where(operate(_is_between, frame, *bounds(meta.index, rows), label="between"))
+    if isinstance(rows, (list, np.ndarray, pd.Index)) or pd.api.types.is_scalar(rows):
+        return labels_to_set(frame, rows, what)
+    raise NotImplementedError(
+        f"{what} = ...: values are set for the rows of a label, a list or slice of labels, or a condition, as in "
+        "frame.loc[frame.x > 1, 'x'] = 0"
+    )
+
+
+def labels_to_set(frame: Any, rows: Any, what: str) -> RowsToSet:
+    """Return the rows of one label, or of a list of labels.
+
+    Computing them raises KeyError if a label is nowhere: pandas adds a row then, for one label.
+    """
+    node: FrameExpr = frame.expr
+    if node.meta.index.nlevels > 1:
+        raise NotImplementedError(f"{what} = ...: the index has several levels; reset_index() makes them columns")
+    is_one = pd.api.types.is_scalar(rows)
+    labels = _as_labels(node.meta.index, [rows] if is_one else rows)
+    if not labels.is_unique:
+        raise ValueError(f"{what} = ...: the list has a label several times")
+
+    def places(are_single: bool) -> Any:
+        finish = partial(_check_counts, labels, what, are_single)
+        counts = tree(
+            partitions_with(node, list(labels)), Operation(partial(_count_each, labels), sum, finish), 0, "labels"
+        )
+        return operate(_places_among, frame, labels, wrap(counts), label="labels")
+
+    def numbers(count: int) -> Any:
+        if is_one:
+            return _where(places(False) >= 0).numbers(count)
+        if count != len(labels):
+            raise ValueError(f"{what} = {count} values: there are {len(labels)} labels, and each takes one")
+        return places(True)
+
+    return RowsToSet(places(False) >= 0, numbers)
+
+
+def positions_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
+    """Return the rows that ``iloc[rows]`` means; None for all. Computing them raises IndexError if there are fewer rows."""
+    if isinstance(rows, slice) and rows == slice(None):
+        return None
+    if is_node(rows):
+        raise NotImplementedError(f"{what} = ...: a condition is for loc: frame.loc[frame.x > 1, 'x'] = 0")
+    if is_mask(rows):
+        return _where(condition_at_hand(frame, np.asarray(rows)))
+    is_one = isinstance(rows, (int, np.integer))
+    are_several = isinstance(rows, (list, np.ndarray)) and all(isinstance(one, (int, np.integer)) for one in rows)
+    if not (is_one or are_several or isinstance(rows, slice)):
+        raise NotImplementedError(f"{what} = ...: rows are set by positions, lists and slices of them, and booleans")
+    wanted = rows if isinstance(rows, slice) else np.array([rows] if is_one else rows, dtype="int64")
+    node: FrameExpr = frame.expr
+    others = (scan(node, len, sum, "rows-before"), Length(node))
+    meta = pd.Series(index=node.meta.index, dtype="int64")
+
+    def places(count: int | None) -> Any:
+        call = BlockCall(
+            partial(_places_of_positions, wanted, count), (Block(0), Block(1), Block(2)), label="positions"
+        )
+        return wrap(Carried(node, others, call, meta, None))
+
+    condition = places(None) >= 0
+    return RowsToSet(condition, _where(condition).numbers if is_one else places)
+
+
+def condition_at_hand(frame: Any, values: Any) -> Any:
+    """Return booleans that are at hand as a lazy series of the frame's rows: a pandas series by label, others by position."""
+    base = wrap(Projection(frame.expr, [])) if isinstance(frame.expr.meta, pd.DataFrame) else frame.to_frame()[[]]
+    column = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=bool).array
+    named = wrap(with_column_at_hand(base, "condition", column))["condition"]
+    return operate(_as_condition, named, label="condition")
+
+
+def shown(name: str, key: Any) -> str:
+    """Return what is set as messages show it.
+
+    >>> shown("loc", (5, "x"))
+    "loc[5, 'x']"
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    return f"{name}[{', '.join('condition' if is_node(part) else repr(part) for part in parts)}]"
+
+
+def is_mask(rows: Any) -> bool:
+    """Whether a list, array or series at hand is of booleans."""
+    if isinstance(rows, list):
+        return bool(rows) and all(isinstance(one, (bool, np.bool_)) for one in rows)
+    is_array = isinstance(rows, (np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray))
+    return is_array and pd.api.types.is_bool_dtype(rows.dtype)
+
+
+def bounds(index: Any, rows: slice) -> tuple[Any, Any]:
+    """Return the labels of a slice as labels of the index: text becomes a time, "2000-01" the whole month."""
+    if not isinstance(index, pd.DatetimeIndex):
+        return rows.start, rows.stop
+    some: Any = pd.DatetimeIndex([pd.Timestamp("2000-01-01", tz=index.tz)])
+    low = None if rows.start is None else some._maybe_cast_slice_bound(rows.start, "left")
+    high = None if rows.stop is None else some._maybe_cast_slice_bound(rows.stop, "right")
+    return low, high
+
+
+def partitions_with(node: FrameExpr, labels: Sequence[Any]) -> FrameExpr:
+    """Return the node of the partitions that may have rows of some labels: all, if the divisions aren't known."""
+    if node.divisions[0] is None:
+        return node
+    known = list(node.divisions)
+    numbers = sorted({number for label in labels for number in _partitions_of(known, label)})
+    return Partitions(node, tuple(numbers)) if numbers and len(numbers) < node.npartitions else node
+
+
+def set_values(frame: Any, rows: RowsToSet | None, columns: Any, value: Any, what: str) -> None:
+    """Set values of some rows, or of all, in some columns of a frame or in a series. Only this collection changes.
+
+    Parameters
+    ----------
+    columns
+        A name, a list, slice or mask of names, or a function of the frame; of a series all that there is.
+    value
+        A constant; a lazy series, or frame, of the same rows; values for each column, for each row, or rows of values for each column.
+    """
+    if not isinstance(frame.expr.meta, pd.DataFrame):
+        frame._expr = _set(frame, rows, value).expr
+        return
+    names = _named(frame.expr.meta, columns)
+    are_several = not pd.api.types.is_scalar(columns) and not isinstance(columns, tuple)
+    for name, own in zip(names, _value_of_each(names, are_several, rows, value, what), strict=True):
+        is_new = name not in frame.columns
+        if rows is None and is_new:
+            frame[name] = own
+        elif rows is None:
+            frame._expr = _set_all(frame, name, own)
+        elif is_new:  # missing in the other rows
+            whole = _each_own(rows.numbers(len(own)), own) if _has_each(own) else own
+            whole = wrap(frame._assigned({name: whole}))
+            frame[name] = whole[name].where(rows.condition)
+        else:
+            frame[name] = _set(frame[name], rows, own)
+
+
+def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
+    """Return a lazy series with values of some rows set."""
+    if rows is None:
+        return wrap(_set_all(series, None, value))
+    if _has_each(value):
+        value = _each_own(rows.numbers(len(value)), value)
+    nodes, call = bind(_with_rows_set, (series, rows.condition, value), {}, label="setitem")
+    wide = empty(of_samples(call, *[node.meta for node in nodes]))
+    if is_node(value) and not HAS_COPY_ON_WRITE:  # since pandas 3 the dtype stays, and values that don't fit are errors
+        wide = with_common_dtypes(wide, value.expr.meta)
+    nodes, call = bind(partial(_with_rows_set, dtype=wide.dtype), (series, rows.condition, value), {}, label="setitem")
+    return wrap(Carried(nodes[0], tuple(nodes[1:]), call, wide, None))
+
+
+def _has_each(value: Any) -> bool:
+    """Whether a value at hand has one for each row that is set."""
+    return isinstance(value, (list, tuple, np.ndarray, pd.Index, pd.api.extensions.ExtensionArray))
+
+
+def _each_own(numbers: Any, values: Any) -> Any:
+    """Return the lazy series of the value at hand that each row gets."""
+    array = values if hasattr(values, "dtype") else pd.Series(list(values)).array
+    return operate(_taken, numbers, array, label="values")
+
+
+def _where(condition: Any) -> RowsToSet:
+    def numbers(count: int) -> Any:
+        places = condition.astype("int64").cumsum() - 1
+        check = Operation(_count_true, sum, partial(_check_total, count))
+        return operate(_places_where, places, condition, wrap(tree(condition.expr, check, 0, "len")), label="numbers")
+
+    return RowsToSet(condition, numbers)
+
+
+def _named(meta: Any, columns: Any) -> list[Any]:
+    """Return the names of the columns that are set."""
+    if isinstance(columns, slice) or callable(columns) or is_mask(columns):
+        return list(meta.loc[:, columns].columns)
+    return list(columns) if isinstance(columns, (list, pd.Index)) else [columns]
+
+
+def _value_of_each(names: list[Any], are_several: bool, rows: RowsToSet | None, value: Any, what: str) -> list[Any]:
+    """Return what each of some columns is set to: one value for all, or its own, as in pandas."""
+    if isinstance(value, pd.DataFrame):
+        raise NotImplementedError(
+            f"{what} = a pandas frame: rows of values are set as an array; update() sets values by label"
+        )
+    if is_node(value) and isinstance(value.expr.meta, pd.DataFrame):
+        missing = [name for name in names if name not in value.columns]
+        if missing:
+            raise KeyError(f"{what} = a frame without the columns {missing!r}")
+        return [value[name] for name in names]
+    if isinstance(value, dict) or (isinstance(value, pd.Series) and are_several and rows is not None):
+        row = pd.Series(value)
+        missing = [name for name in names if name not in row.index]
+        if missing:
+            raise KeyError(f"{what} = values by column, without {missing!r}")
+        return [row[name] for name in names]
+    if not are_several:
+        return [value] * len(names)
+    if (
+        isinstance(value, (list, tuple))
+        and len(value)
+        and all(isinstance(one, (list, tuple, np.ndarray)) for one in value)
+    ):
+        value = np.array([list(one) for one in value], dtype=object if _is_mixed(value) else None)
+    if isinstance(value, np.ndarray) and value.ndim == 2:
+        if value.shape[1] != len(names):
+            raise ValueError(f"{what} = {value.shape[1]} columns of values: {len(names)} columns are set")
+        return [
+            pd.Series(list(value[:, place])).array if value.dtype == object else value[:, place]
+            for place in range(len(names))
+        ]
+    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
+        if len(value) != len(names):
+            raise ValueError(f"{what} = {len(value)} values: there are {len(names)} columns, and each takes one")
+        return list(value)
+    return [value] * len(names)
+
+
+def _is_mixed(values: Any) -> bool:
+    return len({np.asarray(one).dtype.kind for row in values for one in row}) > 1
+
+
+def _set_all(frame: Any, name: Any, value: Any) -> FrameExpr:
+    """Return the node of a frame with a column, or a series, whose values are set, as far as possible without another dtype."""
+    if _has_each(value):
+        base = frame.to_frame() if name is None else frame
+        column = wrap(with_column_at_hand(base, "values" if name is None else name, value))[
+            "values" if name is None else name
+        ]
+        value = column
+    made: FrameExpr = operate(_with_values, frame, name, value, label="setitem").expr
+    return made
+
+
+# What is done with partitions.
+
+
+def _with_values(block: Any, name: Any, value: Any) -> Any:
+    block = block.copy()
+    block.loc[slice(None) if name is None else (slice(None), name)] = value
+    return block
+
+
+def _with_rows_set(block: Any, condition: Any, value: Any, dtype: Any = None) -> Any:
+    """Return a series with the values of some rows set. `dtype` is that of all partitions, if it is wider than the block's."""
+    made = block.copy() if dtype is None or _is_alike(block.dtype, dtype) else block.astype(dtype)
+    chosen = np.asarray(condition.fillna(False), dtype=bool)
+    if isinstance(value, pd.Series):
+        aligned = value if value.index.equals(block.index) else value.reindex(block.index)
+        value = aligned.array[chosen]
+    if chosen.any():
+        made.iloc[chosen] = value
+    return made
+
+
+def _is_alike(own: Any, wide: Any) -> bool:
+    """Whether a partition keeps its dtype: also categories, which partitions may have of their own."""
+    return bool(own == wide) or isinstance(own, pd.CategoricalDtype)
+
+
+def _is_between(block: Any, low: Any, high: Any) -> Any:
+    keep = np.ones(len(block), dtype=bool)
+    if low is not None:
+        keep &= np.asarray(block.index >= low)
+    if high is not None:
+        keep &= np.asarray(block.index <= high)
+    return pd.Series(keep, index=block.index)
+
+
+def _as_labels(index: Any, labels: Any) -> pd.Index:
+    """Return labels as an index: texts as times, where the labels of the frame are times."""
+    made = pd.Index(labels)
+    if not isinstance(index, pd.DatetimeIndex) or pd.api.types.infer_dtype(made) not in ("string", "datetime"):
+        return made
+    times = pd.DatetimeIndex(made)
+    return times if index.tz is None or times.tz is not None else times.tz_localize(index.tz)
+
+
+def _count_each(labels: pd.Index, block: Any) -> Any:
+    places = labels.get_indexer(block.index)
+    return np.bincount(places[places >= 0], minlength=len(labels))
+
+
+def _check_counts(labels: pd.Index, what: str, are_single: bool, counts: Any) -> int:
+    found = sum(counts)
+    missing = labels[found == 0].tolist()
+    if missing:
+        raise KeyError(
+            f"{what} = ...: no row has the label {missing[0]!r}"
+            + (f", nor have any {missing[1:20]!r}" if len(missing) > 1 else "")
+            + "; rows are added by concat()"
+        )
+    if are_single and (found > 1).any():
+        raise ValueError(
+            f"{what} = values, one for each label: several rows have the label {labels[found > 1].tolist()[0]!r}"
+        )
+    return 0
+
+
+def _places_among(block: Any, labels: pd.Index, checked: Any) -> Any:
+    return pd.Series(labels.get_indexer(block.index).astype("int64"), index=block.index)
+
+
+def _places_of_positions(wanted: Any, n_values: int | None, block: Any, before: int | None, count: int) -> Any:
+    """Return for each row the number of its position among those wanted, or -1."""
+    own = np.arange(len(block)) + (before or 0)
+    n_wanted = len(range(*wanted.indices(count))) if isinstance(wanted, slice) else len(wanted)
+    if n_values is not None and n_values != n_wanted:
+        _check_total(n_values, [n_wanted])
+    if isinstance(wanted, slice):
+        chosen = range(*wanted.indices(count))
+        return pd.Series(pd.RangeIndex(chosen).get_indexer(pd.Index(own)).astype("int64"), index=block.index)
+    outside = wanted[(wanted >= count) | (wanted < -count)]
+    if len(outside):
+        raise IndexError(f"iloc[{outside[0]}] = ...: iloc cannot enlarge its target object, which has {count} rows")
+    places = pd.Index(np.where(wanted < 0, wanted + count, wanted))
+    if not places.is_unique:
+        raise ValueError(f"iloc[{list(wanted)!r}] = ...: the list has a position several times")
+    return pd.Series(places.get_indexer(own).astype("int64"), index=block.index)
+
+
+def _places_where(places: Any, condition: Any, checked: Any) -> Any:
+    return places.where(condition.fillna(False), -1)
+
+
+def _count_true(condition: Any) -> int:
+    return int(condition.fillna(False).sum())
+
+
+def _check_total(count: int, totals: list[int]) -> int:
+    if sum(totals) != count:
+        raise ValueError(
+            f"cannot set using a list-like indexer with a different length than the value: {count} values for {sum(totals)} rows"
+        )
+    return 0
+
+
+def _taken(numbers: Any, values: Any) -> Any:
+    """Return the values with these numbers; rows that aren't set (-1) get any value, which is never used."""
+    places = np.maximum(numbers.to_numpy(), 0)
+    return pd.Series(values.take(places) if len(values) else values, index=numbers.index)
+
+
+def _as_condition(column: Any) -> Any:
+    if column.isna().any():
+        raise ValueError("the index of the boolean series doesn't match that of the frame: rows of it have no value")
+    return column.astype(bool)
+
+
+def _partitions_of(divisions: list[Any], label: Any) -> range:
+    index = pd.Index(divisions)
+    try:
+        first = min(max(int(index.searchsorted(label, side="left")) - 1, 0), len(divisions) - 2)
+        last = min(int(index.searchsorted(label, side="right")) - 1, len(divisions) - 2)
+    except (TypeError, ValueError):  # a label of another type is in none
+        return range(1)
+    return range(first, max(last, first) + 1)
