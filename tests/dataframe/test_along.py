@@ -29,6 +29,13 @@ ALONG = {
     "ffill of one": lambda f: f.f.ffill(),
     "ffill with a limit": lambda f: f[["f", "s", "n"]].ffill(limit=2),
     "bfill with a limit": lambda f: f.d.bfill(limit=1),
+    **{f"{how} {area}": lambda f, how=how, area=area: getattr(f[["f", "s", "d", "n", "c", "i"]], how)(limit_area=area)
+       for how in ("ffill", "bfill") for area in ("inside", "outside")},
+    "ffill inside with a limit": lambda f: f.f.ffill(limit=1, limit_area="inside"),
+    "fill the first": lambda f: f.f.fillna(0.5, limit=1),
+    "fill the first of some": lambda f: f.fillna({"f": 0.5, "s": "x", "n": 7, "c": "u"}, limit=3),
+    "fill the first with others": lambda f: f.f.fillna(f.i * 1.0, limit=2),
+    "fill the first times": lambda f: f[["d"]].fillna(pd.Timestamp("2020-02-02"), limit=2),
     "shift": lambda f: f.shift(),
     "shift up": lambda f: f.shift(-2),
     "shift far": lambda f: f.i.shift(9),
@@ -108,8 +115,10 @@ def test_labels_are_shifted_by_a_frequency():
 
 def test_options_without_a_form_for_partitions_are_refused_by_name():
     lazy = gd.from_pandas(pd.DataFrame({"x": [1.0, 2.0]}), npartitions=2)
-    with pytest.raises(NotImplementedError, match=r"ffill\(limit_area='inside'\) isn't supported"):
-        lazy.ffill(limit_area="inside")
+    with pytest.raises(ValueError, match=r"ffill: Invalid limit_area: .* got 'middle'"):
+        lazy.ffill(limit_area="middle")
+    with pytest.raises(ValueError, match=r"fillna\(limit=0\): Limit must be greater than 0"):
+        lazy.fillna(0, limit=0)
     with pytest.raises(NotImplementedError, match=r"pct_change\(fill_method='pad'\) isn't supported: call ffill"):
         lazy.pct_change(fill_method="pad")
     with pytest.raises(ValueError, match="cumsum: axis=2 should be 0 or 'index'"):

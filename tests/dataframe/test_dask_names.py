@@ -1,5 +1,7 @@
 """What Dask's frames have and pandas' lack, and arguments of pandas' that frames in partitions had not."""
 
+import itertools
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -33,6 +35,11 @@ def test_a_random_split_shuffles_within_partitions():
 def test_a_random_split_needs_fractions_of_all_rows():
     with pytest.raises(OptionError, match=r"frac=\[0.5, 0.4\] should be fractions that sum to 1"):
         lazy().random_split([0.5, 0.4])
+    for wrong in ("x", None, [0.5, "half"]):
+        with pytest.raises(
+            OptionError, match=r"random_split: frac=.* should be a list of fractions that sum to 1, such as"
+        ):
+            lazy().random_split(wrong)
 
 
 @pytest.mark.parametrize("replace", [False, True])
@@ -53,6 +60,50 @@ def test_all_rows_are_drawn_equally_often(replace):
         np.add.at(counts, frame.sample(n=6, random_state=seed, replace=replace).compute().x.to_numpy(), 1)
     expected = 150 * 6 / 17
     assert ((counts - expected) ** 2 / expected).sum() < 50  # of 16 degrees of freedom; 40 is one in 1,000
+
+
+def chances(weights, n):
+    """Return how likely each row is among `n` drawn one after the other, by all the ways to draw them."""
+    found = np.zeros(len(weights))
+    for drawn in itertools.permutations(range(len(weights)), n):
+        left, likely = weights.sum(), 1.0
+        for row in drawn:
+            likely *= weights[row] / left
+            left -= weights[row]
+        found[list(drawn)] += likely
+    return found
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_rows_are_drawn_by_their_weights(replace):
+    weights = np.array([1.0, 0.0, 4.0, 2.0, np.nan, 0.5, 2.0])
+    frame = lazy(3, pd.DataFrame({"x": range(7), "w": weights}))
+    counts, n_draws, n = np.zeros(7), 400, 3
+    for seed in range(n_draws):
+        drawn = frame.sample(n=n, weights="w", random_state=seed, replace=replace).compute(scheduler="inline")
+        np.add.at(counts, drawn.x.to_numpy(), 1)
+    filled = np.nan_to_num(weights)
+    expected = n_draws * (n * filled / filled.sum() if replace else chances(filled, n))
+    assert counts[1] == counts[4] == 0
+    some = filled > 0
+    assert ((counts - expected)[some] ** 2 / expected[some]).sum() < 25  # of 4 degrees of freedom; 18.5 is one in 1,000
+
+
+def test_weights_are_checked():
+    frame = lazy(2, pd.DataFrame({"x": range(4), "w": [0.0, 1, 2, 0]}))
+    assert sorted(frame.x.sample(n=2, weights=frame.w * 2).compute()) == [1, 2]
+    with pytest.raises(ValueError, match=r"sample\(n=3\): there are 2 rows with a weight above 0; replace=True"):
+        frame.sample(n=3, weights="w").compute()
+    with pytest.raises(ValueError, match=r"may not include negative values, such as -[12].0"):
+        frame.sample(n=1, weights=-frame.w).compute()
+    with pytest.raises(ValueError, match="may not include `inf` values"):
+        frame.sample(n=1, weights=1 / frame.w, replace=True).compute()
+    with pytest.raises(KeyError, match="String passed to weights not a valid column: 'z'"):
+        frame.sample(n=1, weights="z")
+    with pytest.raises(NotImplementedError, match=r"sample\(weights='w'\) isn't supported: a fraction .* give n="):
+        frame.sample(frac=0.5, weights="w")
+    with pytest.raises(NotImplementedError, match="it takes the name of a column, or a lazy series"):
+        frame.sample(n=1, weights=[1, 2, 3, 4])
 
 
 def test_sampling_takes_what_pandas_takes():

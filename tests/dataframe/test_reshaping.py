@@ -5,6 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, cut_frames
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.errors import OptionError
 from hypothesis import given, settings
 
 INLINE = {"scheduler": "inline"}
@@ -28,6 +30,7 @@ LABELS = {
     "cut with labels": lambda f: cut(f.f, [-2, 0, 5, 1e7], labels=["low", "middle", "high"]),
     "isna function": lambda f: (pd if isinstance(f, pd.DataFrame) else gd).isna(f.f),
     "corrwith": lambda f: f[["i", "f"]].corrwith(f.i),
+    **({"corrwith of few": lambda f: f[["i", "f"]].corrwith(f.i, min_periods=7)} if HAS_COPY_ON_WRITE else {}),
     "codes": lambda f: f.c.cat.codes,
     "categories": lambda f: f.c.cat.rename_categories(str.upper),
     "used categories": lambda f: f.c.cat.remove_unused_categories(),
@@ -85,6 +88,84 @@ def test_pivot_tables_are_those_of_pandas(aggfunc):
     assert np.allclose(several["x"].to_numpy(), expected.to_numpy())
     with pytest.raises(NotImplementedError, match=r"pivot_table needs to know the categories of 'column'.*categorize"):
         gd.from_pandas(frame, npartitions=2).pivot_table(values="x", index="row", columns="column")
+
+
+TABLES = [
+    {"values": "x", "observed": True},
+    {"values": "x", "observed": False},
+    {"values": "x", "fill_value": 0.0},
+    {"values": "x", "aggfunc": "count", "fill_value": -1},
+    {"values": ["y", "x"], "index": "row", "aggfunc": "max"},
+    {"values": ["y", "x"], "index": ["row"], "columns": ["column"], "aggfunc": {"y": "max", "x": "min"}},
+    {"values": "x", "index": ["row", "other"]},
+    {"values": "x", "index": ["row", "other"], "dropna": False, "observed": False},
+    {"values": "x", "dropna": False, "observed": False, "aggfunc": "sum"},
+    {"values": "x", "index": None},
+    {"values": ["x", "y"], "index": None, "aggfunc": "sum"},
+    {"values": "x", "aggfunc": ["sum", "mean"]},
+    {"values": ["x", "y"], "aggfunc": ["max", "count"]},
+    {"aggfunc": "max"},
+    {"aggfunc": {"x": "sum"}},
+    {"values": "x", "columns": None, "aggfunc": {"x": "sum"}},
+]
+
+
+@pytest.mark.parametrize("options", TABLES)
+@pytest.mark.parametrize("has_missing", [False, True])
+def test_pivot_tables_take_what_pandas_takes(options, has_missing):
+    random = np.random.default_rng(5)
+    plain = pd.DataFrame(
+        {
+            "row": random.integers(0, 4, 40),
+            "other": random.integers(0, 3, 40),
+            "column": pd.Categorical(random.choice(list("bca"), 40), categories=list("cab")),
+            "x": random.normal(size=40),
+            "y": random.integers(0, 9, 40),
+        }
+    )
+    if has_missing:
+        if not HAS_COPY_ON_WRITE and options.get("dropna") is False:
+            pytest.skip("before pandas 3 a missing label comes first")
+        plain["row"] = plain.row.where(plain.other > 0)
+        plain["x"] = plain.x.where((plain.row != 2) & (plain.y < 7))
+    pieces = [plain[:0], plain[:7], plain[7:30], plain[30:]]
+    lazy = gd.from_map(pieces.__getitem__, range(4), meta=plain[:0])
+    kwargs = {"index": "row", "columns": "column", "observed": True, **options}
+    assert_same(lazy.pivot_table(**kwargs).compute(**INLINE), plain.pivot_table(**kwargs))
+
+
+def test_each_category_is_a_column_of_a_pivot_table():
+    frame = pd.DataFrame(
+        {"row": [1, 1, 2], "column": pd.Categorical(["a", "b", None], categories=list("abz")), "x": [1.5, 2, 3]}
+    )
+    lazy = gd.from_pandas(frame, npartitions=2)
+    made = lazy.pivot_table(index="row", columns="column", values="x")
+    assert list(made.columns) == list(made.compute().columns) == ["a", "b", "z"]
+    with pytest.raises(
+        ValueError, match=r"pivot_table\(dropna=False\): 'column' has missing values, .* cat.add_categories"
+    ):
+        lazy.pivot_table(index="row", columns="column", values="x", dropna=False).compute()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"margins": True}, r"pivot_table\(margins=True\) isn't supported: groupby\(index\)\[values\]"),
+        ({"sort": False}, r"pivot_table\(sort=False\) isn't supported: reindex\(\)"),
+        ({"aggfunc": np.mean}, r"pivot_table\(aggfunc=.*name an aggregation, such as 'mean', a list of them"),
+        ({"columns": ["column", "x"]}, r"pivot_table: columns=\['column', 'x'\] should be one categorical column"),
+        (
+            {"columns": None, "dropna": False},
+            r"pivot_table\(dropna=False\) isn't supported: without columns= groupby\(\)",
+        ),
+    ],
+)
+def test_what_pivot_tables_cant_do_names_what_can(options, message):
+    frame = pd.DataFrame({"row": [1, 2], "column": pd.Categorical(["a", "b"]), "x": [1.5, 2]})
+    with pytest.raises((NotImplementedError, OptionError), match=message):
+        gd.from_pandas(frame, npartitions=2).pivot_table(
+            **{"index": "row", "columns": "column", "values": "x", **options}
+        )
 
 
 def test_categories_become_known_and_columns():

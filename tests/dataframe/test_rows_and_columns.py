@@ -179,8 +179,6 @@ def test_what_cant_be_set_says_how_it_can(frame):
         lazy.index = [1, 2]
     with pytest.raises(ValueError, match="2 columns are assigned 3 values"):
         lazy[["x", "y"]] = [1, 2, 3]
-    with pytest.raises(NotImplementedError, match=r"fillna\(limit=1\) isn't supported: ffill"):
-        lazy.fillna(0, limit=1)
     with pytest.raises(NotImplementedError, match=r"drop\(errors='raise'\) isn't supported: a label may be in any"):
         lazy.drop([5])
     with pytest.raises(pd.errors.UndefinedVariableError, match="nowhere"):

@@ -289,6 +289,7 @@ class Frame(Collection, Operators, Explainable):
         n: int | None = None,
         frac: float | None = None,
         replace: bool = False,
+        weights: Any = None,
         random_state: Any = None,
         *,
         ignore_index: bool = False,
@@ -303,6 +304,9 @@ class Frame(Collection, Operators, Explainable):
             Fraction of the rows, 0 to 1 (more with `replace`), of each partition by itself.
         replace
             Whether a row may be drawn several times.
+        weights
+            With `n`: how likely each row is drawn, in proportion to these: the name of a column, or a lazy series of the same rows. A row
+            whose weight is 0 or missing is never drawn.
         random_state
             A seed, a NumPy generator or None: equal seeds give equal rows.
         ignore_index
@@ -311,21 +315,38 @@ class Frame(Collection, Operators, Explainable):
         Raises
         ------
         ValueError
-            When computing, if there are fewer than `n` rows.
+            When computing, if there are fewer than `n` rows, or weights are negative, infinite or all 0.
         """
         if n is not None and frac is not None:
             raise ValueError(f"sample: give n={n!r} or frac={frac!r}, not both")
+        if weights is not None and frac is not None:
+            raise refused("sample", "weights", weights, "a fraction is drawn of each partition by itself; give n=")
         seed = seed_of(random_state)
         if frac is None:
             count = 1 if n is None else n
             if not isinstance(count, (int, np.integer)) or count < 0:
                 raise OptionError(f"sample: n={n!r} should be a number of rows; a fraction is frac={n!r}")
-            made: FrameExpr = some_rows(self._expr, int(count), replace, seed)
+            made: FrameExpr = some_rows(self._expr, int(count), replace, seed, self._weights(weights))
         else:
             if not isinstance(frac, (int, float)) or frac < 0 or (frac > 1 and not replace):
                 raise OptionError(f"frac={frac!r} should be between 0 and 1")
             made = Sample(self._expr, float(frac), replace, seed)
         return wrap(renumber(made) if ignore_index else made)
+
+    def _weights(self, weights: Any) -> FrameExpr | None:
+        """Return the node of the weights of rows that are drawn."""
+        if isinstance(weights, str) and isinstance(self._meta, pd.DataFrame):
+            if weights not in self._meta.columns:
+                raise KeyError(f"String passed to weights not a valid column: {weights!r}")
+            weights = self[weights]
+        if weights is None:
+            return None
+        if not isinstance(weights, Frame) or not isinstance(weights.expr.meta, pd.Series):
+            raise refused(
+                "sample", "weights", weights, "it takes the name of a column, or a lazy series of the same rows"
+            )
+        require_aligned([self._expr, weights.expr], "sample(weights=)")
+        return weights.expr
 
     def random_split(self, frac: Sequence[float], random_state: Any = None, shuffle: bool = False) -> list[Self]:
         """Split the rows at random into frames of about these fractions of them, such as those to train and to test with.

@@ -117,10 +117,10 @@ class Along(Frame):
     """Methods of frames and series that go along the rows, across partitions."""
 
     def _fill(self, how: str, axis: Any, limit: Any, options: dict[str, Any]) -> Any:
-        if options["limit_area"] is not None:
-            raise refused(how, "limit_area", options["limit_area"], "leave it out; the whole gap is filled")
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise OptionError(f"{how}: limit={limit!r} should be a whole number, 1 or more")
+        if options["limit_area"] is not None:
+            return self._fill_area(how, axis, limit, options["limit_area"])
         kwargs: dict[str, Any] = {} if limit is None else {"limit": limit}
         if axis is not None and is_columns(axis, how):
             return operate(Method(how), self, kwargs={"axis": 1, **kwargs})
@@ -130,6 +130,16 @@ class Along(Frame):
             return wrap(step.node(self._expr))
         reach = (limit, 0) if how == "ffill" else (0, limit)
         return self._overlapping(how, kwargs, *reach)
+
+    def _fill_area(self, how: str, axis: Any, limit: Any, area: str) -> Any:
+        """Return values filled where there are some on both sides (``"inside"``), or on one alone (``"outside"``)."""
+        if area not in ("inside", "outside"):
+            raise ValueError(f"{how}: Invalid limit_area: expecting one of ['inside', 'outside'], got {area!r}.")
+        if axis is not None and is_columns(axis, how):
+            return operate(Method(how), self, kwargs={"axis": 1, "limit": limit, "limit_area": area})
+        filled = self._fill(how, None, limit, {"limit_area": None})
+        has_other_side = self._fill("bfill" if how == "ffill" else "ffill", None, None, {"limit_area": None}).notna()
+        return self.mask(self.isna() & (has_other_side if area == "inside" else ~has_other_side), filled)
 
     def _overlapping(
         self, method: str, kwargs: dict[str, Any], before: int, after: int, columnwise: bool = True

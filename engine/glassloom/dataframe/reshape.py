@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -51,51 +52,84 @@ class Reshaping(Frame):
     def pivot_table(self, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
                     fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: Any = "All",
                     observed: bool = True, sort: bool = True) -> Any:  # fmt: skip
-        """Return aggregated values with the labels of one column as rows, and the categories of another as columns.
+        """Return aggregated values with the labels of some columns as rows, and the categories of another as columns.
 
         Each category is a column, also one without values.
 
         Parameters
         ----------
         values
-            The column to aggregate, or a list of them.
+            The column to aggregate, or a list of them. Default: all that aren't labels.
         index
-            The column of the rows' labels.
+            The column of the rows' labels, or a list of them. Without it, the names of `values` are the labels.
         columns
             A categorical column with known categories: ``frame.x.astype("category").cat.as_known()``. Without one there is a
             column for each of `values`.
         aggfunc
-            The name of an aggregation.
+            The name of an aggregation, a list of those, or a dict of them by column.
         fill_value
             What to put where there is none.
-        margins, dropna, margins_name, observed, sort
+        dropna
+            Whether to leave out labels that are missing, and those without any value. With False, missing values of
+            `columns` are an error.
+        observed
+            Whether to leave out combinations of categories that no row has; with False their number is 0, and so is their sum.
+        margins, margins_name, sort
             Only pandas' defaults.
         """
-        usual = (
-            ("margins", margins, False),
-            ("dropna", dropna, True),
-            ("observed", observed, True),
-            ("sort", sort, True),
-        )
-        for name, value, default in usual:
-            if value is not default:
-                raise refused("pivot_table", name, value, "leave it out")
-        if not isinstance(aggfunc, str):
-            raise refused("pivot_table", "aggfunc", aggfunc, "name one aggregation, such as 'mean'")
-        if columns is None and index is not None:
-            return self._pivoted_to_rows(values, index, aggfunc, fill_value)
-        names = values if isinstance(values, list) else [values]
-        if values is None or isinstance(index, list) or index is None or isinstance(columns, list):
-            raise OptionError(
-                "pivot_table needs one column each for index= and columns=, and one or a list for values="
+        if margins:
+            instead = "groupby(index)[values] and groupby(columns)[values] have the totals of rows and of columns"
+            raise refused("pivot_table", "margins", margins, instead)
+        if not sort:
+            raise refused("pivot_table", "sort", sort, "reindex() puts the computed table into another order")
+        if isinstance(aggfunc, list):
+            parts = {
+                how: self.pivot_table(values, index, columns, how, fill_value, dropna=dropna, observed=observed)
+                for how in aggfunc
+            }
+            return assembled(
+                partial(_tables_side_by_side, aggfunc), [part.expr for part in parts.values()], "pivot-table"
             )
-        require_columns([*names, index, columns], self._meta)
-        categories = known_categories(self._meta[columns], "pivot_table")
-        grouped = self.groupby([index, columns], observed=True)[names].agg(aggfunc)
-        pivot = partial(_pivoted, columns, categories, values, fill_value)
-        return assembled(pivot, [grouped.expr], "pivot-table", pivot(grouped.expr.meta))
+        if not isinstance(aggfunc, (str, dict)) or (
+            isinstance(aggfunc, dict) and not all(isinstance(how, str) for how in aggfunc.values())
+        ):
+            raise refused(
+                "pivot_table",
+                "aggfunc",
+                aggfunc,
+                "name an aggregation, such as 'mean', a list of them, or one by column",
+            )
+        if columns is None and index is not None:
+            if not dropna or not observed:
+                raise refused(
+                    "pivot_table", "observed" if dropna else "dropna", False, "without columns= groupby() takes it"
+                )
+            return self._pivoted_to_rows(values, index, aggfunc, fill_value)
+        if columns is None or (isinstance(columns, list) and len(columns) != 1):
+            raise OptionError(
+                f"pivot_table: columns={columns!r} should be one categorical column; index= takes several"
+            )
+        by = columns[0] if isinstance(columns, list) else columns
+        keys = [] if index is None else index if isinstance(index, list) else [index]
+        others = [name for name in self._meta.columns if name != by and name not in keys]
+        names = others if values is None else values if isinstance(values, list) else [values]
+        require_columns([*names, *keys, by], self._meta)
+        names = [name for name in names if name in aggfunc] if isinstance(aggfunc, dict) else names
+        names = sorted(names) if len(names) > 1 else names
+        known_categories(self._meta[by], "pivot_table")
+        groups = self.groupby([*keys, by], observed=observed, dropna=dropna)
+        grouped = (
+            groups.agg({name: aggfunc[name] for name in names})
+            if isinstance(aggfunc, dict)
+            else groups[names].agg(aggfunc)
+        )
+        is_single = values is not None and not isinstance(values, list)
+        table = _Table(
+            by, self._meta[by].dtype, values if is_single else None, is_single, fill_value, dropna, bool(keys)
+        )
+        return assembled(table, [grouped.expr], "pivot-table", table(grouped.expr.meta))
 
-    def _pivoted_to_rows(self, values: Any, index: Any, aggfunc: str, fill_value: Any) -> Any:
+    def _pivoted_to_rows(self, values: Any, index: Any, aggfunc: Any, fill_value: Any) -> Any:
         """Return aggregated values by the labels of rows alone: of all columns of numbers unless some are named."""
         keys = index if isinstance(index, list) else [index]
         meta = self._meta
@@ -103,7 +137,13 @@ class Reshaping(Frame):
             name for name in meta.columns if name not in keys and pd.api.types.is_numeric_dtype(meta[name].dtype)
         ]
         names = sorted(numbers if values is None else values if isinstance(values, list) else [values])
-        made = self.groupby(keys if len(keys) > 1 else keys[0], observed=True)[names].agg(aggfunc)
+        names = [name for name in names if name in aggfunc] if isinstance(aggfunc, dict) else names
+        groups = self.groupby(keys if len(keys) > 1 else keys[0], observed=True)
+        made = (
+            groups.agg({name: aggfunc[name] for name in names})
+            if isinstance(aggfunc, dict)
+            else groups[names].agg(aggfunc)
+        )
         return made if fill_value is None else made.fillna(fill_value)
 
     def value_counts(self, subset: Any = None, normalize: bool = False, sort: bool = True, ascending: bool = False,
@@ -132,7 +172,13 @@ class Reshaping(Frame):
         return wrap(tree(node, Operation(chunk, _added_counts, finish), meta, "value-counts", split_every=split_every))
 
     def corrwith(
-        self, other: Any, axis: Any = 0, drop: bool = False, method: Any = "pearson", numeric_only: bool = False
+        self,
+        other: Any,
+        axis: Any = 0,
+        drop: bool = False,
+        method: Any = "pearson",
+        numeric_only: bool = False,
+        min_periods: int | None = None,
     ) -> Any:
         """Return the correlation of each column with a series, or with the column of the same name, of the same rows."""
         if is_columns(axis, "corrwith"):
@@ -143,7 +189,8 @@ class Reshaping(Frame):
         is_series = isinstance(other.expr.meta, pd.Series)
         union = frame.columns if is_series else frame.columns.union(other.columns)
         names = [name for name in union if name in frame.columns and (is_series or name in other.columns)]
-        parts = [frame[name].corr(other if is_series else other[name], method=method).expr for name in names]
+        periods = min_periods if is_series else None  # pandas heeds it only then
+        parts = [frame[name].corr(other if is_series else other[name], method, periods).expr for name in names]
         labels = names if drop else [*names, *(name for name in union if name not in names)]
         return assembled(partial(_row, labels), parts, "corrwith")
 
@@ -252,16 +299,47 @@ def _melted(block: Any, **kwargs: Any) -> Any:
     return block.melt(**kwargs, ignore_index=False)
 
 
-def _pivoted(columns: Any, categories: Any, values: Any, fill_value: Any, grouped: Any) -> Any:
-    dtype = pd.CategoricalDtype(categories)
-    wide = {name: grouped[name].unstack(columns) for name in grouped.columns}
-    made = {}
-    for name, one in wide.items():
-        one.columns = pd.CategoricalIndex(one.columns.astype(dtype), name=columns)
-        made[name] = one.reindex(columns=pd.CategoricalIndex(categories, dtype=dtype, name=columns))
-        if fill_value is not None:
-            made[name] = made[name].fillna(fill_value)
-    return pd.concat(made, axis=1) if isinstance(values, list) else made[values]
+@dataclass(frozen=True)
+class _Table:
+    """Makes a pivot table of what is grouped by its rows and columns."""
+
+    by: Any
+    dtype: Any
+    value: Any
+    is_single: bool
+    fill_value: Any
+    dropna: bool
+    has_rows: bool
+
+    def __call__(self, grouped: Any) -> Any:
+        if self.dropna:
+            grouped = grouped.dropna(how="all")
+        wide = {name: self._table(grouped[name]) for name in grouped.columns}
+        if not self.has_rows:
+            return pd.concat(wide, axis=1).T if wide else grouped.T
+        return wide[self.value] if self.is_single else pd.concat(wide, axis=1)
+
+    def _table(self, values: Any) -> Any:
+        """Return the table of one column of values: a column for each category, or without rows a series of them."""
+        labels = pd.CategoricalIndex(self.dtype.categories, dtype=self.dtype, name=self.by)
+        if not self.has_rows:
+            made = values.set_axis(values.index.astype(self.dtype)).reindex(labels)
+            return made if self.fill_value is None else made.fillna(self.fill_value)
+        made = values.unstack(self.by, fill_value=self.fill_value)
+        if made.columns.hasnans:
+            raise ValueError(
+                f"pivot_table(dropna=False): {self.by!r} has missing values, and which columns there are wasn't known before; "
+                "make them a category of their own, as by cat.add_categories() and fillna()"
+            )
+        made.columns = pd.CategoricalIndex(made.columns.astype(self.dtype), name=self.by)
+        made = made.reindex(columns=labels, fill_value=self.fill_value)
+        if not self.dropna and isinstance(made.index, pd.MultiIndex):
+            made = made.reindex(pd.MultiIndex.from_product(made.index.levels, names=made.index.names))
+        return made if self.fill_value is None else made.fillna(self.fill_value)
+
+
+def _tables_side_by_side(names: list[Any], *tables: Any) -> Any:
+    return pd.concat(list(tables), axis=1, keys=names)
 
 
 def _row_counts(names: list[Any], dropna: bool, block: Any) -> Any:

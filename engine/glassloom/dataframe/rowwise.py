@@ -239,16 +239,22 @@ class RowByRow(Frame):
         axis
             Only the rows.
         limit
-            Not supported: how many are filled would depend on earlier partitions.
+            How many missing values of each column are filled at most, from the first one on, over all partitions.
         """
         if value is None:
             raise refused("fillna", "value", value, "give a value; ffill() and bfill() fill from neighbours")
-        if limit is not None:
-            raise refused("fillna", "limit", limit, "ffill(limit=...) and bfill(limit=...) fill from neighbours")
         if axis is not None and is_columns(axis, "fillna"):
             raise refused("fillna", "axis", axis, "leave it out")
         plain = not isinstance(value, (dict, pd.Series)) and not is_node(value)
-        return operate(Method("fillna"), self, value, kind=Columnwise if plain else Rowwise)
+        filled = operate(Method("fillna"), self, value, kind=Columnwise if plain else Rowwise)
+        return filled if limit is None else self._up_to(limit, filled)
+
+    def _up_to(self, limit: Any, filled: Any) -> Any:
+        """Return these values with the first missing ones of each column as in `filled`."""
+        if not isinstance(limit, (int, np.integer)) or isinstance(limit, bool) or limit < 1:
+            raise ValueError(f"fillna(limit={limit!r}): Limit must be greater than 0, and a whole number")
+        missing = self.isna()
+        return self.mask(missing & (missing.astype("int64").cumsum() <= int(limit)), filled)
 
     def replace(self, to_replace: Any = None, value: Any = _UNSET, *, inplace: bool = False, regex: Any = False) -> Any:
         """Return the values with some replaced: constants, lists, dicts or regular expressions, as pandas has them."""

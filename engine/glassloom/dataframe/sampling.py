@@ -41,18 +41,41 @@ class NumberedChunk(WholeChunk):
         return index
 
 
-def some_rows(node: FrameExpr, n: int, replace: bool, seed: int) -> FrameExpr:
-    """Return the node of `n` rows of all partitions, drawn at random, in random order, in one partition."""
+def some_rows(node: FrameExpr, n: int, replace: bool, seed: int, weights: FrameExpr | None = None) -> FrameExpr:
+    """Return the node of `n` rows of all partitions, drawn at random, in random order, in one partition.
+
+    Weighted rows without replacement are those of the smallest exponential random numbers divided by weights (Efraimidis and Spirakis 2006).
+    """
     chunk, join = (_drawn_again, _joined_again) if replace else (_drawn, _joined)
-    call = BlockCall(partial(chunk, n, seed), (Block(0), Block(1)), label="sample-chunk")
-    steps = TreeSteps(partial(join, n, seed), partial(_finished, n, replace, partial(join, n, seed)), node.meta)
-    return TreeReduce(NumberedChunk(node, (), call), steps, SPLIT_EVERY, "sample")
+    others = () if weights is None else (weights,)
+    places = (Block(0), Block(1) if others else None, Block(1 + len(others)))
+    call = BlockCall(partial(chunk, n, seed), places, label="sample-chunk")
+    finish = partial(_finished, n, replace, weights is not None, partial(join, n, seed))
+    steps = TreeSteps(partial(join, n, seed), finish, node.meta)
+    return TreeReduce(NumberedChunk(node, others, call), steps, SPLIT_EVERY, "sample")
 
 
-def _drawn(n: int, seed: int, block: Any, number: int) -> tuple[Any, Any]:
+def _checked(weights: Any) -> Any:
+    """Return weights as an array of numbers that are 0 or more."""
+    values = weights.to_numpy(dtype="float64", na_value=np.nan)
+    if np.isinf(values).any():
+        raise ValueError("sample: weight vector may not include `inf` values")
+    if (values < 0).any():
+        raise ValueError(f"sample: weight vector may not include negative values, such as {values.min()}")
+    return np.nan_to_num(values)
+
+
+def _drawn(n: int, seed: int, block: Any, weights: Any, number: int) -> tuple[Any, Any]:
     """Return the rows with the `n` smallest random numbers, in the order of those, and the numbers."""
-    numbers = np.random.default_rng([seed, 0, number]).random(len(block))
-    order = np.argsort(numbers, kind="stable")[:n]
+    random = np.random.default_rng([seed, 0, number])
+    if weights is None:
+        numbers = random.random(len(block))
+        order = np.argsort(numbers, kind="stable")[:n]
+    else:
+        values = _checked(weights)
+        with np.errstate(divide="ignore"):
+            numbers = random.exponential(size=len(block)) / values
+        order = np.argsort(numbers, kind="stable")[: min(n, int((values > 0).sum()))]
     return numbers[order], block.iloc[order]
 
 
@@ -62,11 +85,18 @@ def _joined(n: int, seed: int, parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
     return numbers[order], concat([part[1] for part in parts]).iloc[order]
 
 
-def _drawn_again(n: int, seed: int, block: Any, number: int) -> tuple[Any, Any]:
-    """Return the number of rows, and `n` rows drawn with replacement."""
+def _drawn_again(n: int, seed: int, block: Any, weights: Any, number: int) -> tuple[Any, Any]:
+    """Return the number, or the weight, of rows, and `n` rows drawn with replacement."""
     random = np.random.default_rng([seed, 0, number])
-    places = random.integers(0, len(block), n) if len(block) else np.zeros(0, dtype="int64")
-    return len(block), block.iloc[places]
+    values = None if weights is None else _checked(weights)
+    total = len(block) if values is None else float(values.sum())
+    if not total:
+        return total, block.iloc[:0]
+    if values is None:
+        places = random.integers(0, len(block), n)
+    else:
+        places = random.choice(len(block), size=n, p=values / total)
+    return total, block.iloc[places]
 
 
 def _joined_again(n: int, seed: int, parts: list[tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -75,16 +105,19 @@ def _joined_again(n: int, seed: int, parts: list[tuple[Any, Any]]) -> tuple[Any,
     if len(filled) < 2:
         return (filled or parts)[0]
     counts = np.array([part[0] for part in filled], dtype="float64")
-    total = int(counts.sum())
-    chosen = np.random.default_rng([seed, 1, total]).choice(len(filled), size=n, p=counts / counts.sum())
+    total = counts.sum()
+    chosen = np.random.default_rng([seed, 1, int(total)]).choice(len(filled), size=n, p=counts / counts.sum())
     return total, concat([part[1] for part in filled]).iloc[chosen * n + np.arange(n)]
 
 
-def _finished(n: int, replace: bool, join: Callable[[list[Any]], tuple[Any, Any]], parts: list[tuple[Any, Any]]) -> Any:
+def _finished(
+    n: int, replace: bool, is_weighted: bool, join: Callable[[list[Any]], tuple[Any, Any]], parts: list[tuple[Any, Any]]
+) -> Any:
     found = join(parts)[1]
     if len(found) < n:
         raise ValueError(
             f"sample(n={n}): there are {len(found)} rows"
+            + (" with a weight above 0" if is_weighted else "")
             + ("" if replace or not len(found) else "; replace=True draws rows several times")
         )
     return found
@@ -131,9 +164,14 @@ def random_pieces(node: FrameExpr, fractions: Sequence[float], shuffle: bool, se
     OptionError
         If the fractions don't sum to 1.
     """
-    parts = tuple(float(one) for one in fractions)
+    try:
+        parts = tuple(float(one) for one in np.atleast_1d(fractions))
+    except (TypeError, ValueError) as error:
+        raise OptionError(
+            f"random_split: frac={fractions!r} should be a list of fractions that sum to 1, such as [0.9, 0.1]"
+        ) from error
     if not parts or min(parts) < 0 or not np.isclose(sum(parts), 1.0):
-        raise OptionError(f"random_split: frac={list(fractions)!r} should be fractions that sum to 1")
+        raise OptionError(f"random_split: frac={list(parts)!r} should be fractions that sum to 1")
     return [RandomPiece(node, parts, piece, bool(shuffle), seed) for piece in range(len(parts))]
 
 
