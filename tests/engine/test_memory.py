@@ -247,11 +247,13 @@ def test_a_damaged_spill_file_costs_only_time(tmp_path: Path) -> None:
     assert sum(runs) > 20, runs
 
 
-def leak(megabytes: int) -> int:
-    """Take memory that no result holds."""
+def leak(until_bytes: int) -> int:
+    """Take memory that no result holds until the process has so much to itself, whatever it had before."""
     import builtins
 
-    builtins.kept_by_test = np.ones(megabytes * 2**17)  # type: ignore[attr-defined]
+    kept = builtins.kept_by_test = []  # type: ignore[attr-defined]
+    while memory_of(os.getpid()).own_bytes < until_bytes:
+        kept.append(np.ones(2**18))
     return os.getpid()
 
 
@@ -262,8 +264,7 @@ def test_a_worker_that_stays_short_of_memory_is_replaced_and_its_results_are_kep
         result = client.submit(lambda: tasks.count_run(str(tmp_path / "runs"), tasks.big(4, 3.0)))
         wait(result)
         assert re.search(r">Results</th>.*>Unmanaged</th>.*>On disk</th>", client._repr_html_())
-        baseline = client.scheduler_info()["workers"].popitem()[1]["baseline"] // MIB
-        old = client.submit(leak, 335 - baseline).result()  # about 88 % of the limit
+        old = client.submit(leak, 350_000_000).result()  # between 80 %, where it is paused, and 95 %, where it is ended
         eventually(lambda: [w for w in client.scheduler_info()["workers"].values() if w["pressure"] == "paused"])
         assert client.submit(os.getpid, pure=False).result(timeout=40) != old
         assert worker_pids(client) != [old]
