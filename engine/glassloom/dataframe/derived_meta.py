@@ -16,6 +16,7 @@ from glassloom.expr.memo import first_alike, remembered
 from glassloom.graph.identity_cache import IdentityCache
 
 _choices: IdentityCache[dict[Any, Any]] = IdentityCache()
+_results: IdentityCache[dict[str, Any]] = IdentityCache()
 
 
 def derived_meta(make: Callable[[], Any], *parts: object) -> Any:
@@ -33,6 +34,26 @@ def chosen_meta(meta: Any, columns: Any) -> Any:
     if choice not in known:
         known[choice] = _chosen(meta, columns)
     return remembered(lambda: _shared(known[choice]), chosen_meta, known[choice])
+
+
+def result_meta(make: Callable[[], Any], meta: Any, token: str) -> Any:
+    """Return ``make()``, or what it returned before for the same meta and token: who runs a cell again builds the same again.
+
+    Parameters
+    ----------
+    make
+        A function without arguments whose result, which is never changed, follows from the next two.
+    meta
+        A node's.
+    token
+        Tells what is done with it.
+    """
+    known = _results.get(meta)
+    if known is None:
+        known = _results.set(meta, {})
+    if token not in known:
+        known[token] = make()
+    return known[token]
 
 
 def _chosen(meta: Any, columns: Any) -> Any:

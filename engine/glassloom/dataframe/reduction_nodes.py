@@ -40,6 +40,12 @@ class TreeSteps:
         return self._token
 
 
+def picks_columns(function: _Function) -> _Function:
+    """Declare that a function of a partition takes the columns that it needs by their labels, whatever others there are."""
+    function.picks_columns = True  # type: ignore[attr-defined]
+    return function
+
+
 def keeps_no_views(function: _Function) -> _Function:
     """Declare that what a function of a partition returns shares no memory with it, but for Arrow's own of a column."""
     function.keeps_no_views = True  # type: ignore[attr-defined]
@@ -101,8 +107,16 @@ class Chunk(FrameBlockwise):
 
     @property
     def keeps_no_views(self) -> bool:
+        return self._declares("keeps_no_views")
+
+    @property
+    def picks_columns(self) -> bool:
+        """Whether it takes the columns that it needs by their labels, whatever others there are."""
+        return self._declares("picks_columns")
+
+    def _declares(self, what: str) -> bool:
         function = getattr(self.call.function, "func", self.call.function)  # of a partial
-        return getattr(function, "keeps_no_views", False) is True
+        return getattr(function, what, False) is True
 
     @property
     def siblings_from(self) -> int | None:

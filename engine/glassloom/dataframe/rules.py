@@ -16,12 +16,14 @@ from glassloom.dataframe.nodes import (
     Filter,
     FrameBlockwise,
     FrameExpr,
+    Held,
     Partitions,
     Projection,
     Rowwise,
 )
 from glassloom.dataframe.predicates import is_index_of
 from glassloom.dataframe.reduce import Length, count_rows, sum_of
+from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.expr import Expr, rule
 
 
@@ -74,6 +76,14 @@ def project_before_assign(node: Projection, inner: Assign) -> Expr | None:
     names = tuple(inner.names[place] for place in kept)
     values = tuple(inner.values[place] for place in kept)
     return Projection(Assign(below, names, values, origin=inner.origin), node.columns, origin=node.origin)
+
+
+@rule(Chunk, Projection)
+def choose_while_reducing(node: Chunk, inner: Projection) -> Expr | None:
+    """Frames in memory, of which nothing is read, aren't made smaller for a function that looks at some columns only."""
+    if not (node.picks_columns and isinstance(inner.columns, list) and isinstance(inner.frame, Held)):
+        return None
+    return node.rebuild([inner.frame, *node.operands[1:]])
 
 
 @rule(Rowwise, Read)

@@ -101,8 +101,12 @@ class Groups:
             return [_small(column.codes[self.first], column) for column in self.columns]
         found, rest = [], self.cells
         for column in reversed(self.columns[1:]):
-            rest, code = np.divmod(rest, max(len(column.values), 1))
+            size = max(len(column.values), 1)
+            above = rest // size  # numpy.divmod takes five times as long
+            code = above * -size
+            code += rest
             found.append(_small(code, column))
+            rest = above
         return [_small(rest, self.columns[0]), *reversed(found)]
 
     def keys(self, columns: Sequence[Any]) -> list[Any]:
@@ -273,7 +277,7 @@ def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
     if isinstance(dtype, pd.CategoricalDtype):
         return key.array.codes.astype(np.intp), pd.Categorical.from_codes(np.arange(len(dtype.categories)), dtype=dtype)
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and len(key):
-        near = _near_numbers(key.to_numpy())
+        near = _near_numbers(key.to_numpy(), is_last=sort)
         if near is not None:
             return near
     encoded = encode_text(key, sort=sort) if arrow else None
@@ -286,14 +290,19 @@ def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
     return codes.astype(np.intp, copy=False), values.array if isinstance(values, pd.Index) else values
 
 
-def _near_numbers(values: Any) -> tuple[Codes, Any] | None:
-    """Return whole numbers as their distance from the least, if the range isn't much longer than the column."""
+def _near_numbers(values: Any, *, is_last: bool) -> tuple[Codes, Any] | None:
+    """Return whole numbers as their distance from the least, if the range isn't much longer than the column.
+
+    For the last result, whose index lists the keys that occur, the least gets code 0: then it mostly lists them all.
+    """
     if values.dtype.kind == "b":
         return values.astype(np.intp), np.array([False, True])
     least, most = int(values.min()), int(values.max())
     if most - least > _DENSE + _DENSE_FACTOR * len(values):
         return None
-    if 0 <= least <= _DENSE and values.dtype == np.intp:  # a few codes that don't occur cost less than another column
+    if (
+        0 <= least <= (0 if is_last else _DENSE) and values.dtype == np.intp
+    ):  # a few codes that don't occur cost less than another column
         return values, np.arange(most + 1)
     distances = values - values.dtype.type(least) if least else values
     if values.dtype.itemsize < 8:  # the difference may not fit in the dtype

@@ -272,7 +272,7 @@ class GroupBy(Methods):
         if not is_users:
             return grouping.sampled(call)
         try:
-            return grouping.sampled(call)
+            return grouping.sampled(call, is_users=True)
         except Exception as error:  # the user's function may raise anything
             raise MetaError(
                 f"{title} was tried on two made-up rows to find out what it returns, and raised {type(error).__name__}: "

@@ -6,7 +6,7 @@ nor missing keys need special cases. Distinct values, which are counted at the e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from glassloom.dataframe.grouping.kernels import aggregate
 from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, Recipe
 from glassloom.dataframe.grouping.tables import Table, column_of, frame_of, joined, key_of, series_of, table_of
 from glassloom.dataframe.grouping.wanted import AGAIN, Wanted
-from glassloom.dataframe.reduction_nodes import keeps_no_views
+from glassloom.dataframe.reduction_nodes import keeps_no_views, picks_columns
 
 _VALUE = "v"
 _DTYPE_KNOWN = ("count", "size", "nunique", "mean", "var", "std", "sem")
@@ -71,6 +71,7 @@ class Aggregation:
 @takes_blocks
 @takes_any_library
 @keeps_no_views
+@picks_columns
 def chunk(plan: Aggregation, block: Any, *blocks: Any) -> Partial | None:
     """Return the partial results of a partition, or None if it has no rows."""
     if not len(block):
@@ -171,8 +172,8 @@ def finish(plan: Aggregation, meta: Any, run: Callable[[], Any], partials: Seque
     if found is None:
         return run()
     partial, groups = found
-    index, table = _arranged(plan, frame_of(partial.table), groups)
-    if not len(table):
+    index, table = _arranged(plan, partial.table, groups)
+    if not len(index):
         return run()
     columns = _columns(plan, meta, index, table, partial)
     return _result(plan, meta, index, columns)
@@ -265,20 +266,28 @@ def _join_moments(groups: Groups, counts: Any, means: Any, squares: Any) -> tupl
 # The result.
 
 
-def _arranged(plan: Aggregation, table: Any, groups: Groups) -> tuple[Any, Any]:
-    """Return the index of the result and the parts in its order, also of combinations of categories without rows."""
+def _arranged(plan: Aggregation, table: Table, groups: Groups) -> tuple[Any, Mapping[str, Any]]:
+    """Return the index of the result and the parts in its order, as series; also of combinations of categories without rows."""
     recipe = plan.recipe
-    keys = [table[name] for name in plan.key_columns if name in table]
     names = [key.name for key in recipe.keys]
+    keys = [series_of(table[name]) for name in plan.key_columns if name in table]
     if any(isinstance(key.dtype, pd.CategoricalDtype) for key in keys):
-        grouped = table.groupby(keys, dropna=recipe.dropna, sort=recipe.sort, observed=recipe.observed)
+        frame = frame_of(table)
+        grouped = frame.groupby(
+            [frame[name] for name in plan.key_columns],
+            dropna=recipe.dropna,
+            sort=recipe.sort,
+            observed=recipe.observed,
+        )
         parts = {name: _only(grouped[name], part) for (_, part), name in plan.parts.items()}
-        arranged = pd.DataFrame(parts)
-        return arranged.index.set_names(names), arranged.reset_index(drop=True)
+        index = next(iter(parts.values())).index
+        return index.set_names(names), {name: part.reset_index(drop=True) for name, part in parts.items()}
+    parts = {name: series_of(table[name]) for name in plan.parts.values()}
     if recipe.dropna and not recipe.drops_early:
-        kept = ~np.any([key.isna() for key in keys], axis=0)
-        return _index(names, groups, np.flatnonzero(kept)), table[kept].reset_index(drop=True)
-    return _index(names, groups, slice(None)), table
+        kept = np.flatnonzero(~np.any([key.isna() for key in keys], axis=0))
+        parts = {name: part.take(kept).reset_index(drop=True) for name, part in parts.items()}
+        return index_of(names, groups, kept), parts
+    return index_of(names, groups), parts
 
 
 def _only(column: Any, part: str) -> Any:
@@ -286,18 +295,32 @@ def _only(column: Any, part: str) -> Any:
     return getattr(column, "first" if part == "middle" else AGAIN.get(part, "sum"))()
 
 
-def _index(names: Sequence[Any], groups: Groups, kept: Any) -> pd.Index:
-    """Return the index of groups that are in order."""
+def index_of(names: Sequence[Any], groups: Groups, kept: Any = slice(None)) -> pd.Index:
+    """Return the index of groups that are in order, or of some of them."""
     if len(names) == 1:
         return _labels(take(groups.distinct(0), groups.key_codes[0][kept])).rename(names[0])
     levels, codes = [], []
     for column, own in zip(groups.columns, groups.key_codes, strict=True):
-        occurs = np.zeros(len(column.values), bool)
-        occurs[own[kept]] = True
-        used = np.flatnonzero(occurs)
-        levels.append(_labels(take(column.values, used)))
-        codes.append((np.cumsum(occurs) - 1).astype(own.dtype)[own[kept]])
+        chosen = own[kept]
+        occurs = _occurring(chosen, len(column.values))
+        if occurs.all():
+            levels.append(_labels(column.values))
+            codes.append(chosen)
+        else:
+            levels.append(_labels(take(column.values, np.flatnonzero(occurs))))
+            codes.append((np.cumsum(occurs) - 1).astype(own.dtype)[chosen])
     return pd.MultiIndex(levels=levels, codes=codes, names=list(names), verify_integrity=False)
+
+
+def _occurring(codes: Any, size: int) -> Any:
+    """Return which codes occur, of 0 to `size`. Where all do, as they mostly do, some of the rows tell."""
+    occurs = np.zeros(size, bool)
+    step = len(codes) // max(4096, 16 * size)
+    if step > 1:
+        occurs[codes[::step]] = True
+    if step <= 1 or not occurs.all():
+        occurs[codes] = True
+    return occurs
 
 
 def _labels(values: Any) -> Any:
@@ -311,7 +334,7 @@ def _labels(values: Any) -> Any:
     return found if getattr(found.dtype, "kind", "O") in "iufb" else index
 
 
-def _columns(plan: Aggregation, meta: Any, index: Any, table: Any, partial: Partial) -> list[Any]:
+def _columns(plan: Aggregation, meta: Any, index: Any, table: Mapping[str, Any], partial: Partial) -> list[Any]:
     """Return the columns of the result, as series in the order of the groups."""
     dtypes = [meta.dtype] if isinstance(meta, pd.Series) else list(meta.dtypes)
     columns = []

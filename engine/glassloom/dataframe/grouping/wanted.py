@@ -73,7 +73,8 @@ class Wanted:
 
     def _unmasked(self, parts: Mapping[str, Any]) -> Any:
         if self.how == "mean":
-            return parts[self.parts[0]] / parts["count"].where(parts["count"] > 0)
+            counts = parts["count"]
+            return parts[self.parts[0]] / (counts if counts.min() > 0 else counts.where(counts > 0))
         if self.how not in ("var", "std", "sem"):
             return parts[self.how]
         free = (parts["count"] - self.ddof).astype("float64")

@@ -8,7 +8,7 @@ rows return, the number of their partition and their place in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -18,13 +18,16 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, guarded, of_samples
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.grouping.encode import find_groups
+from glassloom.dataframe.derived_meta import result_meta
+from glassloom.dataframe.grouping.encode import encode, find_groups
 from glassloom.dataframe.grouping.recipe import Recipe
-from glassloom.dataframe.grouping.tree import Aggregation, chunk, combine, finish
+from glassloom.dataframe.grouping.spec import Call
+from glassloom.dataframe.grouping.tree import Aggregation, chunk, combine, finish, index_of
 from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, empty
 from glassloom.dataframe.reduce import Operation, join_all, tree
+from glassloom.graph import tokenize
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,21 @@ class Grouping:
     def is_series(self) -> bool:
         return isinstance(self.node.meta, pd.Series)
 
-    def sampled(self, call: Callable[[Any], Any], **changes: Any) -> Any:
-        """Return what a function makes of pandas' groups of made-up rows, without rows."""
+    def sampled(self, call: Callable[[Any], Any], *, is_users: bool = False, **changes: Any) -> Any:
+        """Return what a function makes of pandas' groups of made-up rows, without rows. A user's function is called each time."""
         metas = [self.node.meta, *[block.meta for block in self.blocks]]
+        if is_users:
+            return self._sampled(call, metas, changes)
+        token = tokenize(self.recipe, call, metas[1:], changes)
+        return result_meta(lambda: self._sampled(call, metas, changes), metas[0], token)
+
+    def _sampled(self, call: Callable[[Any], Any], metas: list[Any], changes: dict[str, Any]) -> Any:
         try:
             return empty(of_samples(lambda *some: call(self.recipe.grouped(*some, **changes)), *metas))
         except ValueError:  # two made-up rows don't have all categories, of which idxmin needs values
             if self.recipe.observed or changes:
                 raise
-            return self.sampled(call, observed=True)
+            return self._sampled(call, metas, {"observed": True})
 
 
 class OfBlock(BlockOp):
@@ -215,8 +224,34 @@ def _direct(grouping: Grouping, call: Callable[..., Any], title: str, *, with_bl
 
 def _of_block(recipe: Recipe, call: Callable[..., Any], with_block: bool, block: Any, *blocks: Any) -> Any:
     block = guarded(block)
+    found = None if with_block else _by_numbers(recipe, call, block, blocks)
+    if found is not None:
+        return found
     grouped = recipe.grouped(block, *blocks)
     return call(grouped, block) if with_block else call(grouped)
+
+
+_OF_NUMBERS = frozenset(["kurt", "median", "skew"])
+"""Methods that give a row for each group and look at nothing but the values."""
+
+
+def _by_numbers(recipe: Recipe, call: Callable[..., Any], block: Any, blocks: Sequence[Any]) -> Any:
+    """Return what a call makes of groups that were numbered as partial results are, which takes less than pandas' own way.
+
+    None if the result could be another one.
+    """
+    if not (type(call) is Call and call.method in _OF_NUMBERS and call.chain is None):
+        return None
+    if not (recipe.sort and recipe.as_index and (isinstance(block, pd.Series) or recipe.selection is not None)):
+        return None
+    keys = recipe.key_values(block, blocks)
+    if not len(block) or any(isinstance(key.dtype, pd.CategoricalDtype) for key in keys):
+        return None
+    groups = encode(keys, dropna=recipe.dropna, order="sorted", arrow=recipe.arrow)
+    numbers: Any = pd.Categorical.from_codes(groups.codes, categories=pd.RangeIndex(groups.count), validate=False)
+    values = block if isinstance(block, pd.Series) else block[recipe.selection]
+    result = call(values.reset_index(drop=True).groupby(numbers, observed=False))
+    return result.set_axis(index_of([key.name for key in recipe.keys], groups))
 
 
 # Rows as they move.
@@ -294,8 +329,8 @@ def _split_by_group(layout: _Layout, count: int, returns: bool, block: Any, *oth
 def _of_moved(layout: _Layout, call: Callable[[Any], Any], meta: Any, frame: Any) -> Any:
     if not len(frame):
         return meta
-    block, keys = layout.unpacked(guarded(frame))
-    return call(layout.recipe.grouped(block, *keys))
+    block, keys = layout.unpacked(frame)
+    return _of_block(layout.recipe, call, False, block, *keys)
 
 
 def _split_back(layout: _Layout, function: Callable[..., Any], meta: Any, count: int, frame: Any) -> Any:
