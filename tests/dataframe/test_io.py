@@ -203,8 +203,10 @@ def test_csv_mistakes_are_named(tmp_path):
     (tmp_path / "b.csv").write_text("y\n1\n")
     with pytest.raises(MetaError, match=r"'.*b\.csv' lacks the columns \['x'\], which the first file has"):
         gd.read_csv([tmp_path / "a.csv", tmp_path / "b.csv"]).compute()
-    with pytest.raises(OptionError, match=r"read_csv can't take index_col='x': read the column and call set_index\(\)"):
-        gd.read_csv(tmp_path / "a.csv", index_col="x")
+    with pytest.raises(OptionError, match=r"read_csv can't take chunksize=5: set blocksize"):
+        gd.read_csv(tmp_path / "a.csv", chunksize=5)
+    with pytest.raises(OptionError, match=r"read_csv can't take skipfooter=1: only the last partition would have"):
+        gd.read_csv(tmp_path / "a.csv", skipfooter=1)
     with pytest.raises(OptionError, match="'much' is not a size in bytes"):
         gd.read_csv(tmp_path / "a.csv", blocksize="much")
 

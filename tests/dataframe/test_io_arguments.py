@@ -43,6 +43,73 @@ def texts(tmp_path):
     return tmp_path
 
 
+@pytest.mark.parametrize("blocksize", [None, 1000])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"index_col": "a"},
+        {"index_col": 0},
+        {"index_col": -1},
+        {"index_col": ["c", "a"]},
+        {"index_col": [0, 2]},
+        {"index_col": "d", "parse_dates": True},
+        {"index_col": 3, "parse_dates": ["d"]},
+        {"index_col": 0, "usecols": ["b", "c"]},
+        {"index_col": "c", "dtype": {"c": "category"}},
+        {"index_col": 0, "header": None, "skiprows": 1},
+        {"index_col": 0, "nrows": 7},
+        {"nrows": 120},
+        {"nrows": 0},
+        {"nrows": 3, "parse_dates": [3]},
+    ],
+)
+def test_csv_gets_labels_and_ends_as_in_pandas(texts, options, blocksize):
+    expected = pd.read_csv(texts / "plain.csv", **options)
+    found = gd.read_csv(texts / "plain.csv", blocksize=blocksize, **options)
+    assert found.npartitions == (1 if blocksize is None or "nrows" in options else 7)
+    computed = found.compute()
+    if "index_col" not in options:
+        computed = computed.reset_index(drop=True)
+    pd.testing.assert_frame_equal(computed, expected)
+    pd.testing.assert_index_equal(found._meta.index[:0], expected.index[:0], exact="equiv")
+    if len(expected):
+        one = [expected.columns[-1]]
+        pd.testing.assert_frame_equal(found[one].compute().reset_index(drop=True), expected[one].reset_index(drop=True))
+        assert found.index.compute().equals(found[one].compute().index)
+
+
+def test_labels_that_pandas_has_written_have_no_name(tmp_path):
+    ROWS.set_index("s")[["a"]].rename_axis(None).to_csv(tmp_path / "a.csv")
+    found = gd.read_csv(tmp_path / "a.csv", index_col=0, blocksize=100)
+    assert found.npartitions > 2 and found.index.name is None
+    pd.testing.assert_frame_equal(found.compute(), pd.read_csv(tmp_path / "a.csv", index_col=0))
+    pd.testing.assert_frame_equal(found[["a"]].compute(), pd.read_csv(tmp_path / "a.csv", index_col=0))
+
+
+def test_times_given_by_the_place_of_their_column_stay_times_where_fewer_columns_are_read(texts):
+    found = gd.read_csv(texts / "plain.csv", blocksize=1000, parse_dates=[3])[["d"]]
+    same(found, pd.read_csv(texts / "plain.csv", parse_dates=[3])[["d"]])
+
+
+def test_labels_and_ends_of_csv_that_cant_be_are_named(texts):
+    with pytest.raises(
+        ValueError, match=r"index_col='z': Index z invalid; the columns are \['a', 'b', 'c', 'd', 'e'\]"
+    ):
+        gd.read_csv(texts / "plain.csv", index_col="z")
+    with pytest.raises(OptionError, match=r"read_csv can't take nrows=3 of 2 files: call head\(\) on the frame"):
+        gd.read_csv([texts / "plain.csv", texts / "plain.csv"], nrows=3)
+    with pytest.raises(
+        OptionError, match=r"with skiprows=\[1, 3\] and header='infer' files can't be cut; set blocksize=None"
+    ):
+        gd.read_csv(texts / "plain.csv", skiprows=[1, 3], blocksize=1000)
+    same(
+        gd.read_csv(texts / "plain.csv", skiprows=[1, 3], blocksize=None),
+        pd.read_csv(texts / "plain.csv", skiprows=[1, 3]),
+    )
+    with pytest.raises(OptionError, match=r"read_csv can't take iterator=True: .* frame.partitions and to_delayed"):
+        gd.read_csv(texts / "plain.csv", iterator=True)
+
+
 @pytest.mark.parametrize("blocksize", [None, 1000, "default"])
 @pytest.mark.parametrize(
     ("name", "options"),

@@ -242,7 +242,12 @@ def resample(frame: Any, rule: Any, options: dict[str, Any]) -> Resampler:
         raise refused("resample", "origin", origin, "give 'start', 'start_day', 'epoch' or a time")
     if isinstance(offset, pd.offsets.Day) and node.meta.index.tz is not None:  # from midnight to midnight
         if offset.n != 1:
-            raise refused("resample", "rule", rule, "in a time zone days aren't equally long; take single days")
+            raise refused(
+                "resample",
+                "rule",
+                rule,
+                "in a time zone days aren't equally long; take single days, or hours such as '72h'",
+            )
     else:
         given["origin"] = _fixed_origin(frame, offset, origin)
     return Resampler(frame, Bins(rule, tuple(given.items())))

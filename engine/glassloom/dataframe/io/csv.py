@@ -14,13 +14,14 @@ from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.arrow.csv import ArrowCsv, arrow_csv
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.io.blocks import NO_HEADER, Header, TextBlock, cut_files, first_line
 from glassloom.dataframe.io.filesystems import Files, locate
 from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, unreadable_value
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
-from glassloom.dataframe.wrap import wrap
+from glassloom.dataframe.wrap import operate, wrap
 from glassloom.errors import MetaError, OptionError, ReadError
 from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
@@ -28,10 +29,8 @@ from glassloom.units import parse_bytes
 _SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zst")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar")
 _REFUSED = {
-    "index_col": "read the column and call set_index() on the frame",
-    "nrows": "call head() on the frame",
     "skipfooter": "only the last partition would have the footer; use pandas.read_csv with from_map",
-    "iterator": "partitions are what a frame is read by",
+    "iterator": "partitions are what a frame is read by; frame.partitions and to_delayed() go through them",
     "chunksize": "set blocksize",
 }
 _BLOCK_SIZE = Configured("dataframe.csv-block-size")
@@ -178,7 +177,8 @@ def read_csv(
     backend, storage_options, filesystem
         As in `read_parquet`.
     options
-        Further options of `pandas.read_csv`: ``dtype``, ``usecols``, ``parse_dates``, ``sep``, ``na_values``...
+        Further options of `pandas.read_csv`: ``dtype``, ``usecols``, ``parse_dates``, ``sep``, ``na_values``... The divisions of labels that
+        ``index_col`` makes aren't known; ``nrows`` takes one file, and makes one partition.
 
     Raises
     ------
@@ -256,8 +256,13 @@ def _read_text(
     options: dict[str, Any],
 ) -> Any:
     for name, instead in _REFUSED.items():
-        if options.get(name) not in (None, False):
+        if options.get(name):
             raise OptionError(f"{called} can't take {name}={options[name]!r}: {instead}")
+    labels, options = options.get("index_col"), {name: value for name, value in options.items() if name != "index_col"}
+    if labels is False:
+        options, labels = {**options, "index_col": False}, None
+    elif labels is not None and options.get("parse_dates") is True:
+        options = {**options, "parse_dates": labels if isinstance(labels, list) else [labels]}
     wanted = chosen(_BLOCK_SIZE if blocksize == "default" else blocksize)
     size = None if wanted is None else parse_bytes(wanted)
     if size is not None and size < 1:
@@ -274,24 +279,58 @@ def _read_text(
         options = {**options, "dtype": _with_floats(sample, options)}
         parser = replace(parser, options=options)
         sample = _read_sample(states[0][0], parser)
+    options = _with_dates_by_name(options, sample)
+    parser = replace(parser, options=options)
     cuttable = options.get("escapechar") is None and options.get("lineterminator") is None
     whole = [not cuttable or _is_compressed(state[0], options) for state in states]
+    if options.get("nrows") is not None:
+        if len(states) > 1:
+            raise OptionError(
+                f"{called} can't take nrows={options['nrows']!r} of {len(states)} files: call head() on the frame"
+            )
+        whole = [True]
     quote = b"" if options.get("quoting") == 3 else str(options.get("quotechar", '"')).encode()
     must_cut = any(size is not None and not one and state[1] > size for one, state in zip(whole, states, strict=True))
     header = _header(options) if must_cut else NO_HEADER
     headers, blocks = cut_files(states, files, size, header, quote, whole=whole)
     parser = parser.with_headers(headers)
-    if chosen(Configured("dataframe.arrow")):
+    if chosen(Configured("dataframe.arrow")) and options.get("nrows") is None:
         parser = replace(parser, arrow=_by_arrow(parser, blocks[0], sample))
     token = tokenize(states, blocks, parser)
-    return wrap(Read(CsvSource(blocks, parser, sample, token), None, None, None))
+    read = wrap(Read(CsvSource(blocks, parser, sample, token), None, None, None))
+    return read if labels is None else _with_labels(read, labels, path_column)
+
+
+def _with_labels(frame: Any, wanted: Any, path_column: str | None) -> Any:
+    """Return a frame labelled by some of its columns: by name, or by place among those that are read.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column.
+    """
+    columns = [name for name in frame.columns if name != path_column]
+    keys = []
+    for one in wanted if isinstance(wanted, (list, tuple)) else [wanted]:
+        is_place = isinstance(one, int) and one not in columns
+        if one not in columns and not (is_place and -len(columns) <= one < len(columns)):
+            raise ValueError(f"index_col={wanted!r}: Index {one} invalid; the columns are {columns}")
+        keys.append(columns[one] if is_place else one)
+    names = [None if name == f"Unnamed: {columns.index(name)}" else name for name in keys]  # of no name in the header
+    return operate(_labelled, frame, keys, names, kind=NewLabels, label="set-index")
+
+
+def _labelled(block: Any, keys: list[Any], names: list[Any]) -> Any:
+    return block.set_index(keys).rename_axis(index=names if len(names) > 1 else names[0])
 
 
 def _read_sample(path: str, parser: Parser) -> Any:
     """Return the first rows' columns and dtypes."""
     try:
         if parser.options.get("engine") != "pyarrow":
-            return parser.parse(TextBlock(path, 0, None), nrows=SAMPLE_ROWS)[:0]
+            count = parser.options.get("nrows")
+            rows = SAMPLE_ROWS if count is None else min(count, SAMPLE_ROWS)
+            return parser.parse(TextBlock(path, 0, None), nrows=rows)[:0]
         return parser.parse(_first_block(path, parser))[:0]  # PyArrow's can't stop after some rows
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
         raise ReadError(f"{path!r} can't be read as CSV: {error}") from error
@@ -312,6 +351,16 @@ def _by_arrow(parser: Parser, first: TextBlock, sample: Any) -> ArrowCsv | None:
     separator = {"sep": "\t"} if parser.function is pd.read_table else {}
     data = parser.files.read(first.path, 0, _TRIED_BYTES)
     return arrow_csv({**separator, **parser.options}, data, parser.inside(sample))
+
+
+def _with_dates_by_name(options: dict[str, Any], sample: Any) -> dict[str, Any]:
+    """Return options whose `parse_dates` has names in place of numbers of columns, which differ where fewer columns are read."""
+    listed = options.get("parse_dates")
+    if not isinstance(listed, list):
+        return options
+    times = [name for name in sample.columns if getattr(sample[name].dtype, "kind", "O") == "M"]
+    found = [one if not isinstance(one, int) or one in sample.columns else sample.columns[one] for one in listed]
+    return {**options, "parse_dates": found} if all(name in times for name in found) else options
 
 
 def _with_floats(sample: Any, options: dict[str, Any]) -> Any:
