@@ -49,8 +49,8 @@ def test_a_value_is_found_by_position():
     assert lazy.x.iat[1].compute() == 1
     with pytest.raises(ValueError, match=r"iat\[0\] should have 2 whole numbers"):
         lazy.iat[0]
-    with pytest.raises(NotImplementedError, match="values are set by where"):
-        lazy.iat[0, 0] = 1
+    lazy.iat[2, 1] = "z"
+    assert lazy.iat[2, 1].compute() == "z"
 
 
 def test_transform_and_squeeze():

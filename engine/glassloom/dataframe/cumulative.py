@@ -14,7 +14,7 @@ from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.interpolating import METHODS, Line, interpolated
 from glassloom.dataframe.nodes import FrameExpr, Rowwise
 from glassloom.dataframe.options import is_columns, refused
-from glassloom.dataframe.overlap import map_overlap, overlapping
+from glassloom.dataframe.overlap import map_overlap, overlapping, with_frequency_of
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.widening import is_narrowing
@@ -61,8 +61,8 @@ class Step:
             return self.whole(block)
         block = _with_dtypes(block, carry)
         if self.is_reversed:
-            return self.whole(concat([block, carry])).iloc[:-1]
-        return self.whole(concat([carry, block])).iloc[1:]
+            return with_frequency_of(block, self.whole(concat([block, carry])).iloc[:-1])
+        return with_frequency_of(block, self.whole(concat([carry, block])).iloc[1:])
 
 
 def _step(whole: Any, last: Any, title: str, is_reversed: bool) -> Step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import partial
 from functools import wraps as wraps_method
@@ -125,11 +126,15 @@ class Index(Frame):
 
     def min(self, *, split_every: int | None = None) -> Any:
         """Return the smallest label."""
-        return wrap(reduce_columns(self.to_series().expr, "min", {}, split_every))
+        return self._extreme("min", split_every)
+
+    def _extreme(self, how: str, split_every: int | None) -> Any:
+        found = wrap(reduce_columns(self.to_series().expr, how, {}, split_every))
+        return operate(_as_integer, found, label=how) if isinstance(self._meta, pd.RangeIndex) else found
 
     def max(self, *, split_every: int | None = None) -> Any:
         """Return the largest label."""
-        return wrap(reduce_columns(self.to_series().expr, "max", {}, split_every))
+        return self._extreme("max", split_every)
 
     def nunique(self, dropna: bool = True, *, split_every: int | None = None) -> Any:
         """Return the number of distinct labels; with ``dropna=False`` a missing one counts."""
@@ -200,7 +205,7 @@ class Index(Frame):
     @property
     def hasnans(self) -> Any:
         """Whether a label is missing, lazily."""
-        return self.to_series().isna().any()
+        return self.to_series().hasnans
 
     @property
     def is_monotonic_increasing(self) -> Any:
@@ -220,7 +225,7 @@ class Index(Frame):
     @property
     def has_duplicates(self) -> Any:
         """Whether a label occurs twice, as a lazy scalar."""
-        return ~self.is_unique
+        return operate(operator.not_, self.is_unique, label="has-duplicates")
 
     def to_frame(self, index: bool = True, name: Any = _UNSET) -> Any:
         """Return the labels as a frame with one column, under themselves as labels."""
@@ -400,3 +405,8 @@ def _method_of(index: Index, name: str) -> Callable[..., Any]:
         return operate(Method(name), index, *args, kind=Labels, kwargs=kwargs)
 
     return method
+
+
+def _as_integer(label: Any) -> Any:
+    """Return a label of a `pandas.RangeIndex`, whose labels are Python's integers."""
+    return int(label) if isinstance(label, np.integer) else label

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.reduce import Length, Operation, tree
-from glassloom.dataframe.wrap import wrap
+from glassloom.dataframe.wrap import operate, wrap
 
 
 class Run(NamedTuple):
@@ -40,7 +40,7 @@ class OrderChecks(Frame):
     @property
     def hasnans(self) -> Any:
         """Whether a value is missing, as a lazy scalar."""
-        return self.isna().any()
+        return operate(bool, self.isna().any(), label="hasnans")
 
 
 def _in_order(series: Any, question: str) -> Any:

@@ -132,7 +132,21 @@ def _overlapped(function: Callable[[Any], Any], block: Any, before: Any, after: 
     start = 0 if before is None else len(before)
     whole = _surrounded(block, before, after)
     result = function(whole)
-    return result if len(whole) == len(block) else result.iloc[start : start + len(block)]
+    return result if len(whole) == len(block) else with_frequency_of(block, result.iloc[start : start + len(block)])
+
+
+def with_frequency_of(block: Any, result: Any) -> Any:
+    """Return a result of a block's rows with the frequency of its times, which labels lose beside those of other blocks."""
+    frequency = getattr(block.index, "freq", None)
+    if (
+        frequency is None
+        or getattr(result.index, "freq", frequency) is not None
+        or not result.index.equals(block.index)
+    ):
+        return result
+    made = result.copy(deep=False)
+    made.index = block.index
+    return made
 
 
 def _surrounded(block: Any, before: Any, after: Any) -> Any:

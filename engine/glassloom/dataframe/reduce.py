@@ -213,7 +213,7 @@ def _finish(
     dtypes = _as_frame(known).dtypes
     cells = [results[place](cell, dtypes.iloc[place], options) for place, cell in enumerate(joined)]
     if not isinstance(known, pd.DataFrame):
-        return _scalar(cells[0].iloc[0], known.dtype)
+        return _scalar(how, cells[0].iloc[0], known)
     if not cells:
         return getattr(known, how)(**options)
     row = pd.concat(cells, axis=1).iloc[0]
@@ -227,10 +227,17 @@ def _finish(
     return row
 
 
-def _scalar(value: Any, dtype: Any) -> Any:
-    """Return a result of a series as pandas has it: of nullable and Arrow's dtypes NA in place of NaN."""
-    is_nullable = isinstance(dtype, (pd.ArrowDtype, BaseMaskedDtype))
-    return pd.NA if is_nullable and isinstance(value, float) and value != value else value
+def _scalar(how: str, value: Any, known: Any) -> Any:
+    """Return a result of a series as pandas has it: of nullable and Arrow's dtypes NA in place of NaN, Arrow's as Python's."""
+    if isinstance(known.dtype, (pd.ArrowDtype, BaseMaskedDtype)) and isinstance(value, float) and value != value:
+        return pd.NA
+    is_label = how in ("idxmin", "idxmax")
+    is_plain = (
+        isinstance(known.index, pd.RangeIndex)
+        if is_label
+        else isinstance(known.dtype, pd.ArrowDtype) and how != "count"
+    )
+    return value.item() if (is_plain or how == "nunique") and isinstance(value, (np.number, np.bool_)) else value
 
 
 def _series_of_value(value: Any, dtype: Any) -> Any:

@@ -191,7 +191,7 @@ def _encoded_text(one: Any, piece: FilePiece, schema: pa.Schema, names: Collecti
     for name in names:
         place = schema.get_field_index(name)
         kind = schema.field(place).type if place >= 0 else None
-        is_text = kind is not None and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        is_text = kind is not None and _is_plain_text(kind)
         if is_text and is_dictionary_encoded(one, piece.groups, name, place):
             found.append(name)
     return found
@@ -367,7 +367,7 @@ def _values(column: pa.ChunkedArray, dtype: Any) -> Values:
 def _array(column: pa.ChunkedArray, dtype: Any) -> Any:
     """Return the array of a column: of numbers and instants without a copy if Arrow holds them in one piece."""
     kind = column.type
-    if is_text(dtype) and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+    if is_text(dtype) and _is_plain_text(kind):
         return dtype.__from_arrow__(column)
     is_number = pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not column.null_count)
     is_instant = pa.types.is_timestamp(kind) and kind.tz is None
@@ -383,6 +383,8 @@ def to_frame(table: pa.Table, numbers: np.ndarray, layout: Layout) -> Any:
     if not layout.columns and layout.index_column is None:
         return pd.DataFrame(index=_row_labels(numbers, layout))
     table = _typed(table, layout.schema)
+    if layout.backend == "pyarrow":
+        table = _with_text_as_noted(table, layout.schema)
     made = _plain_to_pandas(
         table.select([name for name in table.schema.names if name in layout.columns or name == layout.index_column]),
         layout.backend,
@@ -408,6 +410,19 @@ def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
         if pa.types.is_null(field.type) or _are_missing(table[place], typed.type):
             table = table.set_column(place, typed, pa.nulls(len(table), typed.type))
     return table
+
+
+def _with_text_as_noted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table whose text is of the types that the files note: that of dictionaries is read as short texts."""
+    for place, field in enumerate(table.schema):
+        noted = schema.field(field.name).type if field.name in schema.names else field.type
+        if noted != field.type and _is_plain_text(noted) and _is_plain_text(field.type):
+            table = table.set_column(place, field.with_type(noted), table[place].cast(noted))
+    return table
+
+
+def _is_plain_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _are_missing(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
@@ -445,7 +460,7 @@ def _notes_needed(schema: _Schema, backend: str | None) -> dict[bytes, bytes] | 
 
 
 def _nullable_type(kind: pa.DataType) -> Any:
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if _is_plain_text(kind):
         return pd.StringDtype()
     return _NULLABLE.get(str(kind))
 

@@ -186,7 +186,7 @@ def _places_among(value: Any, side: Any, block: Any) -> Any:
 def _extreme(node: FrameExpr, how: str, skipna: bool) -> Any:
     of_samples(lambda some: getattr(some.dropna(), how)(), node.meta)  # what pandas objects to is raised here
     steps = Operation(partial(_extreme_of_block, how), partial(_extreme_of_many, how), partial(_position, how, skipna))
-    return wrap(tree(node, steps, 0, how))
+    return wrap(tree(node, steps, np.int64(0), how))
 
 
 def _extreme_of_block(how: str, block: Any) -> tuple[Any, int, int, bool]:
@@ -208,7 +208,7 @@ def _extreme_of_many(how: str, parts: list[tuple[Any, int, int, bool]]) -> tuple
     return (values.iloc[best : best + 1], int(filled[best][1]), int(starts[-1]), any_missing)
 
 
-def _position(how: str, skipna: bool, parts: list[tuple[Any, int, int, bool]]) -> int:
+def _position(how: str, skipna: bool, parts: list[tuple[Any, int, int, bool]]) -> Any:
     _, place, length, any_missing = _extreme_of_many(how, parts)
     if not length:
         raise ValueError(f"attempt to get {how} of an empty sequence")
@@ -216,4 +216,4 @@ def _position(how: str, skipna: bool, parts: list[tuple[Any, int, int, bool]]) -
         raise ValueError(f"Encountered all NA values in {how}")
     if any_missing and not skipna:
         raise ValueError(f"Encountered an NA value with skipna=False in {how}")
-    return place
+    return np.int64(place)

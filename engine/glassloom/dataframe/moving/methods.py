@@ -28,6 +28,7 @@ from glassloom.dataframe.moving.sort import (
     sort_order,
 )
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, require_aligned
+from glassloom.dataframe.options import is_columns
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
 from glassloom.errors import OptionError
 
@@ -58,6 +59,8 @@ class MovingRows(Collection):
 
         Parameters
         ----------
+        axis
+            0 or ``"index"``; with 1 or ``"columns"`` the columns are put in order of their names.
         ascending
             Whether small labels come first; a list for several levels.
         kind
@@ -73,6 +76,10 @@ class MovingRows(Collection):
         """
         require_stable(kind)
         require_shuffle_method(shuffle_method)
+        if isinstance(self._expr.meta, pd.DataFrame) and is_columns(axis, "sort_index"):
+            options = {"level": level, "sort_remaining": sort_remaining, "na_position": na_position, "key": key}
+            kwargs = {"axis": 1, "ascending": ascending, "ignore_index": ignore_index, **options}
+            return operate(Method("sort_index"), self, kwargs=kwargs, label="sort-columns")
         for name, value, usual in (
             ("axis", axis, (0, "index")),
             ("level", level, (None,)),
@@ -82,11 +89,12 @@ class MovingRows(Collection):
         node, index = self._expr, self._expr.meta.index
         order = sort_order(ascending, index.nlevels, na_position)
         sorting = Sorting((), order, key, by_index=True)
-        is_plain = index.nlevels == 1 and key is None and na_position == "last" and npartitions is None
+        has_levels = isinstance(index, pd.MultiIndex)
+        is_plain = not has_levels and key is None and na_position == "last" and npartitions is None
         if is_plain and node.divisions[0] is not None:
             found = sort_blocks(node, sorting)
             found = found if order.ascending[0] else reversed_partitions(found)
-        elif index.nlevels == 1 and key is None and order == BY_INDEX.order:
+        elif not has_levels and key is None and order == BY_INDEX.order:
             labels = operate(_index_as_series, wrap(node), label="index").expr
             found = sort_by_index(node, labels, npartitions)
         else:

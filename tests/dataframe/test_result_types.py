@@ -1,0 +1,119 @@
+"""Types of scalars, frequencies of labels and Arrow's types of text: as pandas has them."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+
+INLINE = {"scheduler": "inline"}
+PLAIN = pd.DataFrame(
+    {"x": [3.0, 1, 2, 5, 4], "i": [3, 1, 2, 2, 4], "s": list("babcd"), "d": pd.date_range("2020", periods=5)}
+)
+METHODS = [
+    "nunique",
+    "idxmax",
+    "idxmin",
+    "min",
+    "max",
+    "count",
+    "hasnans",
+    "is_unique",
+    "is_monotonic_increasing",
+    "size",
+]
+OF_NUMBERS = ["argmax", "argmin", "sum", "prod", "mean", "median", "var", "std", "sem", "skew", "kurt", "any", "all"]
+
+
+def value_of(frame, name, method):
+    found = getattr(frame[name], method)
+    found = found() if callable(found) else found
+    return found.compute(**INLINE) if hasattr(found, "compute") else found
+
+
+@pytest.mark.parametrize("labels", [None, "i", "s"])
+@pytest.mark.parametrize("name", ["x", "i", "s", "d"])
+def test_scalars_are_of_the_types_of_pandas(name, labels):
+    plain = PLAIN if labels is None else PLAIN.set_index(PLAIN[labels])
+    lazy = gd.from_map([plain[:2], plain[2:2], plain[2:]].__getitem__, range(3), meta=plain[:0])
+    if labels is None:
+        lazy = gd.from_pandas(plain, npartitions=3)
+    for method in [*METHODS, *(OF_NUMBERS if name in "xi" else [])]:
+        found, expected = value_of(lazy, name, method), value_of(plain, name, method)
+        assert type(found) is type(expected), method
+        assert found == (pytest.approx(expected) if isinstance(expected, float) else expected), method
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "int64[pyarrow]", "double[pyarrow]"])
+def test_scalars_of_nullable_and_arrow_dtypes_are_of_the_types_of_pandas(dtype):
+    plain = PLAIN[["i"]].astype(dtype)
+    lazy = gd.from_pandas(plain, npartitions=2)
+    for method in ["nunique", "idxmax", "min", "max", "count", "sum", "prod", "mean", "std", "any"]:
+        found, expected = value_of(lazy, "i", method), value_of(plain, "i", method)
+        assert type(found) is type(expected) and found == pytest.approx(expected), method
+
+
+@pytest.mark.parametrize("labels", [None, "i", "d"])
+def test_scalars_of_labels_are_of_the_types_of_pandas(labels):
+    plain = PLAIN if labels is None else PLAIN.set_index(labels)
+    lazy = gd.from_pandas(plain, npartitions=2)
+    for method in ["min", "max", "nunique", "hasnans", "is_unique", "has_duplicates"]:
+        found, expected = (value_of({"": one.index}, "", method) for one in (lazy, plain))
+        assert type(found) is type(expected) and found == expected, method
+
+
+ALONG = {
+    "cumsum": lambda f: f.cumsum(),
+    "ffill": lambda f: f.ffill(),
+    "bfill": lambda f: f.x.bfill(),
+    "rolling by rows": lambda f: f.rolling(3).sum(),
+    "rolling by times": lambda f: f.rolling("3h").sum(),
+    "shift": lambda f: f.shift(2),
+    "shift back": lambda f: f.x.shift(-1),
+    "diff": lambda f: f.diff(),
+    "expanding": lambda f: f.expanding().mean(),
+    "ewm": lambda f: f.ewm(2).mean(),
+    "chain": lambda f: (f.x.rolling("5h").max() + 1).cumsum(),
+}
+
+
+@pytest.mark.parametrize("name", ALONG)
+def test_times_keep_their_frequency_along_the_rows(name):
+    plain = pd.DataFrame({"x": np.arange(48.0), "k": [1, 2] * 24}, index=pd.date_range("2020", periods=48, freq="h"))
+    found, expected = ALONG[name](gd.from_pandas(plain, npartitions=5)).compute(**INLINE), ALONG[name](plain)
+    assert expected.index.freq == "h" == found.index.freq
+    gaps = plain[plain.x % 7 < 5]
+    assert ALONG[name](gd.from_pandas(gaps, npartitions=5)).compute(**INLINE).index.equals(gaps.index)
+
+
+def test_text_of_arrow_is_of_the_type_that_the_file_notes(tmp_path):
+    text = pd.DataFrame({"s": ["a", "b", None, "b"] * 3, "i": range(12)})
+    for kind in ("str", "string", "object"):
+        text.astype({"s": kind}).to_parquet(tmp_path / "a.parquet", row_group_size=4)
+        expected = pd.read_parquet(tmp_path / "a.parquet", dtype_backend="pyarrow")
+        lazy = gd.read_parquet(tmp_path / "a.parquet", dtype_backend="pyarrow", split_row_groups=True)
+        assert lazy.npartitions == 3 and lazy.dtypes.equals(expected.dtypes)
+        pd.testing.assert_frame_equal(lazy.compute(**INLINE), expected)
+        pd.testing.assert_frame_equal(lazy[lazy.i > 5].compute(**INLINE), expected[expected.i > 5])
+        pd.testing.assert_series_equal(lazy.s.str.upper().compute(**INLINE), expected.s.str.upper())
+
+
+def test_frames_with_one_level_of_labels_are_sorted_by_them():
+    plain = PLAIN.set_axis(pd.MultiIndex.from_arrays([[3, 1, 2, 5, 4]], names=["k"]), axis=0)
+    lazy = gd.from_map([plain[:2], plain[2:3], plain[3:]].__getitem__, range(3), meta=plain[:0])
+    pd.testing.assert_frame_equal(lazy.sort_index().compute(**INLINE), plain.sort_index())
+    pd.testing.assert_series_equal(
+        lazy.x.sort_index(ascending=False).compute(**INLINE), plain.x.sort_index(ascending=False)
+    )
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"ascending": False}, {"key": lambda names: names.str.swapcase()}, {"ignore_index": True}]
+)
+def test_columns_are_sorted_by_their_names(options):
+    plain = PLAIN.rename(columns={"d": "D"})
+    found = gd.from_pandas(plain, npartitions=2).sort_index(axis=1, **options)
+    expected = plain.sort_index(axis="columns", **options)
+    assert list(found.columns) == list(expected.columns)
+    pd.testing.assert_frame_equal(found.compute(**INLINE), expected)
