@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from itertools import combinations
 from typing import Any
 
+import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta
+from glassloom.dataframe.grouping import wholes
 from glassloom.expr.memo import remembering
 
 
@@ -86,3 +90,66 @@ def test_chosen_columns_are_those_of_pandas(columns: Any) -> None:
 def test_chosen_columns_keep_the_name_of_the_columns() -> None:
     meta = _with(_frame(x="int64", y="str"), columns=pd.Index(["x", "y"], name="n"))
     pd.testing.assert_frame_equal(chosen_meta(meta, ["y"]), meta[["y"]])
+
+
+def test_what_was_made_of_metas_is_known_as_long_as_they_live() -> None:
+    first, second = _frame(x="int64"), _frame(y="str")
+    joined = derived_meta(lambda: pd.concat([first, second], axis=1), "beside", first, second)
+    assert derived_meta(lambda: pytest.fail("made again"), "beside", first, second) is joined
+    assert derived_meta(lambda: second, "beside", second, first) is second
+    assert derived_meta(lambda: first, "other", first, second) is first
+    assert derived_meta(_frame, ("min", {"level": 1}), first) is not derived_meta(
+        _frame, ("min", {"level": True}), first
+    )
+
+
+def test_metas_are_not_kept_by_what_was_made_of_them() -> None:
+    metas = [_frame(x="int64"), _frame(y="str")]
+    derived_meta(lambda: metas[0].assign(y=metas[1].y), "beside", *metas)
+    derived_meta(lambda: metas[1].assign(x=metas[0].x), "beside", *metas[::-1])
+    derived_meta(lambda: metas[0], "itself", metas[0])
+    metas.append(derived_meta(lambda: metas[0].copy(), "copy", metas[0]))
+    derived_meta(lambda: metas[2].copy(), "copy", metas[2], metas[0])
+    gone = list(map(weakref.ref, metas))
+    metas.clear()
+    gc.collect()
+    assert [one() for one in gone] == [None] * 3
+
+
+def test_a_meta_with_the_address_of_one_that_is_gone_is_another() -> None:
+    first = _frame(x="int64")
+    for number in range(50):
+        second = _frame(**{f"y{number}": "str"})
+        made = derived_meta(lambda second=second: first.join(second), "beside", first, second)
+        assert list(made.columns) == ["x", f"y{number}"]
+        del second
+
+
+def test_what_is_known_of_a_meta_is_bounded() -> None:
+    meta = _frame(x="int64")
+    made = [weakref.ref(derived_meta(_frame, ("call", number), meta)) for number in range(1000)]
+    gc.collect()
+    assert sum(one() is not None for one in made) <= 256
+
+
+def test_an_aggregation_is_tried_on_made_up_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = gd.from_pandas(pd.DataFrame({"k": [1, 2], "x": [1.0, 2.0]}), npartitions=2)
+    first = frame.groupby("k").x.median()
+    monkeypatch.setattr(wholes, "of_samples", lambda *_: pytest.fail("tried again"))
+    assert frame.groupby("k").x.median().expr.name == first.expr.name
+    with pytest.raises(pytest.fail.Exception):
+        frame.groupby("k").x.skew()
+
+
+def test_a_users_function_is_tried_each_time() -> None:
+    calls: list[int] = []
+
+    def spread(values: Any) -> Any:
+        calls.append(len(values))
+        return values.max() - values.min()
+
+    frame = gd.from_pandas(pd.DataFrame({"k": [1, 2], "x": [1.0, 2.0]}), npartitions=2)
+    for _ in range(2):
+        calls.clear()
+        frame.groupby("k").x.agg(spread)
+        assert calls

@@ -1,11 +1,13 @@
 """Metas made of metas, without making the same one twice: pandas takes longer for an empty frame than a rule to rewrite a node.
 
 While an expression is optimised, its nodes are rebuilt many times. Metas that are alike are one object then, so that what is
-made of them is found by their identities.
+made of them is found by their identities. What was made of a meta is known as long as it lives: nodes are optimised after they
+were written, and who runs a cell again writes the same again.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -13,15 +15,55 @@ import numpy as np
 import pandas as pd
 
 from glassloom.expr.memo import first_alike, remembered
+from glassloom.graph import tokenize
 from glassloom.graph.identity_cache import IdentityCache
 
 _choices: IdentityCache[dict[Any, Any]] = IdentityCache()
-_results: IdentityCache[dict[str, Any]] = IdentityCache()
+_results: IdentityCache[dict[Any, tuple[Any, tuple[weakref.ref[Any], ...]]]] = IdentityCache()
+"""By a meta and by all else that something was made of: that, and the other metas."""
+_MOST_RESULTS = 256
+"""Of one meta. Then all are forgotten: calls of functions whose tokens are random would add to them for ever."""
 
 
 def derived_meta(make: Callable[[], Any], *parts: object) -> Any:
-    """Return ``make()``: while an expression is optimised, an object that was made before of the same `parts`, or is like it."""
-    return remembered(lambda: _shared(make()), derived_meta, *parts)
+    """Return ``make()``, or an object that was made before of the same metas by the same.
+
+    While an expression is optimised, it may be one that is like it.
+
+    Parameters
+    ----------
+    make
+        A function without arguments whose result, which is never changed, follows from `parts`.
+    parts
+        Metas, one at least, and what tells what is made of them.
+    """
+    return remembered(lambda: _shared(_known(make, parts)), derived_meta, *parts)
+
+
+def _known(make: Callable[[], Any], parts: tuple[object, ...]) -> Any:
+    metas = [part for part in parts if isinstance(part, (pd.DataFrame, pd.Series))]
+    if not metas:
+        return make()
+    made_of_first = _results.get(metas[0])
+    if made_of_first is None:
+        made_of_first = _results.set(metas[0], {})
+    key = tuple([_mark(part) for part in parts])
+    known = made_of_first.get(key)
+    if known is not None and all([other() is meta for other, meta in zip(known[1], metas[1:], strict=True)]):
+        return known[0]
+    made = make()
+    if not any([made is meta for meta in metas]):  # else a meta would keep itself
+        if len(made_of_first) >= _MOST_RESULTS:
+            made_of_first.clear()
+        made_of_first[key] = made, tuple(map(weakref.ref, metas[1:]))
+    return made
+
+
+def _mark(part: object) -> Any:
+    """Return what tells a part from others: of metas which object it is."""
+    if isinstance(part, (pd.DataFrame, pd.Series)):
+        return id(part)
+    return part if isinstance(part, (str, type)) else tokenize(part)
 
 
 def chosen_meta(meta: Any, columns: Any) -> Any:
@@ -34,26 +76,6 @@ def chosen_meta(meta: Any, columns: Any) -> Any:
     if choice not in known:
         known[choice] = _chosen(meta, columns)
     return remembered(lambda: _shared(known[choice]), chosen_meta, known[choice])
-
-
-def result_meta(make: Callable[[], Any], meta: Any, token: str) -> Any:
-    """Return ``make()``, or what it returned before for the same meta and token: who runs a cell again builds the same again.
-
-    Parameters
-    ----------
-    make
-        A function without arguments whose result, which is never changed, follows from the next two.
-    meta
-        A node's.
-    token
-        Tells what is done with it.
-    """
-    known = _results.get(meta)
-    if known is None:
-        known = _results.set(meta, {})
-    if token not in known:
-        known[token] = make()
-    return known[token]
 
 
 def _chosen(meta: Any, columns: Any) -> Any:

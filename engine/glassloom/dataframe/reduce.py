@@ -22,6 +22,7 @@ from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
 from glassloom.dataframe.arrow.forms import takes_blocks
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_steps import OF_TIMES, STEPS, WITH_MIN_COUNT, extreme
+from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps, ValuesChunk, WholeChunk
 from glassloom.errors import OptionError
@@ -96,8 +97,8 @@ def sum_of(series: FrameExpr, origin: Origin | None) -> Expr:
 
 def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_every: int | None = None) -> TreeReduce:
     """Return the node of ``frame.how(**options)`` over the rows."""
-    meta = of_samples(lambda some: getattr(some, how)(**options), node.meta)
     known = node.meta
+    meta = derived_meta(lambda: of_samples(lambda some: getattr(some, how)(**options), known), (how, options), known)
     parts = [_steps_of(how, dtype, options) for dtype in _as_frame(known).dtypes]
     steps = Operation(
         partial(_chunk, [part[0] for part in parts], options),

@@ -18,7 +18,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, guarded, of_samples
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.derived_meta import result_meta
+from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.grouping.encode import encode, find_groups
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.spec import Call
@@ -27,7 +27,6 @@ from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, empty
 from glassloom.dataframe.reduce import Operation, join_all, tree
-from glassloom.graph import tokenize
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,7 @@ class Grouping:
         metas = [self.node.meta, *[block.meta for block in self.blocks]]
         if is_users:
             return self._sampled(call, metas, changes)
-        token = tokenize(self.recipe, call, metas[1:], changes)
-        return result_meta(lambda: self._sampled(call, metas, changes), metas[0], token)
+        return derived_meta(lambda: self._sampled(call, metas, changes), (self.recipe, call, changes), *metas)
 
     def _sampled(self, call: Callable[[Any], Any], metas: list[Any], changes: dict[str, Any]) -> Any:
         try:

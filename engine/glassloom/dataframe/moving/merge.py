@@ -5,13 +5,14 @@ Integers, instants and text are looked up in a table that is made once (`lookup.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.divisions import redivide, union_of_divisions
 from glassloom.dataframe.moving.joining import AnyJoin, Joining
@@ -176,7 +177,8 @@ def join_nodes(
     left: FrameExpr, right: FrameExpr, joining: Joining, npartitions: int | None = None, broadcast: Any = None
 ) -> FrameExpr:
     """Return the node of a join, of the kind that fits."""
-    joined = joining(left.meta, right.meta)  # what pandas objects to is raised here
+    metas = left.meta, right.meta
+    joined = derived_meta(partial(joining, *metas), joining, *metas)  # what pandas objects to is raised here
     joining = joining.with_right(right.meta)
     by_lookup = can_join_by_lookup(left.meta, right.meta, joining, joined)
     side = _broadcast_side(left, right, joining, broadcast, by_lookup)
