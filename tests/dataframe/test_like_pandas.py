@@ -457,7 +457,6 @@ def test_dasks_arguments_are_taken_or_refused_by_name():
     for call, message in (
         (lambda: lazy.y.value_counts(split_out=4), "split_out=4.*one partition"),
         (lambda: lazy.y.unique(split_out=4), "drop_duplicates"),
-        (lambda: lazy.sample(n=3, weights="x"), "weights='x'.*choose rows"),
     ):
         with pytest.raises(NotImplementedError, match=message):
             call()
