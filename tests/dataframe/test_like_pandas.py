@@ -457,6 +457,7 @@ def test_dasks_arguments_are_taken_or_refused_by_name():
     for call, message in (
         (lambda: lazy.y.value_counts(split_out=4), "split_out=4.*one partition"),
         (lambda: lazy.y.unique(split_out=4), "drop_duplicates"),
+        (lambda: lazy.sample(frac=0.5, weights="x"), "weights='x'.*give n="),
     ):
         with pytest.raises(NotImplementedError, match=message):
             call()

@@ -1,5 +1,6 @@
 """Statistics are those of pandas, wherever the partitions end."""
 
+from fractions import Fraction
 from itertools import product
 
 import glassloom.dataframe as gd
@@ -10,6 +11,8 @@ from frame_helpers import assert_same, check_all, cut_frames
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.expr import lower, optimize
 from hypothesis import given, settings
+from hypothesis import strategies as st
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 NUMBERS = ["i", "f"]
@@ -252,3 +255,41 @@ def test_whether_all_or_any_are_true_may_be_missing(dtype, skipna):
             got = getattr(lazy, how)(skipna=skipna).compute(**INLINE)
             assert (got is pd.NA) == (expected is pd.NA), (values, how)
             assert expected is pd.NA or got == expected, (values, how)
+
+
+def exact_moments(values):
+    """Return what pandas computes of values, in fractions up to the last step."""
+    exact = [Fraction(float(value)) for value in values]
+    n = len(exact)
+    mean = sum(exact) / n
+    second, third, fourth = (sum((value - mean) ** power for value in exact) for power in (2, 3, 4))
+    variance = float(second / (n - 1))
+    scale = (n - 2) * (n - 3)
+    return {
+        "var": variance,
+        "std": variance**0.5,
+        "sem": (variance / n) ** 0.5,
+        "skew": n * (n - 1) ** 0.5 / (n - 2) * float(third) / float(second) ** 1.5,
+        "kurt": float(n * (n + 1) * (n - 1) * fourth / (scale * second**2) - Fraction(3 * (n - 1) ** 2, scale)),
+    }
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9, 1e12, -1e12])
+@settings(max_examples=examples(10))
+@given(seed=st.integers(0, 10_000), rows=st.integers(20, 300), npartitions=st.integers(2, 9))
+def test_moments_of_large_values_that_differ_little_are_exact(offset, seed, rows, npartitions):
+    random = np.random.default_rng(seed)
+    plain = pd.DataFrame({"a": random.gamma(2, 3, rows) + offset, "b": random.normal(size=rows) - offset})
+    lazy = gd.from_pandas(plain, npartitions=npartitions)
+    for name in plain:
+        for how, expected in exact_moments(plain[name]).items():
+            assert getattr(lazy[name], how)().compute(**INLINE) == pytest.approx(expected, rel=1e-10, abs=1e-12), how
+    centred = plain - [offset, -offset]  # exact, as the offset has so many digits fewer
+    for how in ("corr", "cov"):
+        assert_same(getattr(lazy, how)().compute(**INLINE), getattr(centred, how)())
+
+
+@pytest.mark.parametrize("value", [1e12 / 3, -0.1, 0.0])
+def test_equal_values_have_no_variance(value):
+    lazy = gd.from_pandas(pd.Series([value] * 100), npartitions=7)
+    assert lazy.var().compute(**INLINE) == lazy.std().compute(**INLINE) == 0.0

@@ -15,22 +15,31 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 
-Powers = tuple[int, float, float, float, float]
+Powers = tuple[int, float, float, float, float, float]
+"""Number, about the mean, what it lacks, sums of second to fourth powers. Of large values that differ little, a mean of one number isn't
+exact enough."""
 _OF_EQUAL_VALUES = pd.Series([1.0] * 4)
 """pandas has said 0 or NaN of the skewness of equal values, depending on its version."""
 
 
 def powers(column: Any, options: dict[str, Any]) -> Powers:
-    """Return number, mean, and sums of second to fourth powers of the distances from the mean."""
+    """Return the powers of the distances from the mean."""
     values = column.to_numpy(dtype="float64", na_value=np.nan)
     if options.get("skipna", True):
         values = values[~np.isnan(values)]
     if not len(values):
-        return (0, 0.0, 0.0, 0.0, 0.0)
-    mean = float(values.mean())
-    apart = values - mean
+        return (0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    return _powers(values)
+
+
+def _powers(values: Any) -> Powers:
+    about = float(values.mean())
+    apart = values - about
+    rest = float(apart.mean())
+    apart -= rest
     squares = apart * apart
-    return (len(values), mean, float(squares.sum()), float((squares * apart).sum()), float((squares * squares).sum()))
+    sums = float(squares.sum()), float((squares * apart).sum()), float((squares * squares).sum())
+    return (len(values), about, rest, *sums)
 
 
 def joined_powers(cells: list[Powers], options: dict[str, Any]) -> Powers:
@@ -42,22 +51,22 @@ def joined_powers(cells: list[Powers], options: dict[str, Any]) -> Powers:
 
 
 def _joined(one: Powers, other: Powers) -> Powers:
-    na, mean_a, a2, a3, a4 = one
-    nb, mean_b, b2, b3, b4 = other
+    na, about_a, rest_a, a2, a3, a4 = one
+    nb, about_b, rest_b, b2, b3, b4 = other
     n = na + nb
-    d = mean_b - mean_a
+    d = (about_b - about_a) + (rest_b - rest_a)
     second = a2 + b2 + d**2 * na * nb / n
     third = a3 + b3 + d**3 * na * nb * (na - nb) / n**2 + 3 * d * (na * b2 - nb * a2) / n
     fourth = (
         a4 + b4 + d**4 * na * nb * (na**2 - na * nb + nb**2) / n**3
         + 6 * d**2 * (na**2 * b2 + nb**2 * a2) / n**2 + 4 * d * (na * b3 - nb * a3) / n
     )  # fmt: skip
-    return (n, mean_a + d * nb / n, second, third, fourth)
+    return (n, about_a, rest_a + d * nb / n, second, third, fourth)
 
 
 def skewness(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
     """Return the skewness, without bias, as pandas has it."""
-    n, mean, second, third, _ = cell
+    n, mean, _, second, third, _ = cell
     if n < 3 or np.isnan(third):
         return _float(np.nan, dtype)
     if _is_noise(second, n, mean):
@@ -67,7 +76,7 @@ def skewness(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
 
 def kurtosis(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
     """Return the excess kurtosis, without bias, as pandas has it."""
-    n, mean, second, _, fourth = cell
+    n, mean, _, second, _, fourth = cell
     if n < 4 or np.isnan(fourth):
         return _float(np.nan, dtype)
     if _is_noise(second, n, mean):
@@ -148,7 +157,7 @@ def time_moments(column: Any, options: dict[str, Any]) -> Powers:
 
 def time_deviation(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
     """Return the standard deviation as a duration of the same unit."""
-    n, _, second, _, _ = cell
+    n, _, _, second, _, _ = cell
     free = n - options.get("ddof", 1)
     kind: Any = f"timedelta64[{getattr(dtype, 'unit', None) or np.datetime_data(dtype)[0]}]"
     if free <= 0 or np.isnan(second):

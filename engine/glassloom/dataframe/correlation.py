@@ -15,12 +15,14 @@ from glassloom.dataframe.reduce import Operation, tree
 class Pairs(NamedTuple):
     """Of each pair of columns, over the rows where both are there: their number, means, sums of squares and of products.
 
-    ``mean[i, j]`` and ``squares[i, j]`` are of column i where column j is there too.
+    ``about[i] + rest[i, j]`` and ``squares[i, j]`` are the mean and the squares of column i where column j is there too. (Of large
+    values that differ little, one number isn't exact enough for a mean.)
     """
 
     rows: int
     there: Any
-    mean: Any
+    about: Any
+    rest: Any
     squares: Any
     products: Any
 
@@ -59,7 +61,7 @@ def _pairs(block: Any) -> Pairs | None:
     divisor = np.where(count > 0, count, 1.0)
     squares = (filled * filled).T @ some - sums * sums / divisor
     products = filled.T @ filled - sums * sums.T / divisor
-    return Pairs(len(block), count, sums / divisor + shift[:, None], np.maximum(squares, 0.0), products)
+    return Pairs(len(block), count, shift, sums / divisor, np.maximum(squares, 0.0), products)
 
 
 def _numbers(column: Any) -> Any:
@@ -80,12 +82,13 @@ def _joined(parts: list[Pairs | None]) -> Pairs | None:
         count = whole.there + other.there
         divisor = np.where(count > 0, count, 1.0)
         weight = whole.there * other.there / divisor
-        apart = np.where((whole.there > 0) & (other.there > 0), other.mean - whole.mean, 0.0)
-        mean = np.where(whole.there > 0, whole.mean + apart * other.there / divisor, other.mean)
+        about = np.where(np.diag(whole.there) > 0, whole.about, other.about)
+        rests = [one.rest + (one.about - about)[:, None] for one in (whole, other)]
+        apart = np.where((whole.there > 0) & (other.there > 0), rests[1] - rests[0], 0.0)
+        rest = np.where(whole.there > 0, rests[0] + apart * other.there / divisor, rests[1])
         squares = whole.squares + other.squares + apart * apart * weight
-        whole = Pairs(
-            whole.rows + other.rows, count, mean, squares, whole.products + other.products + apart * apart.T * weight
-        )
+        products = whole.products + other.products + apart * apart.T * weight
+        whole = Pairs(whole.rows + other.rows, count, about, rest, squares, products)
     return whole
 
 
@@ -107,7 +110,7 @@ def _matrix(how: str, min_periods: int, ddof: int, columns: Any, parts: list[Pai
 
 def _is_constant(whole: Pairs) -> Any:
     """Return where a column has one value but for rounding."""
-    return whole.squares <= whole.there * (np.finfo("float64").eps * np.abs(whole.mean)) ** 2
+    return whole.squares <= whole.there * (np.finfo("float64").eps * np.abs(whole.about[:, None] + whole.rest)) ** 2
 
 
 def _single(how: str, min_periods: int, ddof: int, columns: Any, parts: list[Pairs | None]) -> Any:

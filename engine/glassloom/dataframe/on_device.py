@@ -75,17 +75,18 @@ def count_and_sum(column: Any) -> tuple[int, float] | None:
     return (count, float(values.sum())) if count else (0, 0.0)
 
 
-def moments(column: Any) -> tuple[int, float, float] | None:
-    """Return how many values there are, their mean, and the sum of their squared distances from it, without those missing."""
+def moments(column: Any) -> tuple[int, float, float, float] | None:
+    """Return how many values there are, about their mean, what it lacks, and the sum of their squared distances from it; see `reduce`."""
     if not _is_number(column.dtype):
         return None
     values = with_nulls_only(column).astype("float64")
     count = int(values.count())
     if not count:
-        return 0, 0.0, 0.0
-    mean = float(values.mean())
-    distances = values - mean
-    return count, mean, float((distances * distances).sum())
+        return 0, 0.0, 0.0, 0.0
+    about = float(values.mean())
+    rest = float((values - about).mean())
+    distances = values - about - rest
+    return count, about, rest, float((distances * distances).sum())
 
 
 def group_parts(

@@ -268,31 +268,35 @@ def _as_is(cell: Any, dtype: Any, options: dict[str, Any]) -> Any:
     return cell
 
 
-# Means and variances: (count, mean, sum of squared distances from the mean), joined as in Chan, Golub and LeVeque,
-# "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
+# Variances: (count, about the mean, what it lacks, sum of squared distances from the mean), joined as in Chan, Golub and LeVeque,
+# "Updating formulae and a pairwise algorithm for computing sample variances" (1979). The mean is a sum of two numbers: rounded to
+# one, that of large values that differ little would be off by more than they differ.
+
+Moments = tuple[int, float, float, float]
 
 
-def _moments(column: Any, options: dict[str, Any]) -> tuple[int, float, float]:
+def _moments(column: Any, options: dict[str, Any]) -> Moments:
     values = column.to_numpy(dtype="complex128" if column.dtype.kind == "c" else "float64", na_value=np.nan)
     if options.get("skipna", True):
         values = values[~np.isnan(values)]
     if not len(values):
-        return (0, 0.0, 0.0)
-    mean = values.mean()
-    return (len(values), mean, float((np.abs(values - mean) ** 2).sum()))
+        return (0, 0.0, 0.0, 0.0)
+    about = values.mean()
+    apart = values - about
+    rest = apart.mean()
+    apart -= rest
+    return (len(values), about, rest, float((np.abs(apart) ** 2).sum()))
 
 
-def _join_moments(moments: list[tuple[int, float, float]], options: dict[str, Any]) -> tuple[int, float, float]:
-    total, mean, squares = moments[0]
-    for count, other_mean, other_squares in moments[1:]:
-        if not count:
-            continue
+def _join_moments(moments: list[Moments], options: dict[str, Any]) -> Moments:
+    (total, about, rest, squares), *others = [one for one in moments if one[0]] or moments[:1]
+    for count, other_about, other_rest, other_squares in others:
         joined = total + count
-        distance = other_mean - mean
+        distance = (other_about - about) + (other_rest - rest)
         squares += other_squares + abs(distance) ** 2 * total * count / joined
-        mean = mean + distance * count / joined
+        rest += distance * count / joined
         total = joined
-    return (total, mean, squares)
+    return (total, about, rest, squares)
 
 
 def _float_dtype(dtype: Any) -> Any:
@@ -315,17 +319,17 @@ def _mean(sums: tuple[int, float], dtype: Any, options: dict[str, Any]) -> Any:
     return pd.Series([total / count if count else np.nan], dtype=_float_dtype(dtype))
 
 
-def _variance(moments: tuple[int, float, float], dtype: Any, options: dict[str, Any]) -> Any:
-    count, _, squares = moments
+def _variance(moments: Moments, dtype: Any, options: dict[str, Any]) -> Any:
+    count, _, _, squares = moments
     free = count - options.get("ddof", 1)
     return pd.Series([squares / free if free > 0 else np.nan], dtype=_float_dtype(dtype))
 
 
-def _deviation(moments: tuple[int, float, float], dtype: Any, options: dict[str, Any]) -> Any:
+def _deviation(moments: Moments, dtype: Any, options: dict[str, Any]) -> Any:
     return _variance(moments, dtype, options) ** 0.5
 
 
-def _standard_error(moments: tuple[int, float, float], dtype: Any, options: dict[str, Any]) -> Any:
+def _standard_error(moments: Moments, dtype: Any, options: dict[str, Any]) -> Any:
     return _deviation(moments, dtype, options) / max(moments[0], 1) ** 0.5
 
 
