@@ -1,4 +1,4 @@
-"""Killing a cluster whose head doesn't answer: its processes, and its record. Blocks: call it in a thread."""
+"""Killing a cluster whose head doesn't answer, or whose start was given up: its processes, and its record. Blocks: call it in a thread."""
 
 from __future__ import annotations
 
@@ -10,11 +10,38 @@ import time
 import psutil
 from glassloom_metrics.host import is_running
 from glassloom_metrics.kill_note import note_kill
-from glassloom_metrics.registry import ClusterRecord, remove_record
+from glassloom_metrics.registry import ClusterRecord, read_records, remove_record
 
 TIDY_S = 3.0
 """How long a cluster's other processes may take to end, and to remove its files, when its head is dead."""
-_LOOK_AGAIN_S = 0.02
+_LOOK_AGAIN_S = 0.05
+
+
+def kill_started(variable: str, value: str) -> None:
+    """Kill what was started with this in its environment, and whatever that has started; records of clusters among it are removed.
+
+    First who leads a session, as heads do: what else belongs to a cluster then ends by itself, and removes its files.
+    """
+    found = _started_with(variable, value)
+    records = [record for record in read_records() if record.pid in {process.pid for process in found}]
+    for record in records:
+        note_kill(record, "its start was given up")
+    _kill([process for process in found if _session(process.pid) is not None])
+    give_up_s = time.monotonic() + TIDY_S
+    while (found := _started_with(variable, value)) and time.monotonic() < give_up_s:
+        time.sleep(_LOOK_AGAIN_S)
+    _kill(found)
+    for record in records:
+        remove_record(record.id)
+
+
+def _started_with(variable: str, value: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(OSError, psutil.Error):
+            if process.environ().get(variable) == value and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
 
 
 def kill_cluster(record: ClusterRecord) -> None:
@@ -28,10 +55,14 @@ def kill_cluster(record: ClusterRecord) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(record.pid, signal.SIGKILL)
         _wait_until_gone(record, session)
-        for process in _processes(session):
-            with contextlib.suppress(psutil.Error):
-                process.kill()
+        _kill(_processes(session))
     remove_record(record.id)
+
+
+def _kill(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
 
 
 def _wait_until_gone(record: ClusterRecord, session: int | None) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import secrets
 import shlex
 import sys
 import tempfile
@@ -21,10 +22,16 @@ from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKerne
 from glassloom_server.child_process import content, end, failure_text
 from glassloom_server.environment import without_secrets
 from glassloom_server.errors import ClusterStartError, KernelUnsuitable
+from glassloom_server.killing import kill_started
 from glassloom_server.wire import StartRequest
 
 START_TIMEOUT_S = 60.0
 _LOOK_INTERVAL_S = 0.05
+_MARK = "GLASSLOOM_START"
+"""A variable of the environment by which all processes of one start are told from others."""
+_TIMEOUT = "GLASSLOOM_CLUSTER__START_TIMEOUT"
+_SHARE_OF_CLUSTER = 0.8
+"""How much of the time is the cluster's, which then has some left to say why it doesn't start."""
 # What Jupyter itself replaces by its own interpreter when it starts a kernel.
 _OUR_PYTHON = {"python", f"python{sys.version_info.major}", f"python{sys.version_info.major}.{sys.version_info.minor}"}
 
@@ -121,8 +128,17 @@ async def launch_cluster(
     directory: str,
     timeout_s: float = START_TIMEOUT_S,
 ) -> str:
-    """Start a cluster in a session of its own and return its id once it is ready; raises `ClusterStartError`."""
-    environment = {**without_secrets(os.environ), **interpreter.environment}
+    """Start a cluster in a session of its own and return its id once it is ready; raises `ClusterStartError`.
+
+    A start that takes too long, or whose waiting is cancelled, is ended with all that it has started.
+    """
+    mark = secrets.token_hex(8)
+    environment = {
+        **without_secrets(os.environ),
+        **interpreter.environment,
+        _MARK: mark,
+        _TIMEOUT: f"{_SHARE_OF_CLUSTER * timeout_s:g} s",
+    }
     # Files, not pipes: the cluster may go on writing when nobody reads any more.
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         try:
@@ -144,14 +160,20 @@ async def launch_cluster(
             failure = failure_text(
                 f"no cluster after {timeout_s:g} s", stderr
             )  # without what it says of being interrupted
-            await end(process)
+            await _give_up(process, mark)
             raise ClusterStartError(failure) from error
         except asyncio.CancelledError:
-            await end(process)
+            await _give_up(process, mark)
             raise
         except EOFError as error:
             reason = f"the cluster's process ended with exit code {process.returncode}"
             raise ClusterStartError(failure_text(reason, stderr)) from error
+
+
+async def _give_up(process: asyncio.subprocess.Process, mark: str) -> None:
+    """End a start's process, and the cluster that it may have started without telling us."""
+    await end(process)
+    await asyncio.to_thread(kill_started, _MARK, mark)
 
 
 class _Ready(msgspec.Struct):

@@ -153,3 +153,24 @@ print(glassloom.delayed(sum)([1, 2]).compute())
         "computations on threads publish no metrics: can't make the cluster's directory '.*': No space left on device"
     )
     assert re.fullmatch(f"{warning}\n3\n", out), out
+
+
+@pytest.mark.fault("a cluster is killed on request while the disk of its directory is full")
+def test_a_kill_on_request_is_noted_in_the_log_though_nothing_can_be_appended(tmp_path: Path) -> None:
+    script = """
+from glassloom_metrics.kill_note import note_kill, was_kill_noted
+client = Client(n_workers=1, threads_per_worker=1, memory_limit="1GB", local_directory=disk)
+record = client._record
+path = record.directory + "/cluster.log"
+with open(path, "ab", buffering=0) as log:  # up to the end of a page: what comes next needs another one
+    log.write(b"x" * (4095 - os.path.getsize(path) % 4096) + b"\\n")
+fill()
+with open(path, "rb") as log:
+    size = os.path.getsize(path)
+    note_kill(record, "as asked for")
+    os.kill(record.pid, signal.SIGKILL)
+    eventually(lambda: not os.path.exists(record.directory))
+    lines = log.read()
+print(was_kill_noted(lines.decode().splitlines()), len(lines) - size)
+"""
+    assert run_with_small_disk(tmp_path, "size=1m", script) == "True 0\n"

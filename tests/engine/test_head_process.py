@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import psutil
 import pytest
 import tasks
 from fault_helpers import eventually, fork_server_of, head_of, kill, worker_pids
-from glassloom import Client, Future, config
+from glassloom import Client, Future, LocalCluster, config
 from glassloom.cluster import head_process
 from glassloom.errors import ClusterClosed, ClusterStartError
 
@@ -302,6 +303,45 @@ def test_an_error_in_the_head_while_it_starts_is_the_starters(tmp_path: Path, mo
     break_the_head(monkeypatch, "_serve_worker", tmp_path / "broken")
     with pytest.raises(ClusterStartError, match="didn't start: connection crashed: RuntimeError: injected"):
         Client(n_workers=1, threads_per_worker=1, set_as_default=False)
+
+
+STOPS = {
+    "head": "os.kill(os.getpid(), signal.SIGSTOP)",
+    "fork server": """
+from glassloom.worker import fork_server
+start_fork_server = fork_server.start
+def start_and_stop(*arguments, **options):
+    started = start_fork_server(*arguments, **options)
+    os.kill(started[0], signal.SIGSTOP)
+    return started
+fork_server.start = start_and_stop
+""",
+    "worker": """
+from glassloom.worker import worker
+def stop_at_once(*arguments, **options):
+    os.kill(os.getpid(), signal.SIGSTOP)
+worker.Worker.__init__ = stop_at_once
+""",
+}
+
+
+@pytest.mark.fault("a process of a cluster is stopped (SIGSTOP) while it starts")
+@pytest.mark.parametrize("which", STOPS)
+def test_a_start_that_takes_too_long_names_the_process_that_is_stopped_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    inject(monkeypatch, f"import os, signal\n{STOPS[which]}")
+    with pytest.raises(
+        ClusterStartError, match=r"didn't start within 3 s: process \d+ .* is stopped by a signal$"
+    ) as caught:
+        LocalCluster(n_workers=1, threads_per_worker=1, timeout=3, local_directory=str(tmp_path))
+    stopped = int(re.search(r"process (\d+) ", str(caught.value))[1])
+    eventually(lambda: _is_gone(stopped))
+    assert list(tmp_path.iterdir()) == []
+
+
+def _is_gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or has_died(psutil.Process(pid))
 
 
 def test_metrics_that_raise_are_lost_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

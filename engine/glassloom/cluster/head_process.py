@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import time
@@ -24,8 +23,9 @@ from typing import Any
 
 import msgspec
 import psutil
+from glassloom_metrics.host import is_stopped
 from glassloom_metrics.kill_note import note_kill
-from glassloom_metrics.registry import ClusterRecord, remove_record
+from glassloom_metrics.registry import CLUSTER_LOG, ClusterRecord, read_records, remove_record
 
 from glassloom import config
 from glassloom._allocators import settings_for_processes
@@ -34,10 +34,12 @@ from glassloom._supervision import Crash, start_thread
 from glassloom.client.blocking import Signal, run_sync, until
 from glassloom.errors import ClusterStartError
 from glassloom.protocol.options import HeadOptions
-from glassloom.protocol.places import remove_files
+from glassloom.protocol.places import directory_of, remove_files, remove_what_the_dead_left
 
 END_TIMEOUT_S = 10.0
 _LOOK_EVERY_S = 0.05
+_MAX_OUTPUT_LENGTH = 2000
+"""How much of what a head said is told when its cluster doesn't start."""
 _STACKLEVEL = 4
 """From `HeadProcess.start` to the line that made the `LocalCluster`."""
 _BLAS_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -198,10 +200,7 @@ def _read_record(
                     break
                 line += data
     if not line.endswith(b"\n"):
-        waited = f" within {timeout_s:g} s" if time.monotonic() >= deadline_s else ""
-        process.kill()
-        errors = process.communicate()[1].decode(errors="replace")[-2000:]
-        raise ClusterStartError(f"the head process didn't start{waited}; its output:\n{errors or '(none)'}")
+        raise ClusterStartError(_kill_unready(process, timeout_s if time.monotonic() >= deadline_s else None))
     answer: dict[str, Any] = json.loads(line)
     if "error" in answer:
         process.wait(END_TIMEOUT_S)
@@ -209,54 +208,101 @@ def _read_record(
     return answer
 
 
+def _kill_unready(process: subprocess.Popen[bytes], waited_s: float | None) -> str:
+    """Kill a head that hasn't said that it is ready; return what is known of why: what of it is stopped, and what it has said."""
+    stopped = [f"{each.pid} ({each.name()})" for each in _session(process.pid) if is_stopped(each.pid)]
+    log = _read_log(process.pid)
+    _kill(process, _registered(process.pid), "it took too long to start")
+    assert process.stderr is not None
+    said = process.stderr.read() + log
+    _close(process)
+    if waited_s is None:
+        problem = f"the cluster didn't start: its head process ended with exit code {process.returncode}"
+    else:
+        problem = f"the cluster didn't start within {waited_s:g} s"
+    if stopped:
+        which, are = ("process", "is") if len(stopped) == 1 else ("processes", "are")
+        problem += f": {which} {', '.join(stopped)} {are} stopped by a signal"
+    output = said.decode(errors="replace")[-_MAX_OUTPUT_LENGTH:].strip()
+    return f"{problem}; its output:\n{output}" if output else problem
+
+
+def _read_log(pid: int) -> bytes:
+    """Return the end of the log of the head of that pid; nothing if there is none."""
+    directory = directory_of(pid)
+    if directory is not None:
+        with contextlib.suppress(OSError), open(os.path.join(directory, CLUSTER_LOG), "rb") as log:
+            log.seek(max(log.seek(0, os.SEEK_END) - _MAX_OUTPUT_LENGTH, 0))
+            return log.read()
+    return b""
+
+
+def _registered(pid: int) -> ClusterRecord | None:
+    """Return the record of the cluster whose head is of that pid: it may be there before the head has said so."""
+    return next((record for record in read_records() if record.pid == pid), None)
+
+
 def _end(process: subprocess.Popen[bytes], record: ClusterRecord | None, *, is_left_running: bool) -> None:
-    """End a head by closing its lifeline; see to it that nothing is left even if it was killed."""
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
+    """End a head by closing its lifeline; see to it that nothing is left even if it was killed. One that isn't ready is killed."""
+    _close(process)
+    if record is None:
+        _kill(process, _registered(process.pid), "its start was given up")
+        return
     if is_left_running:
         return
     if process.stdin is None:
         process.terminate()
     _wait_or_kill(process, record)
-    if record is not None:
-        remove_files(record.id, [record.directory, os.path.dirname(record.socket)])
-        remove_record(record.id)
+    remove_files(record.id, [record.directory, os.path.dirname(record.socket)])
+    remove_record(record.id)
 
 
-def _wait_or_kill(process: subprocess.Popen[bytes], record: ClusterRecord | None) -> None:
+def _close(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def _wait_or_kill(process: subprocess.Popen[bytes], record: ClusterRecord) -> None:
     deadline_s = time.monotonic() + END_TIMEOUT_S
     while True:
         try:
             process.wait(_LOOK_EVERY_S)
         except subprocess.TimeoutExpired:
-            is_stopped = _is_stopped(process.pid)
-            if not is_stopped and time.monotonic() < deadline_s:
+            was_stopped = is_stopped(process.pid)
+            if not was_stopped and time.monotonic() < deadline_s:
                 continue
         else:
             return
-        reason = "it was stopped by a signal" if is_stopped else f"it didn't end within {END_TIMEOUT_S:g} s"
+        reason = "it was stopped by a signal" if was_stopped else f"it didn't end within {END_TIMEOUT_S:g} s"
         _log.warning("the head of a cluster, process %d, was killed with its workers: %s", process.pid, reason)
-        if record is not None:
-            note_kill(record, f"it was closed, and {reason}")
-        _kill_session(process.pid)
-        process.wait()
+        _kill(process, record, f"it was closed, and {reason}")
         return
 
 
-def _is_stopped(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_STOPPED
-    except psutil.Error:
-        return False
+def _kill(process: subprocess.Popen[bytes], record: ClusterRecord | None, reason: str) -> None:
+    """Kill a head and its session, to which its fork server, workers and what tasks start belong; remove what is left of it."""
+    if record is not None:
+        note_kill(record, reason)
+    if process.returncode is None:  # else its number may be another's by now
+        for each in _session(process.pid):
+            with contextlib.suppress(psutil.Error):
+                each.kill()
+        process.kill()
+        process.wait()
+    if record is not None:
+        remove_record(record.id)
+    remove_what_the_dead_left()
 
 
-def _kill_session(session: int) -> None:
-    """Kill the processes of a session: a head leads one, to which its fork server, workers and what tasks start belong."""
+def _session(leader: int) -> list[psutil.Process]:
+    """Return the processes of a session."""
+    found = []
     for pid in psutil.pids():
-        with contextlib.suppress(OSError):
-            if os.getsid(pid) == session:
-                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(OSError, psutil.Error):
+            if os.getsid(pid) == leader:
+                found.append(psutil.Process(pid))
+    return found
 
 
 def _interpreter_options() -> list[str]:

@@ -139,6 +139,14 @@ def remove_what_the_dead_left() -> list[str]:
     return removed
 
 
+def directory_of(pid: int) -> str | None:
+    """Return the private directory of the cluster whose head a running process of this host is; None if it has made none."""
+    for owner in _owners():
+        if owner.pid == pid and standing(owner.host, pid, owner.pid_started_s) is Standing.ALIVE:
+            return owner.directories[0]
+    return None
+
+
 def _shared_owner(cluster_id: str) -> Path:
     """Return where shared memory tells whose it is."""
     return SHARED_MEMORY_DIR / f"{NAME_PREFIX}{cluster_id}.{OWNER_NAME}"
