@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import distributed
@@ -16,6 +17,7 @@ import pytest
 from eventual import eventually
 from free_ports import free_port
 from glassloom import Client
+from glassloom.client.more_workers import way_to_more_workers
 from glassloom.errors import ClusterError, DataLost, OptionError
 
 pytestmark = pytest.mark.more
@@ -88,10 +90,30 @@ def test_a_client_of_an_address_says_who_can_scale(client: Client) -> None:
         ClusterError, match=r"scale\(\) needs the object that starts the cluster's workers.*Client\(cluster\)"
     ):
         client.scale(3)
+    with pytest.raises(
+        ClusterError, match=r"Or by hand: this command starts a worker.*: dask worker tcp://127.0.0.1:\d+$"
+    ):
+        client.scale(3)
     with pytest.raises(ClusterError, match=r"adapt\(\) needs the object"):
         client.adapt(minimum=1, maximum=3)
     with pytest.raises(OptionError, match="minimum=3 is larger than maximum=1"):
         client.adapt(minimum=3, maximum=1)
+
+
+@pytest.mark.parametrize(
+    ("address", "has_object", "way"),
+    [
+        ("tcp://s:8786", True, "client.scale(n) starts some"),
+        ("tcp://s:8786", False, "dask worker tcp://s:8786"),
+        ("tls://s:8786", False, "dask worker tls://s:8786 --tls-ca-file FILE --tls-cert FILE --tls-key FILE"),
+        ("inproc://10.0.0.1/7/1", False, "await distributed.Worker('inproc://10.0.0.1/7/1')"),
+        ("", False, "client.scale(n) starts some"),
+    ],
+)
+def test_what_starts_workers_is_what_can(address: str, has_object: bool, way: str) -> None:
+    kind = "distributed" if address else "local"
+    record = SimpleNamespace(kind=kind, socket=address, name="a cluster")
+    assert way_to_more_workers(record, object() if has_object else None).endswith(way)  # type: ignore[arg-type]
 
 
 def test_clients_of_clusters_scale(own_folders: None) -> None:

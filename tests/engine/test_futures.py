@@ -65,7 +65,7 @@ def test_waiting_where_there_is_no_worker_warns(monkeypatch: pytest.MonkeyPatch)
         future = client.submit(tasks.inc, 1)
         with warnings.catch_warnings():  # as errors, so that each wait ends with its warning, however late that comes
             warnings.simplefilter("error", UserWarning)
-            with pytest.raises(UserWarning, match="'empty' has no workers, so nothing will be computed"):
+            with pytest.raises(UserWarning, match="'empty' has no workers, so nothing will be computed; client.scale"):
                 future.result(timeout=20)
             with pytest.raises(UserWarning, match="'empty' has no workers"):
                 next(as_completed([future], timeout=20))

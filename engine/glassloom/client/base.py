@@ -12,6 +12,7 @@ from glassloom.client.blocking import Operation, run_async, run_sync
 from glassloom.client.deadline import Deadline
 from glassloom.client.key_table import KeyState
 from glassloom.client.link import Link
+from glassloom.client.more_workers import way_to_more_workers
 from glassloom.errors import ClusterClosed, ClusterError
 from glassloom.graph import Key
 from glassloom.protocol.identity import jupyter_base_url
@@ -34,6 +35,8 @@ class ClientBase:
                 _name_as_users_know_it(method)
 
     asynchronous: bool
+    cluster: Any
+    """The cluster object that the client was made from, or started; None if there is none."""
     _record: ClusterRecord
     _link: Link | None
 
@@ -67,6 +70,10 @@ class ClientBase:
             return self._link.dashboard
         base_url = jupyter_base_url()
         return f"{base_url}glassloom/dash/{self.id}/status" if base_url else "run: glassloom dashboard"
+
+    def _way_to_more_workers(self) -> str:
+        """What a user who waits without workers can do."""
+        return way_to_more_workers(self._record, self.cluster)
 
     def _fetch(self, keys: Sequence[Key], states: Sequence[KeyState], deadline: Deadline) -> Operation[list[Any]]:
         """Return the results of keys that are finished."""

@@ -383,7 +383,8 @@ def happens(signal: Signal, deadline: Deadline, client: ClientBase, what: str) -
     Warns if there is no worker to do it; raises TimeoutError if the head doesn't answer.
     """
     needs_workers = current_worker() is None  # else there is one
-    watch = HeadWatch(client._connection, what, client.name if needs_workers else None)
+    name = client.name if needs_workers else None
+    watch = HeadWatch(client._connection, what, name, client._way_to_more_workers())
     return (yield WaitFor(signal, deadline.left_s, for_tasks=True, watch=watch))
 
 

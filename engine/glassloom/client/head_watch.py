@@ -42,12 +42,15 @@ class HeadWatch:
         What is waited for, for messages.
     name
         The cluster's, if the wait needs workers: it is said once if there are none and none will come.
+    more_workers
+        What starts some, for that message.
     """
 
-    def __init__(self, connection: Asks, what: str, name: str | None = None) -> None:
+    def __init__(self, connection: Asks, what: str, name: str | None = None, more_workers: str = "") -> None:
         self._connection = connection
         self._what = what
         self._name = name
+        self._more_workers = more_workers
         self._answer: Callable[[], Any] | None = None
         self._asked_s = 0.0
         self._has_warned = False
@@ -101,7 +104,7 @@ class HeadWatch:
     def _warn_without_workers(self, info: messages.Info) -> None:
         if not info.workers and not info.n_wanted and not info.is_adaptive:
             warnings.warn(
-                f"cluster {self._name!r} has no workers, so nothing will be computed; cluster.scale(n) starts some",
+                f"cluster {self._name!r} has no workers, so nothing will be computed; {self._more_workers}",
                 stacklevel=2,
             )
 

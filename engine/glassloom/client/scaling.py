@@ -9,6 +9,7 @@ from typing import Any
 
 from glassloom.client.base import ClientBase
 from glassloom.client.blocking import Operation
+from glassloom.client.more_workers import start_of_a_worker
 from glassloom.cluster.options import checked_adaptive, checked_count
 from glassloom.config import Configured
 from glassloom.errors import ClusterError
@@ -17,8 +18,6 @@ from glassloom.protocol import messages
 
 class ScalingMethods(ClientBase):
     """The part of a client that changes the number of workers."""
-
-    cluster: Any
 
     def scale(self, n: int) -> Any:
         """Start or retire workers until there are `n`, and end `adapt`.
@@ -84,8 +83,8 @@ class ScalingMethods(ClientBase):
         if cluster is None:
             raise ClusterError(
                 f"{what}() needs the object that starts the cluster's workers, and this client was made without one: call "
-                f"cluster.{what}() where the cluster was made, or make the client from it, Client(cluster). The workers of "
-                f"{self._record.name} may also be started by hand: dask worker {self._record.name}"
+                f"cluster.{what}() where the cluster was made, or make the client from it, Client(cluster). "
+                f"Or by hand: {start_of_a_worker(self._record.socket)}"
             )
         if not self.asynchronous:
             return call(cluster)
