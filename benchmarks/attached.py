@@ -1,6 +1,6 @@
 """CPU of a scheduler of dask.distributed a task: alone, attached to Glassloom, and with its own /status page open. One run, in turns.
 
-python benchmarks/attached.py [--tasks 20000] [--rounds 3]
+python -m benchmarks.attached [--tasks 20000] [--rounds 3]
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import Any
 
 import distributed
 import psutil
+
+from benchmarks.attached_cluster import cpu_s, dask_cluster
 
 KINDS = ("alone", "attached", "twice attached", "their /status page")
 
@@ -62,12 +64,13 @@ def status_page(dashboard: str) -> Iterator[None]:
 
 def measure(client: distributed.Client, scheduler: psutil.Process, n_tasks: int) -> float:
     """Return microseconds of the scheduler's CPU a task."""
-    before = sum(scheduler.cpu_times()[:2])
+    before_s = cpu_s(scheduler)
     futures = client.map(inc, range(n_tasks), pure=False, batch_size=n_tasks)
-    distributed.wait(futures)
+    with client.as_current():
+        distributed.wait(futures)
     del futures
     time.sleep(1.0)
-    return (sum(scheduler.cpu_times()[:2]) - before) / n_tasks * 1e6
+    return (cpu_s(scheduler) - before_s) / n_tasks * 1e6
 
 
 def watch_plugin(dask_scheduler: Any) -> None:
@@ -119,22 +122,8 @@ def main() -> None:
     options = parser.parse_args()
     found: dict[str, list[float]] = {kind: [] for kind in KINDS}
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="gl-"))
-        file = os.path.join(folder, "scheduler.json")
-        quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        own = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-        scheduler = subprocess.Popen([*own, "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0", "--scheduler-file", file], **quiet)  # fmt: skip
-        stack.callback(scheduler.wait)
-        stack.callback(scheduler.kill)
-        while not os.path.exists(file):
-            time.sleep(0.1)
-        worker = subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", file, "--nthreads", "2", "--no-nanny", "--no-dashboard"], **quiet)  # fmt: skip
-        stack.callback(worker.wait)
-        stack.callback(worker.kill)
-        client = stack.enter_context(distributed.Client(scheduler_file=file))
-        client.wait_for_workers(1)
-        process = psutil.Process(scheduler.pid)
-        address = client.scheduler_info()["address"]
+        cluster = stack.enter_context(dask_cluster(1, 2))
+        client, process, address = cluster.client, cluster.scheduler, cluster.address
         page = client.dashboard_link
         measure(client, process, options.tasks)
         for _ in range(options.rounds):
