@@ -82,7 +82,9 @@ class Groups:
 
     def extreme(self, better: Any, values: Any) -> Any:
         """Return the smallest or largest value of each group, by `numpy.minimum` or `numpy.maximum`."""
-        found = values[self.first]
+        limits = np.finfo(values.dtype) if values.dtype.kind == "f" else np.iinfo(values.dtype)
+        worst = limits.max if better is np.minimum else limits.min
+        found = np.full(self.count, np.copysign(np.inf, worst) if values.dtype.kind == "f" else worst, values.dtype)
         if self.has_outsiders:
             inside = self.codes >= 0
             better.at(found, self.codes[inside], values[inside])
@@ -218,14 +220,17 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
         cells, size, is_whole = _cells(columns)
     if outside is not None:
         cells = np.where(outside, -1, cells)
+    sizes = None
     if order != "appearance" and not is_sparse:
-        codes, occurring = _look_up(cells, size, outside is not None)
+        codes, occurring, sizes = _look_up(cells, size, outside is not None)
     else:
         codes, occurring = _hash(cells, outside, is_sorted=order == "sorted", in_order=order == "appearance")
-    if not is_whole:
-        return Groups(codes, len(occurring), columns, None, outside is not None)
-    kept = tuple(one._replace(codes=_NO_CODES) for one in columns)  # the others' memory is free for aggregations
-    return Groups(codes, len(occurring), kept, occurring, outside is not None)
+    if is_whole:  # the codes' memory is free for aggregations
+        columns = tuple(one._replace(codes=_NO_CODES) for one in columns)
+    found = Groups(codes, len(occurring), columns, occurring if is_whole else None, outside is not None)
+    if sizes is not None:
+        found.__dict__["sizes"] = sizes
+    return found
 
 
 def _encode_in_order(key: Any) -> Groups | None:
@@ -277,7 +282,7 @@ def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
     if isinstance(dtype, pd.CategoricalDtype):
         return key.array.codes.astype(np.intp), pd.Categorical.from_codes(np.arange(len(dtype.categories)), dtype=dtype)
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and len(key):
-        near = _near_numbers(key.to_numpy(), is_last=sort)
+        near = _near_numbers(key.to_numpy())
         if near is not None:
             return near
     encoded = encode_text(key, sort=sort) if arrow else None
@@ -290,20 +295,13 @@ def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
     return codes.astype(np.intp, copy=False), values.array if isinstance(values, pd.Index) else values
 
 
-def _near_numbers(values: Any, *, is_last: bool) -> tuple[Codes, Any] | None:
-    """Return whole numbers as their distance from the least, if the range isn't much longer than the column.
-
-    For the last result, whose index lists the keys that occur, the least gets code 0: then it mostly lists them all.
-    """
+def _near_numbers(values: Any) -> tuple[Codes, Any] | None:
+    """Return whole numbers as their distance from the least, if the range isn't much longer than the column."""
     if values.dtype.kind == "b":
         return values.astype(np.intp), np.array([False, True])
     least, most = int(values.min()), int(values.max())
     if most - least > _DENSE + _DENSE_FACTOR * len(values):
         return None
-    if (
-        0 <= least <= (0 if is_last else _DENSE) and values.dtype == np.intp
-    ):  # a few codes that don't occur cost less than another column
-        return values, np.arange(most + 1)
     distances = values - values.dtype.type(least) if least else values
     if values.dtype.itemsize < 8:  # the difference may not fit in the dtype
         distances = values.astype(np.intp) - least
@@ -334,17 +332,22 @@ def _outside(columns: Sequence[Column]) -> Any:
     return found
 
 
-def _look_up(cells: Codes, size: int, has_outsiders: bool) -> tuple[Codes, Codes]:
-    """Return group numbers in the order of the cells, by a table of all cells; and the cells that occur."""
-    occurs = np.zeros(size + 1, bool)  # the last one stands for -1
-    occurs[cells] = True
-    occurs[-1] = False
-    occurring = np.flatnonzero(occurs)
+def _look_up(cells: Codes, size: int, has_outsiders: bool) -> tuple[Codes, Codes, Codes | None]:
+    """Return group numbers in the order of the cells, by a table of all cells; the cells that occur; and how often, if known."""
+    counts = None
+    if has_outsiders or size > len(cells):
+        occurs = np.zeros(size + 1, bool)  # the last one stands for -1
+        occurs[cells] = True
+        occurs[-1] = False
+        occurring = np.flatnonzero(occurs)
+    else:
+        counts = np.bincount(cells, minlength=size)
+        occurring = np.flatnonzero(counts)
     if len(occurring) == size:
-        return cells, occurring
+        return cells, occurring, counts
     numbers = np.full(size + 1, -1, np.intp)
     numbers[occurring] = np.arange(len(occurring))
-    return numbers[cells], occurring
+    return numbers[cells], occurring, None if counts is None else counts[occurring]
 
 
 def _hash(cells: Codes, outside: Any, *, is_sorted: bool, in_order: bool) -> tuple[Codes, Codes]:

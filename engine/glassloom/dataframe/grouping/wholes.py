@@ -27,6 +27,7 @@ from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, empty
 from glassloom.dataframe.reduce import Operation, join_all, tree
+from glassloom.dataframe.reduction_nodes import keeps_no_views
 
 
 @dataclass(frozen=True)
@@ -306,6 +307,7 @@ def _whole_groups(grouping: Grouping, count: int, *, returns: bool) -> WholeGrou
     return WholeGroups(NumberedSplit(grouping.node, others, call), count, meta)
 
 
+@keeps_no_views
 def _split_by_group(layout: _Layout, count: int, returns: bool, block: Any, *others: Any) -> Any:
     """Return a partition's rows by the output that their group goes to. Rows of no group go to the last one if they return."""
     *blocks, sizes, number = others
@@ -318,10 +320,10 @@ def _split_by_group(layout: _Layout, count: int, returns: bool, block: Any, *oth
         kept = groups >= 0
         frame, groups = frame[kept], groups[kept]
     if not len(sizes):
-        return split(frame, np.full(len(groups), count - 1), count)
+        return split(frame, np.full(len(groups), count - 1), count, keeps_no_views=True)
     ends = np.cumsum(sizes.to_numpy())
     places = np.minimum((ends - 1) * count // max(int(ends[-1]), 1), count - 1)
-    return split(frame, np.append(places, count - 1)[groups], count)
+    return split(frame, np.append(places, count - 1)[groups], count, keeps_no_views=True)
 
 
 def _of_moved(layout: _Layout, call: Callable[[Any], Any], meta: Any, frame: Any) -> Any:

@@ -64,7 +64,7 @@ def _sizeof_pieces(pieces: Pieces) -> int:
     return sizeof(pieces.frame) + int(pieces.bounds.nbytes)
 
 
-def split(block: Any, places: Any, count: int) -> Pieces:
+def split(block: Any, places: Any, count: int, *, keeps_no_views: bool = False) -> Pieces:
     """Return a block's rows sorted by their output partition, those of one in their old order.
 
     Parameters
@@ -75,11 +75,13 @@ def split(block: Any, places: Any, count: int) -> Pieces:
         The output of each row, 0 to `count` - 1: integers.
     count
         Number of outputs.
+    keeps_no_views
+        Whether the result shall share no memory with the block, also if all rows go to the same output.
     """
     if len(places) == 0 or bool((places == places[0]).all()):  # all go to the same
         bounds = np.zeros(count + 1, np.int64)
         bounds[int(places[0]) + 1 if len(places) else 0 :] = len(places)
-        return Pieces(block, bounds)
+        return Pieces(_copied(block) if keeps_no_views else block, bounds)
     rows, bounds = rows_in_order(places, count)
     return Pieces(block.take(rows), bounds)
 
