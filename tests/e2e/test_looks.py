@@ -21,10 +21,18 @@ def widest_overflow(page: Page) -> int:
     )
 
 
+def text_starts(page: Page, selector: str) -> list[float]:
+    """Return where the text begins in elements of the panel, in pixels from the left."""
+    script = """selector => [...document.querySelectorAll(selector)].map(
+        each => each.getBoundingClientRect().left + parseFloat(getComputedStyle(each).paddingLeft))"""
+    return page.evaluate(script, selector)
+
+
 @pytest.mark.long
 def test_the_panel_with_and_without_clusters(page, open_lab, keep_picture, publish_cluster):
     open_lab()
     expect(page.get_by_text("No clusters yet")).to_be_visible()
+    assert len(set(text_starts(page, ".gl-Hint, .gl-Page"))) == 1
     keep_picture("panel-empty")
     publish_cluster("loom-1", "--busy", "--started-by=notebook")
     publish_cluster(LONG_NAME, "--workers=1", "--kind=threads")
@@ -102,7 +110,8 @@ def test_unusual_clusters_can_be_read_by_everybody(
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_label("Name")).to_be_focused()
         assert violations(".jp-Dialog") == []
-        targets = "[...document.querySelectorAll('.gl-SectionWidget :is(button, label)')].filter(b => b.offsetParent)"
+        selector = ".gl-SectionWidget :is(a, button, label), .gl-Panel jp-button"
+        targets = f"[...document.querySelectorAll('{selector}')].filter(b => b.offsetParent)"
         small = f"{targets}.filter(b => b.offsetHeight < 24 || b.offsetWidth < 24)"
         assert page.evaluate(f"() => {small}.map(b => b.outerHTML)") == []
         keep_picture(f"new-cluster-{theme}")

@@ -65,6 +65,8 @@ def test_a_cluster_whose_head_is_killed_is_told_with_its_log_and_is_started_agai
     show_log.click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("what it said last")
+    expect(dialog.get_by_role("button", name="Copy")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Refresh")).to_have_count(0)  # nothing is added to it
     keep_picture("lost-cluster-log")
     dialog.get_by_role("button", name="Close").last.click()
     expect(dialog).to_have_count(0)

@@ -689,6 +689,11 @@ describe('Notifications', () => {
     await settle();
     const log = document.querySelector<HTMLElement>('.gl-WideDialog');
     expect(log?.textContent).toContain('out of memory');
+    const offered = log?.querySelectorAll('.jp-Dialog-footer button') ?? [];
+    expect([...offered].map(({ textContent }) => textContent)).toEqual([
+      'Copy',
+      'Close' // it can't be refreshed
+    ]);
     log?.querySelector<HTMLElement>('.jp-mod-accept')?.click();
     execute.mockRestore();
     Notification.dismiss();

@@ -23,11 +23,12 @@ class LogView extends Widget {
   }
 }
 
-/** Show a log until the person closes it. */
+/** Show a log until the person closes it. That of a cluster that has ended, to which nothing is added, can't be refreshed. */
 export async function showLog(
   trans: TranslationBundle,
   name: string,
-  load: () => Promise<string[]>
+  load: () => Promise<string[]>,
+  hasEnded = false
 ): Promise<void> {
   for (;;) {
     let lines: string[];
@@ -39,25 +40,25 @@ export async function showLog(
     const body = new LogView(
       lines.length > 0 ? lines : [trans.__('The log is empty.')]
     );
+    // Not `accept`: such buttons look like the one that is meant.
+    const copy = Dialog.createButton({
+      label: trans.__('Copy'),
+      accept: false,
+      actions: ['copy']
+    });
+    const refresh = Dialog.createButton({
+      label: trans.__('Refresh'),
+      accept: false,
+      actions: ['refresh']
+    });
+    const close = Dialog.okButton({ label: trans.__('Close') });
+    const buttons = hasEnded ? [copy, close] : [copy, refresh, close];
     const dialog = new Dialog({
       title: trans.__('Log of %1', name),
       body,
       hasClose: true,
-      buttons: [
-        // Not `accept`: such buttons look like the one that is meant.
-        Dialog.createButton({
-          label: trans.__('Copy'),
-          accept: false,
-          actions: ['copy']
-        }),
-        Dialog.createButton({
-          label: trans.__('Refresh'),
-          accept: false,
-          actions: ['refresh']
-        }),
-        Dialog.okButton({ label: trans.__('Close') })
-      ],
-      defaultButton: 2
+      buttons,
+      defaultButton: buttons.indexOf(close)
     });
     dialog.addClass('gl-WideDialog');
     const { actions } = (await dialog.launch()).button;

@@ -97,7 +97,7 @@ class Teller {
       caption: trans.__('Show what %1 said last', name),
       callback: (event: MouseEvent) => {
         event.preventDefault(); // else it is gone, and with it the way to start again
-        void showLog(trans, name, () => this._clusters.log(id));
+        void showLog(trans, name, () => this._clusters.log(id), true);
       }
     };
     Notification.error(
