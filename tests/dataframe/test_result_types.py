@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -116,4 +118,22 @@ def test_columns_are_sorted_by_their_names(options):
     found = gd.from_pandas(plain, npartitions=2).sort_index(axis=1, **options)
     expected = plain.sort_index(axis="columns", **options)
     assert list(found.columns) == list(expected.columns)
+    pd.testing.assert_frame_equal(found.compute(**INLINE), expected)
+
+
+@pytest.mark.parametrize("how", ["min", "max", "sum", "prod", "any", "all", "count", "nunique"])
+def test_reductions_of_objects_keep_the_values_as_they_are(how):
+    for values in product([None, np.nan, 1, True, 2.5], repeat=2):
+        plain = pd.DataFrame({"o": pd.Series(values, dtype=object), "i": [1, 2]})
+        lazy = gd.from_pandas(plain, npartitions=2)
+        assert repr(getattr(lazy.o, how)().compute(**INLINE)) == repr(getattr(plain.o, how)()), values
+        for names in (["o"], ["o", "i"]):
+            found, expected = getattr(lazy[names], how)().compute(**INLINE), getattr(plain[names], how)()
+            assert found.dtype == expected.dtype and repr(found.tolist()) == repr(expected.tolist()), values
+
+
+def test_columns_of_one_name_keep_their_categories():
+    plain = pd.DataFrame({"a": ["x", "y", "z", "x"], "b": range(4)})
+    lazy = gd.from_pandas(plain, npartitions=3)
+    found, expected = (one.assign(a=one.a.astype("category")).rename(columns={"b": "a"}) for one in (lazy, plain))
     pd.testing.assert_frame_equal(found.compute(**INLINE), expected)

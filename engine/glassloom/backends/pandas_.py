@@ -63,6 +63,8 @@ def _with_equal_categories(blocks: list[Any]) -> list[Any]:
             return blocks
         kind = union_categories([block.dtype for block in blocks])
         return [block.astype(kind) for block in blocks]
+    if not blocks[0].columns.is_unique:
+        return _with_equal_categories_by_place(blocks)
     wanted = {}
     for name, dtype in zip(blocks[0].columns, blocks[0].dtypes, strict=True):
         if isinstance(dtype, pd.CategoricalDtype):
@@ -70,6 +72,20 @@ def _with_equal_categories(blocks: list[Any]) -> list[Any]:
             if _differ(dtypes):
                 wanted[name] = union_categories(dtypes)
     return [block.astype(wanted) for block in blocks] if wanted else blocks
+
+
+def _with_equal_categories_by_place(blocks: list[Any]) -> list[Any]:
+    """Return blocks of the same columns, some of them of one name, with equal categories."""
+    if any(not block.columns.equals(blocks[0].columns) for block in blocks):
+        return blocks
+    made = [block.copy(deep=False) for block in blocks]
+    for place in range(len(blocks[0].columns)):
+        dtypes = [block.dtypes.iloc[place] for block in blocks]
+        if _differ(dtypes):
+            kind = union_categories(dtypes)
+            for block in made:
+                block.isetitem(place, block.iloc[:, place].astype(kind))
+    return made
 
 
 def _with_equal_labels(blocks: list[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ import pandas as pd
 from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.frames import converted, takes_any_library
-from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, of_samples
 from glassloom.dataframe import on_device
 from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
 from glassloom.dataframe.arrow.forms import takes_blocks
@@ -217,6 +217,11 @@ def _finish(
         return _scalar(how, cells[0].iloc[0], known)
     if not cells:
         return getattr(known, how)(**options)
+    if how in _OF_VALUES and (HAS_COPY_ON_WRITE or options.get("skipna", True)):
+        are_objects = map(pd.api.types.is_object_dtype, dtypes)
+        cells = [
+            _with_none(cell) if is_of_objects else cell for cell, is_of_objects in zip(cells, are_objects, strict=True)
+        ]
     row = pd.concat(cells, axis=1).iloc[0]
     row.index = known.columns
     row.name = None
@@ -226,6 +231,11 @@ def _finish(
     elif isinstance(meta.dtype, pd.api.extensions.ExtensionDtype) and row.dtype not in (meta.dtype, object):
         row = row.astype(meta.dtype)
     return row
+
+
+def _with_none(cell: Any) -> Any:
+    """Return a missing result of a column of objects as pandas has it in frames: None."""
+    return pd.Series([None], dtype=object) if isinstance(cell.iloc[0], float) and cell.isna().iloc[0] else cell
 
 
 def _scalar(how: str, value: Any, known: Any) -> Any:
@@ -243,11 +253,15 @@ def _scalar(how: str, value: Any, known: Any) -> Any:
 
 def _series_of_value(value: Any, dtype: Any) -> Any:
     """Return a series of one value, whose dtype fits the value."""
-    if isinstance(value, str) and pd.api.types.is_object_dtype(dtype):  # pandas 3 would make text of it
+    if pd.api.types.is_object_dtype(dtype):  # as it is: pandas would make text of text, and numbers of numbers
         return pd.Series([value], dtype=object)
     if value is None or value is pd.NA or value is pd.NaT:
         return pd.Series([value], dtype=dtype)
     return pd.Series([value])
+
+
+_OF_VALUES = ("min", "max", "sum", "prod")
+"""Reductions whose result is of the kind of the values."""
 
 
 def _apply(how: str, names: tuple[str, ...], column: Any, options: dict[str, Any]) -> Any:
@@ -257,7 +271,7 @@ def _apply(how: str, names: tuple[str, ...], column: Any, options: dict[str, Any
         return pd.Series([value], dtype=column.dtype)
     if how in ("any", "all") and value is pd.NA:
         return pd.Series([value], dtype="boolean")
-    return _series_of_value(value, column.dtype)
+    return _series_of_value(value, column.dtype) if how in _OF_VALUES else pd.Series([value])
 
 
 def _apply_again(how: str, names: tuple[str, ...], cells: list[Any], options: dict[str, Any]) -> Any:
