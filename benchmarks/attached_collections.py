@@ -103,7 +103,10 @@ def compare(cluster: DaskCluster, ours: Client, case: str, n: int, n_rounds: int
     for name, costs in found.items():
         middle = Cost(*map(statistics.median, zip(*costs, strict=True)))
         parts = f"scheduler {middle.scheduler:.2f}, workers {middle.workers:.2f}, client {middle.client:.2f}"
-        print(f"{case} {n}: {name:9} {counts[name]:6} tasks, {middle.wall:6.2f} s, CPU {middle.cpu:6.2f} s ({parts})")
+        print(
+            f"{case} {n}: {name:9} {counts[name]:6} tasks, {middle.wall:6.2f} s, CPU {middle.cpu:6.2f} s ({parts}); "
+            f"each round: {', '.join(f'{cost.wall:.1f}' for cost in costs)} s, CPU {', '.join(f'{cost.cpu:.1f}' for cost in costs)}"
+        )
     pairs = list(zip(found["dask"], found["glassloom"], strict=True))
     wall, cpu = (statistics.median(dask[i] / ours[i] for dask, ours in pairs) for i in (0, 1))
     print(f"{case} {n}: dask takes {wall:.2f} times the time and {cpu:.2f} times the CPU; load {os.getloadavg()[0]:.0f}", flush=True)  # fmt: skip

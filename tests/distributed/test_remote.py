@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import dask
@@ -122,6 +123,21 @@ def test_collections(remote: Client) -> None:
         assert frame.a.sum().compute() == 4950
         assert frame.groupby("b").a.sum().compute().tolist() == [1683, 1617, 1650]
         assert glassloom.delayed(add)(glassloom.delayed(inc)(1), [2][0]).compute() == 4
+
+
+def test_workers_are_seen_while_their_client_looks_without_them(
+    remote: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dask = remote._connection.dask
+    look = dask._update_scheduler_info
+
+    async def look_twice(n_workers: int = 0) -> None:
+        await look(n_workers)
+        await look(0)  # as it does by itself from time to time, so perhaps just then
+
+    monkeypatch.setattr(dask, "_update_scheduler_info", look_twice)
+    assert len(dask.scheduler_info(n_workers=-1)["workers"]) == 0
+    assert len(remote.scheduler_info()["workers"]) == 2
 
 
 def test_persisted_results_stay_there(remote: Client) -> None:
@@ -405,7 +421,10 @@ class WithWorkers:
     def run_on_scheduler(self, _: Any) -> Any:
         return self._scheduler
 
-    def scheduler_info(self, n_workers: int) -> dict[str, Any]:
+    scheduler = SimpleNamespace(identity=None)
+
+    def sync(self, _: Any, n_workers: int) -> dict[str, Any]:
+        assert n_workers == -1
         return {"workers": {"w": {"last_seen": 1.0}}}
 
     def run(self, _: Any, workers: list[str], on_error: str) -> dict[str, Any]:

@@ -159,6 +159,17 @@ def scheduler_of(client: distributed.Client) -> Any:
     return client.scheduler
 
 
+def workers_told_of(client: distributed.Client) -> dict[str, Any]:
+    """Return what the scheduler says of each of its workers, by address. Waits.
+
+    `distributed.Client.scheduler_info` isn't asked: that client looks every two seconds how the scheduler is, without workers,
+    and returns what was seen last, so that a cluster may seem to have none.
+    """
+    identity = client.sync(scheduler_of(client).identity, n_workers=-1)
+    workers: dict[str, Any] = identity["workers"]
+    return workers
+
+
 def _address_of(client: distributed.Client) -> str:
     return str(scheduler_of(client).address)
 

@@ -12,7 +12,7 @@ from glassloom.client.key_table import KeyState
 from glassloom.client.workers import uploaded_file
 from glassloom.distributed import remote_datasets
 from glassloom.distributed.bounded_calls import bounded
-from glassloom.distributed.connecting import scheduler_of
+from glassloom.distributed.connecting import scheduler_of, workers_told_of
 from glassloom.distributed.missing_modules import named, naming_missing_modules
 from glassloom.errors import ClusterError
 from glassloom.graph import Key
@@ -126,7 +126,7 @@ def agree(link: Remote, op: Op) -> tuple[Outcome, list[KeyState]]:
 
 def info_of(dask: distributed.Client, request: int) -> messages.Info:
     """Return how the workers are, by their addresses' order, which gives them numbers."""
-    workers = dask.scheduler_info(n_workers=-1).get("workers", {})
+    workers = workers_told_of(dask)
     described = [_worker_info(number, address, workers[address]) for number, address in enumerate(workers)]
     return messages.Info(request, described, {}, len(described), False)
 

@@ -15,7 +15,7 @@ import distributed
 from distributed.diagnostics.plugin import SchedulerUploadFile, UploadFile
 
 from glassloom.distributed.bounded_calls import bounded
-from glassloom.distributed.connecting import require_same_python, scheduler_of
+from glassloom.distributed.connecting import require_same_python, scheduler_of, workers_told_of
 from glassloom.distributed.silent_workers import SilentWorkers
 from glassloom.errors import ClusterError
 
@@ -137,7 +137,7 @@ def _probed(dask: distributed.Client) -> dict[str, tuple[str, str | None, str]]:
 
 def _heard_of(dask: distributed.Client) -> list[str]:
     """Return the workers that the scheduler has heard of lately. Another one, that was stopped, would be waited for without end."""
-    workers = bounded(lambda: dask.scheduler_info(n_workers=-1), PROBE_S).get("workers", {})
+    workers = bounded(lambda: workers_told_of(dask), PROBE_S)
     heard = SilentWorkers()
     heard.note(workers, 0.0)
     silent = heard.silent(0.0)
