@@ -22,7 +22,7 @@ def longest_callback(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[flo
     """Time everything that the loop runs; the list then has the longest, and what it was.
 
     Its own time counts, not the clock's: that other programs keep the processor isn't the loop's doing. Garbage of the tests
-    before isn't either.
+    before isn't either. What kernels' clients wait by the clock is measured by the benchmark ``pings``: docs/performance.md.
     """
     longest: list[tuple[float, str]] = [(0.0, "")]
     run = asyncio.Handle._run
