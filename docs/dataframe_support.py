@@ -52,7 +52,32 @@ def page() -> str:
     parts.append("| argument | of | taken | otherwise |\n|---|---|---|---|\n" + "".join(_untaken()))
     parts.append("What differs from pandas' signatures:\n")
     parts.append("| argument | of | why |\n|---|---|---|\n" + "".join(_different()))
+    parts.append("What differs from pandas' results:\n")
+    parts.append("| | here | pandas |\n|---|---|---|\n" + "".join(f"| {a} | {b} | {c} |\n" for a, b, c in RESULTS))
     return "\n".join(parts)
+
+
+RESULTS = (
+    (
+        "`concat` of columns whose categories aren't known before",
+        "categories, the union of all",
+        "values, unless the categories are equal",
+    ),
+    (
+        "`concat(axis=1)` of unlike rows whose divisions are known",
+        "in the order of the labels",
+        "in order of appearance, unless `sort=True`",
+    ),
+    ("`pivot_table`", "each category of `columns=` is a column", "those with values are, unless `dropna=False`"),
+    ("`reset_index`, and `read_csv` without `index_col=`", "each partition counts its rows from 0", "labels from 0 on"),
+    (
+        "`where`, `mask`, and whole numbers that may be replaced by missing values",
+        "floats in any case",
+        "whole numbers if none is replaced",
+    ),
+    ("`loc[label] = value` of a label that no row has", "an error when computing", "a new row"),
+)
+"""Known differences of results: of what, here, and in pandas."""
 
 
 def version() -> str:

@@ -188,6 +188,34 @@ def test_keys_are_levels_of_columns_side_by_side(options):
     assert_same(gd.concat({"P": lazy, "Q": lazy}, axis=1)["Q"].compute(), frame)
 
 
+@pytest.mark.parametrize(
+    "categories",
+    [(list("ab"), list("ab")), (list("ab"), list("bc")), ([1, 2], [3, 4, 2]), ([0.5], ["a"]), (list("ab"), list("ba"))],
+)
+@pytest.mark.parametrize("has_missing", [False, True])
+def test_known_categories_that_differ_become_values_as_in_pandas(categories, has_missing):
+    frames = [
+        pd.DataFrame({"c": pd.Categorical(some * 2, categories=some), "x": range(2 * len(some))}) for some in categories
+    ]
+    if has_missing:
+        frames = [frame.assign(c=frame.c.where(frame.x != 1)) for frame in frames]
+    lazy = gd.concat([gd.from_pandas(frame, npartitions=2) for frame in frames])
+    expected = pd.concat(frames)
+    assert_same(lazy.compute(**INLINE), expected)
+    if not has_missing:
+        assert lazy.c.dtype == expected.c.dtype
+    one = gd.concat([gd.from_pandas(frame.c, npartitions=2) for frame in frames])
+    assert_same(one.compute(**INLINE), expected.c)
+    if not isinstance(expected.c.dtype, pd.CategoricalDtype) and "a" in categories[0]:
+        assert_same((lazy.c + "!").compute(**INLINE), expected.c + "!")
+
+
+def test_categories_that_arent_known_are_joined():
+    frames = [pd.DataFrame({"c": list(letters)}) for letters in ("ab", "cb")]
+    lazy = gd.concat([gd.from_pandas(frame, npartitions=2).astype({"c": "category"}) for frame in frames])
+    assert_same(lazy.compute(**INLINE), pd.concat(frames).astype({"c": "category"}))
+
+
 def test_what_concat_cant_do_says_what_can():
     frame = pd.DataFrame({"x": range(4)}, index=[3, 1, 2, 0])
     lazy = gd.from_pandas(frame, npartitions=2, sort=False)

@@ -243,3 +243,41 @@ def test_what_cant_be_set_names_what_can():
     levels = gd.concat({"a": lazy})
     with pytest.raises(NotImplementedError, match="the index has several levels; reset_index"):
         levels.loc["a", "i"] = 1
+
+
+ROWS = pd.Index(list("abcdefghi"))
+SERIES = {
+    "some rows": pd.Series({"a": 1, "b": 2}),
+    "all rows": pd.Series(range(9), index=ROWS[::-1]),
+    "more than all rows": pd.Series(range(10), index=[*ROWS, "z"]),
+    "booleans of some": pd.Series({"a": True, "b": False}),
+    "booleans of all": pd.Series([True, False, True] * 3, index=ROWS),
+    "small numbers": pd.Series({"a": 1, "b": 2}, dtype="int8"),
+    "nullable": pd.Series({"a": 1, "h": None}, dtype="Int64"),
+    "text": pd.Series({"a": "x"}),
+    "times": pd.Series({"h": pd.Timestamp("2020")}),
+    "categories": pd.Series({"b": "u"}, dtype="category"),
+    "no rows": pd.Series({"z": 1}),
+    "nothing": pd.Series([], dtype="int64", index=pd.Index([], dtype=ROWS.dtype)),
+}
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_a_series_at_hand_has_one_dtype_in_all_partitions(name):
+    plain = pd.DataFrame({"a": range(9)}, index=ROWS)
+    for lazy in (gd.from_pandas(plain, npartitions=3), pieces(plain, [3, 3])):
+        expected = plain.assign(z=SERIES[name])
+        lazy["z"] = SERIES[name]
+        pd.testing.assert_frame_equal(lazy.compute(**INLINE), expected)
+        assert lazy.z.dtype == expected.z.dtype
+        assert {str(part.z.compute(**INLINE).dtype) for part in lazy.partitions} == {str(expected.z.dtype)}
+
+
+def test_labels_are_asked_for_and_compared():
+    plain = pd.DataFrame({"a": range(9)}, index=ROWS)
+    lazy = gd.from_pandas(plain, npartitions=3)
+    chosen = lazy.index.isin(["a", "e", "x"])
+    assert chosen.compute(**INLINE).tolist() == plain.index.isin(["a", "e", "x"]).tolist()
+    pd.testing.assert_frame_equal(lazy[chosen].compute(**INLINE), plain.loc[["a", "e"]])
+    pd.testing.assert_frame_equal(lazy.loc[~chosen & (lazy.a > 5)].compute(**INLINE), plain.loc["g":])
+    assert (lazy.index > "c").compute(**INLINE).tolist() == (plain.index > "c").tolist()

@@ -293,3 +293,23 @@ def test_moments_of_large_values_that_differ_little_are_exact(offset, seed, rows
 def test_equal_values_have_no_variance(value):
     lazy = gd.from_pandas(pd.Series([value] * 100), npartitions=7)
     assert lazy.var().compute(**INLINE) == lazy.std().compute(**INLINE) == 0.0
+
+
+def test_quantiles_of_a_partition_of_floats_among_whole_numbers_are_not_cut():
+    plain = pd.Series([0, 0, 3, 4, 5, 6])
+    lazy = gd.from_pandas(plain, npartitions=3).replace(0, 0.5)
+    for q in (0, 0.1, 0.5):
+        assert lazy.quantile(q, interpolation="nearest").compute(**INLINE) == plain.replace(0, 0.5).quantile(
+            q, "nearest"
+        )
+
+
+def test_counts_of_rows_combine_categories_with_values_of_rows_that_miss_one():
+    frame = pd.DataFrame({"c": pd.Categorical(["u", None, "u", "v"], categories=["v", "u", "w"]), "e": [2, 3, 1, 2]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    for names in (["c", "e"], ["e", "c"]):
+        assert_same(lazy.value_counts(names).compute(**INLINE), frame.value_counts(names))
+        if HAS_COPY_ON_WRITE:  # before, pandas left combinations that don't occur out then
+            assert_same(
+                lazy.value_counts(names, dropna=False).compute(**INLINE), frame.value_counts(names, dropna=False)
+            )

@@ -14,6 +14,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.from_map import from_delayed
 from glassloom.dataframe.moving.shape import SetDivisions
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
+from glassloom.dataframe.widening import can_miss_nothing
 from glassloom.delayed_call import call
 
 
@@ -79,6 +80,8 @@ def is_column(value: Any) -> bool:
 def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
     """Return the node of a frame with a column of an array, by position, or of a pandas series, by label.
 
+    Whole numbers and booleans become what pandas makes of them if a row has no value: then the labels of rows are computed now.
+
     Raises
     ------
     ValueError
@@ -89,10 +92,17 @@ def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
         return _with_lazy_array(frame, name, value)
     if isinstance(value, pd.Series):
         setting = BlockCall(_with_labels, (Block(0), name, Block(1)), label="setitem")
-        return WithColumn(node, setting, _pieces_by_label(node, value))
+        return WithColumn(node, setting, _pieces_by_label(node, _as_wide_as_needed(frame, value)))
     array = pd.Series(value).array if isinstance(value, list) else value
     pieces = _pieces_by_place(frame, array, f"column {name!r}")
     return WithColumn(node, BlockCall(_with_array, (Block(0), name, Block(1)), label="setitem"), pieces)
+
+
+def _as_wide_as_needed(frame: Any, series: pd.Series) -> pd.Series:
+    """Return values of a dtype that has missing ones, if some rows of the frame have none: partitions may, and others not."""
+    if not can_miss_nothing(series.dtype) or bool(frame.index.isin(series.index).all().compute()):
+        return series
+    return series.astype(object if series.dtype.kind == "b" else "float64")
 
 
 def with_labels_at_hand(frame: Any, labels: pd.Index) -> FrameExpr:

@@ -117,8 +117,8 @@ class Index(Frame):
         raise NotImplementedError(f"index[{key!r}]: positions, slices of them and lazy booleans choose labels")
 
     def isin(self, values: Any) -> Any:
-        """Return where labels are among `values`."""
-        return operate(Method("isin"), self, values, kind=Columnwise)
+        """Return where labels are among `values`, as an index of booleans, which chooses rows: ``frame[frame.index.isin(labels)]``."""
+        return operate(_is_in, self, values, kind=Columnwise, label="isin")
 
     def to_series(self, *, name: Any = _UNSET) -> Any:
         """Return the labels as a series with themselves as index, under the index's name or another one."""
@@ -385,6 +385,10 @@ _mapped.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCall.cal
 
 def _where(index: Any, cond: Any, *other: Any) -> Any:
     return index.where(np.asarray(cond), *other)
+
+
+def _is_in(index: Any, values: Any) -> Any:
+    return pd.Index(index.isin(values), name=index.name)
 
 
 def _missing(index: Any) -> Any:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import pandas as pd
 
 from glassloom import config
@@ -101,6 +102,8 @@ class FrameExpr(Expr):
         return [(self.name, number) for number in range(self.npartitions)]
 
     def assemble(self, blocks: list[Any]) -> Any:
+        if len(blocks) > 1 and isinstance(blocks[0], np.ndarray):  # as a comparison of labels makes
+            return np.concatenate(blocks)
         return own(concat(blocks)) if is_frame(blocks[0]) else blocks[0]
 
     def rebuild(self, operands: Sequence[Any]) -> Self:

@@ -17,6 +17,7 @@ from pandas.core.dtypes.dtypes import BaseMaskedDtype
 from glassloom.backends.pandas_ import sample
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.widening import is_narrowing
 from glassloom.errors import OptionError
 
 _SENT = 256
@@ -203,7 +204,10 @@ def _value_at(place: int, values: Any, counts: Any) -> Any:
 
 def _series(values: Sequence[Any], known: Any) -> Any:
     made = pd.Series(np.array(values), name=known.name)
-    return made.astype(known.dtype) if made.dtype != known.dtype else made
+    are_floats = made.dtype.kind == "f" and is_narrowing(
+        made.dtype, known.dtype
+    )  # of a partition alone, as replace() makes them
+    return made if made.dtype == known.dtype or are_floats else made.astype(known.dtype)
 
 
 def fractions_of(q: Any) -> tuple[tuple[float, ...], bool]:

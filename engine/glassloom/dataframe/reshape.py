@@ -164,8 +164,8 @@ class Reshaping(Frame):
         names = list(self._meta.columns) if subset is None else subset if isinstance(subset, list) else [subset]
         require_columns(names, self._meta)
         meta = self._meta.value_counts(subset=subset, normalize=normalize)
-        chunk = partial(_row_counts, names, dropna)
-        finish: Any = partial(_counted_rows, names, normalize, sort, ascending)
+        chunk = partial(_row_counts, names)
+        finish: Any = partial(_counted_rows, names, normalize, sort, ascending, dropna)
         if subset is not None and not isinstance(subset, list):
             finish = partial(_labelled_plainly, finish)
         node = wrap(self._expr)[names].expr
@@ -342,15 +342,16 @@ def _tables_side_by_side(names: list[Any], *tables: Any) -> Any:
     return pd.concat(list(tables), axis=1, keys=names)
 
 
-def _row_counts(names: list[Any], dropna: bool, block: Any) -> Any:
+def _row_counts(names: list[Any], block: Any) -> Any:
+    """Return the counts of a partition's rows. Those with missing values, too: the other values of such rows are combined with categories."""
     keys = [block[name] for name in names]
-    return block.groupby(keys, sort=False, dropna=dropna, observed=True).size().rename("count")
+    return block.groupby(keys, sort=False, dropna=False, observed=True).size().rename("count")
 
 
-def _added_counts(counts: list[Any], *, observed: bool = True) -> Any:
+def _added_counts(counts: list[Any], *, observed: bool = True, dropna: bool = False) -> Any:
     whole = concat([one for one in counts if len(one)] or counts[:1])
     levels = list(range(whole.index.nlevels))
-    return whole.groupby(level=levels, sort=False, dropna=False, observed=observed).sum()
+    return whole.groupby(level=levels, sort=False, dropna=dropna, observed=observed).sum()
 
 
 def _labelled_plainly(count: Any, counts: list[Any]) -> Any:
@@ -359,8 +360,12 @@ def _labelled_plainly(count: Any, counts: list[Any]) -> Any:
     return counted.set_axis(pd.Index(counted.index.get_level_values(0)), axis=0)
 
 
-def _counted_rows(names: list[Any], normalize: bool, sort: bool, ascending: bool, counts: list[Any]) -> Any:
-    joined = _added_counts(counts, observed=False)  # pandas lists all combinations of categories
+def _counted_rows(
+    names: list[Any], normalize: bool, sort: bool, ascending: bool, dropna: bool, counts: list[Any]
+) -> Any:
+    joined = _added_counts(
+        counts, observed=not HAS_COPY_ON_WRITE, dropna=dropna
+    )  # pandas 3 lists all combinations of categories
     joined = joined if HAS_COPY_ON_WRITE else joined.sort_index()  # since pandas 3 rows stay in order of appearance
     if sort:
         joined = joined.sort_values(ascending=ascending, kind="stable")

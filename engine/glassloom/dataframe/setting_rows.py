@@ -119,7 +119,7 @@ def positions_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
 def condition_at_hand(frame: Any, values: Any) -> Any:
     """Return booleans that are at hand as a lazy series of the frame's rows: a pandas series by label, others by position."""
     base = wrap(Projection(frame.expr, [])) if isinstance(frame.expr.meta, pd.DataFrame) else frame.to_frame()[[]]
-    column = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=bool).array
+    column = values.astype("boolean") if isinstance(values, pd.Series) else pd.Series(list(values), dtype=bool).array
     named = wrap(with_column_at_hand(base, "condition", column))["condition"]
     return operate(_as_condition, named, label="condition")
 

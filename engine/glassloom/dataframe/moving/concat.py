@@ -54,6 +54,9 @@ def concat(
 ) -> Any:
     """Put frames one after the other, or side by side.
 
+    Columns of categories stay such if all frames have the same ones, as in pandas, or if they aren't known before: then the result has
+    those of all. Known ones that differ become values; `cat.set_categories` before makes them equal.
+
     Parameters
     ----------
     objs

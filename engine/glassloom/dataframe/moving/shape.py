@@ -202,7 +202,9 @@ def conform(block: Any, meta: Any) -> Any:
         block = block.rename_axis(index=meta.index.names)
     if isinstance(meta, pd.Series):
         return (
-            block.rename(meta.name).astype(meta.dtype) if _changes(block.dtype, meta.dtype) else block.rename(meta.name)
+            _as_joined(block.rename(meta.name), meta.dtype)
+            if _changes(block.dtype, meta.dtype)
+            else block.rename(meta.name)
         )
     missing = [name for name in meta.columns if name not in block.columns]
     block = block.reindex(columns=meta.columns) if missing or list(block.columns) != list(meta.columns) else block
@@ -213,7 +215,14 @@ def conform(block: Any, meta: Any) -> Any:
         for name, dtype in meta.dtypes.items()
         if _changes(block[name].dtype, dtype) or (name in missing and not isinstance(dtype, np.dtype))
     }
-    return block.astype(changes) if changes else block
+    return _with_dtypes(block, changes) if changes else block
+
+
+def _with_dtypes(block: Any, changes: dict[Any, Any]) -> Any:
+    block = block.copy(deep=False)
+    for name, dtype in changes.items():
+        block[name] = _as_joined(block[name], dtype)
+    return block
 
 
 def _conform_each(block: Any, meta: Any) -> Any:
@@ -221,17 +230,22 @@ def _conform_each(block: Any, meta: Any) -> Any:
     names, dtypes = block.columns, list(meta.dtypes)
     numbered = block.set_axis(range(len(names)), axis=1)
     changes = {place: dtype for place, dtype in enumerate(dtypes) if _changes(numbered[place].dtype, dtype)}
-    return numbered.astype(changes).set_axis(names, axis=1) if changes else block
+    return _with_dtypes(numbered, changes).set_axis(names, axis=1) if changes else block
 
 
 def _changes(own: Any, joined: Any) -> bool:
-    """Whether joining has made another dtype; categories are left to the end, when all of them are known."""
-    return (
-        bool(own != joined)
-        and not isinstance(own, pd.CategoricalDtype)
-        and not isinstance(joined, pd.CategoricalDtype)
-        and not (getattr(own, "kind", "O") == "f" and getattr(joined, "kind", "O") in "iub")
+    """Whether joining has made another dtype; categories that stay some are left to the end, when all of them are known."""
+    if isinstance(joined, pd.CategoricalDtype):
+        return False
+    return bool(own != joined) and not (
+        getattr(own, "kind", "O") == "f" and isinstance(own, np.dtype) and getattr(joined, "kind", "O") in "iub"
     )
+
+
+def _as_joined(column: Any, dtype: Any) -> Any:
+    """Return a column of a dtype that joining has made. Whole numbers that were categories are floats where some are missing."""
+    is_missing = isinstance(column.dtype, pd.CategoricalDtype) and getattr(dtype, "kind", "O") in "iub"
+    return column.astype("float64" if is_missing and column.hasnans else dtype)
 
 
 def _sample(block: Any, number: int, fraction: float, replace: bool, seed: int) -> Any:
