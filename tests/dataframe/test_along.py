@@ -55,6 +55,7 @@ ALONG = {
     "line along labels": lambda f: f.f.sort_index().interpolate("index"),
     "weighted mean": lambda f: f[["f", "i"]].ewm(span=3).mean(),
     "weighted mean of the last mean": lambda f: f.f.ewm(alpha=0.3, adjust=False).mean(),
+    "weighted mean of the last mean, half of it": lambda f: f.f.ewm(com=1, adjust=False).mean(),
     "weighted mean of the last mean, of values": lambda f: f.f.ewm(alpha=0.3, adjust=False, ignore_na=True).mean(),
     "weighted mean of values": lambda f: f.f.ewm(com=2, ignore_na=True, min_periods=3).mean(),
     "weighted sum": lambda f: f.f.ewm(halflife=2).sum(),

@@ -313,3 +313,14 @@ def test_counts_of_rows_combine_categories_with_values_of_rows_that_miss_one():
             assert_same(
                 lazy.value_counts(names, dropna=False).compute(**INLINE), frame.value_counts(names, dropna=False)
             )
+
+
+def test_products_of_years_are_floats_if_one_is_missing_in_any_partition():
+    times = pd.Series(pd.date_range("2020", periods=40, freq="37D"))
+    for plain in (times, times.where(times.index != 33)):
+        lazy = gd.from_pandas(plain, npartitions=4)
+        found, expected = lazy.dt.year.prod().compute(**INLINE), plain.dt.year.prod()
+        assert type(found) is type(expected) and found == pytest.approx(expected)
+    frame = pd.DataFrame({"y": times.where(times.index != 33).dt.year, "i": range(1, 41), "b": True})
+    lazy = gd.from_map([frame[:20].astype({"y": "int32"}), frame[20:]].__getitem__, range(2), meta=frame[:0])
+    assert_same(lazy.prod().compute(**INLINE), frame.prod())

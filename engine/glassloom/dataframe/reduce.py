@@ -184,6 +184,8 @@ def _of_device(function: Callable[..., Any], options: dict[str, Any], column: An
         found = on_device.count_and_sum(column)
     elif function is _moments and skipna:
         found = on_device.moments(column)
+    elif function is _products:
+        found = on_device.reduced(column, "prod", skipna=skipna)
     elif isinstance(function, partial) and function.func is _apply:
         found = on_device.reduced(column, function.args[0], skipna=skipna)
     return function(converted(column, "pandas"), options) if found is None else found
@@ -366,9 +368,32 @@ def _simple(how: str, again: str, *names: str) -> tuple[Any, Any, Any]:
     return (partial(_apply, how, names), partial(_apply_again, again, names), _as_is)
 
 
+# Products of whole numbers, and as floats: pandas has floats of all if one partition has (as years do where a time is missing), and the
+# product of whole numbers may not fit then.
+
+
+def _products(column: Any, options: dict[str, Any]) -> tuple[Any, float | None]:
+    cell = _apply("prod", ("skipna",), column, options)
+    is_whole = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu"
+    return cell, float(np.prod(column.to_numpy(dtype="float64"))) if is_whole else None
+
+
+def _join_products(cells: list[Any], options: dict[str, Any]) -> tuple[Any, float | None]:
+    pairs = [cell if isinstance(cell, tuple) else (cell, None) for cell in cells]  # devices have made one of them
+    floats = [product for _, product in pairs if product is not None]
+    are_mixed = len(floats) < len(pairs)
+    parts = [pd.Series([product]) if are_mixed and product is not None else cell for cell, product in pairs]
+    joined = _apply_again("prod", ("skipna",), parts, options)
+    return joined, None if are_mixed else float(np.prod(floats))
+
+
+def _product(cell: Any, dtype: Any, options: dict[str, Any]) -> Any:
+    return cell[0] if isinstance(cell, tuple) else cell
+
+
 _STEPS: dict[str, tuple[Any, Any, Any]] = {
     "sum": _simple("sum", "sum", "skipna"),
-    "prod": _simple("prod", "prod", "skipna"),
+    "prod": (_products, _join_products, _product),
     "min": _simple("min", "min", "skipna"),
     "max": _simple("max", "max", "skipna"),
     "any": _simple("any", "any", "skipna"),

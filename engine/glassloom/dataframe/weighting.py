@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.prefix import Carried, meta_of, scan
@@ -191,6 +192,8 @@ def _result(decay: Decay, moments: Weighted) -> Any:
 def _old_part(decay: Decay, gaps: Any) -> Any:
     """Return the part of the last mean in the next one, that many rows later."""
     left = (1 - decay.alpha) ** (np.ones_like(gaps) if decay.ignore_na else gaps)
+    if HAS_COPY_ON_WRITE and decay.alpha == 0.5:  # pandas 3 takes a `com` of 1 for that of times: a value has the rest
+        return left
     return left / (left + decay.alpha)
 
 
