@@ -216,6 +216,24 @@ def test_categories_that_arent_known_are_joined():
     assert_same(lazy.compute(**INLINE), pd.concat(frames).astype({"c": "category"}))
 
 
+def test_rows_are_found_again_by_their_key():
+    frame = pd.DataFrame({"x": range(4), "y": list("abcd")})
+    lazy = gd.concat({name: gd.from_pandas(frame, npartitions=2) for name in ("a", "b")}, names=["k", "n"])
+    plain = pd.concat({"a": frame, "b": frame}, names=["k", "n"])
+    assert_same(lazy.loc["b"].compute(**INLINE), plain.loc["b"])
+    assert_same(lazy.loc["a", ["y"]].compute(**INLINE), plain.loc["a", ["y"]])
+    assert_same(lazy.loc["a", "x"].compute(**INLINE), plain.loc["a", "x"])
+    assert_same(lazy.x.loc["b"].compute(**INLINE), plain.x.loc["b"])
+    assert_same(lazy.loc[lazy.x > 1, "y"].compute(**INLINE), plain.loc[plain.x > 1, "y"])
+    with pytest.raises(KeyError):
+        lazy.loc["c"].compute(**INLINE)
+    for rows in (("a", 1), ["a"], slice("a", "b")):
+        with pytest.raises(
+            NotImplementedError, match=r"loc\[.*: of an index of several levels one label .* reset_index\(\)"
+        ):
+            lazy.loc[rows]
+
+
 def test_what_concat_cant_do_says_what_can():
     frame = pd.DataFrame({"x": range(4)}, index=[3, 1, 2, 0])
     lazy = gd.from_pandas(frame, npartitions=2, sort=False)

@@ -29,6 +29,8 @@ class Loc:
     def __getitem__(self, key: Any) -> Any:
         rows, columns = key if isinstance(key, tuple) else (key, None)
         node: FrameExpr = self._frame.expr
+        if isinstance(node.meta.index, pd.MultiIndex) and not _is_of_rows(rows):
+            return self._of_first_level(key, rows, columns)
         if columns is not None:
             if not isinstance(node.meta, pd.DataFrame):
                 raise TypeError("a series has no columns; write series.loc[rows]")
@@ -56,6 +58,18 @@ class Loc:
             "loc['2000-01-01':'2000-01-07']"
         )
 
+    def _of_first_level(self, key: Any, rows: Any, columns: Any) -> Any:
+        """Return the rows of a label of the first of several levels, without that level, as pandas does."""
+        meta = self._frame.expr.meta
+        is_of_columns = columns is None or (isinstance(meta, pd.DataFrame) and _are_columns(columns, meta))
+        if not pd.api.types.is_scalar(rows) or not is_of_columns:
+            raise NotImplementedError(
+                f"{shown('loc', key)}: of an index of several levels one label of the first is taken; xs(label, level=...) takes one of "
+                "another, and reset_index() makes levels columns to filter by"
+            )
+        made = self._frame.xs(rows)
+        return made if columns is None else made.loc[:, columns]
+
     def __setitem__(self, key: Any, value: Any) -> None:
         frame = self._frame
         rows, columns = key if isinstance(key, tuple) else (key, slice(None))
@@ -63,6 +77,17 @@ class Loc:
             rows = rows(frame)
         what = shown("loc", key)
         set_values(frame, rows_to_set(frame, rows, what), columns, value, what)
+
+
+def _is_of_rows(rows: Any) -> bool:
+    """Whether rows are chosen by something else than labels."""
+    return is_node(rows) or callable(rows) or is_mask(rows) or (isinstance(rows, slice) and rows == slice(None))
+
+
+def _are_columns(columns: Any, meta: Any) -> bool:
+    if isinstance(columns, slice) or callable(columns) or is_mask(columns):
+        return True
+    return all(name in meta.columns for name in (columns if isinstance(columns, list) else [columns]))
 
 
 def _rows_between(node: FrameExpr, rows: slice) -> FrameExpr:
