@@ -129,7 +129,8 @@ def compute(
         return args
     runtime = choose_runtime(scheduler)
     with gc_paused():
-        roots = _planned([collection.expr for collection in found.collections], optimize_graph)
+        exprs = [collection.expr for collection in found.collections]
+        roots = optimize_plan(exprs, keeps_blocks=False) if optimize_graph else exprs
         if runtime.shares_memory:
             roots = [root.in_place(root) for root in roots]
         graph, keys = lower(roots)

@@ -1,14 +1,16 @@
-"""Small partitions of files are read several at a time where only reductions and tables for look-up read them."""
+"""Small partitions of files are read several at a time where only reductions, tables for look-up and whole results read them."""
 
 from __future__ import annotations
 
+import glassloom as gl
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
+import pyarrow.dataset as ds
 import pytest
 from frame_helpers import assert_same, reads
 from glassloom.dataframe import joined_reads
-from glassloom.expr import lower, optimize
+from glassloom.expr import lower, optimize, simplify, walk
 
 ROWS, GROUPS = 200, 20
 
@@ -122,3 +124,81 @@ def test_categories_of_row_groups_without_rows_that_count_are_kept(tmp_path):
     lazy = gd.read_parquet(tmp_path / "a.parquet")
     some = lazy[lazy.n < 10].groupby("c", observed=False).n.sum()
     assert_same(some.compute(), made[made.n < 10].groupby("c", observed=False).n.sum())
+
+
+WHOLE = {
+    "all": lambda f: f,
+    "a column": lambda f: f.s,
+    "rows": lambda f: f[f.x > 50],
+    "no row": lambda f: f[f.x > 999],
+    "some columns of some rows": lambda f: f[(f.n > 20) & (f.k < 5)][["x", "s"]],
+    "a new column": lambda f: f.assign(z=f.x * 2 + f.k, w=f.s.str.upper()),
+    "missing values filled": lambda f: f[["s"]].assign(s=f.s.fillna("none")),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_partitions_that_become_one_frame_are_read_several_at_a_time(path, frame, name):
+    lazy = WHOLE[name](gd.read_parquet(path))
+    (read,) = [node for node in walk(simplify([lazy.expr], keeps_blocks=False)) if type(node).__name__ == "Read"]
+    assert read.npartitions <= 8
+    assert lazy.npartitions == GROUPS
+    assert_same(lazy.compute(), WHOLE[name](frame))
+    assert_same(lazy.compute(optimize_graph=False), WHOLE[name](frame))
+    assert lazy.persist().npartitions == GROUPS
+    assert [len(part.compute()) for part in lazy.to_delayed()] == [len(part) for part in gl.compute(*lazy.to_delayed())]
+
+
+SHOWN = {
+    "a function of partitions": lambda f: f.map_partitions(lambda part: part.assign(first=part.n.iloc[0])),
+    "a function of values": lambda f: f.x.map(lambda value: value + 1, meta=("x", "int64")),
+    "labels of a join": lambda f: f.merge(SIDE, on="k"),
+    "a scan": lambda f: f.x.cumsum(),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_partitions_that_one_can_tell_from_the_whole_result_stay(path, name):
+    lazy = SHOWN[name](gd.read_parquet(path))
+    found = [
+        node
+        for node in walk(simplify([lazy.expr], keeps_blocks=False))
+        if type(node).__name__ == "Read" and node.npartitions > 1
+    ]
+    assert {read.npartitions for read in found} == {GROUPS}
+    whole, parts = lazy.compute(), pd.concat(gl.compute(*lazy.to_delayed()))
+    assert_same(whole, parts)
+
+
+def test_unknown_categories_are_those_of_the_partitions(tmp_path):
+    made = pd.DataFrame({"n": range(40), "c": pd.Categorical(list("dabc") * 10)})
+    made.to_parquet(tmp_path / "a.parquet", row_group_size=4)
+    lazy = gd.read_parquet(tmp_path / "a.parquet")
+    assert_same(lazy.compute(), pd.concat(gl.compute(*lazy.to_delayed())))
+
+
+@pytest.mark.parametrize(
+    "filters", [[("x", ">", 50)], [("n", "<", 30)], [("x", ">", 999)], ds.field("x") + 1 > 50], ids=str
+)
+def test_rows_left_out_while_reading_are_read_several_partitions_at_a_time(path, frame, filters):
+    lazy = gd.read_parquet(path, filters=filters, columns=["k", "s"])
+    (read,) = [node for node in walk(simplify([lazy.expr], keeps_blocks=False)) if type(node).__name__ == "Read"]
+    assert read.npartitions <= 8
+    assert_same(lazy.compute(), pd.concat(gl.compute(*lazy.to_delayed())))
+    assert len(lazy) == len(pd.read_parquet(path, filters=filters))
+
+
+@pytest.mark.parametrize("split", [False, 3, 7], ids=str)
+def test_rows_by_an_expression_are_those_of_all_row_groups_of_a_partition(path, frame, split):
+    lazy = gd.read_parquet(path, filters=ds.field("x") + 1 > 50, split_row_groups=split)
+    assert_same(lazy.compute(), frame[frame.x + 1 > 50])
+    assert_same(pd.concat(gl.compute(*lazy.to_delayed())), frame[frame.x + 1 > 50])
+
+
+def test_the_plan_that_is_explained_is_the_one_that_runs(path):
+    lazy = gd.read_parquet(path)
+    text = str(lazy[lazy.x > 50].explain())
+    before, after = text.split("as it will run")
+    assert f" {GROUPS} " in before
+    assert " 8 " in after
+    assert "compute" not in after

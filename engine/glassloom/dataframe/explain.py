@@ -73,7 +73,7 @@ class Step:
 
 def explain(node: FrameExpr) -> Explanation:
     """Return the plan of a node, as text and as a card."""
-    (optimized,) = optimize([node])
+    (optimized,) = optimize([node], keeps_blocks=False)
     before, after = _steps(node), _steps(optimized)
     text = "\n".join(["as written", *_lines(before), "as it will run", *_lines(after)])
     facts = [("Tasks", _count(after), f"{_count(before)} as written")]

@@ -1,4 +1,4 @@
-"""A pass over a whole plan: small partitions that only reductions read are read several at a time.
+"""A pass over a whole plan: small partitions that only reductions read, or that become one frame, are read several at a time.
 
 What a partition costs beside its rows (calls of pandas, a task, a partial result) is then paid less often. Only what no result
 shows may change: partitions of a result stay as they were written.
@@ -15,11 +15,11 @@ import pandas as pd
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.moving.lookup import LookupJoin, LookupTable
-from glassloom.dataframe.moving.size import size_of
+from glassloom.dataframe.moving.size import row_bytes
 from glassloom.dataframe.nodes import Assign, Columnwise, Filter, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.plan import rebuilt
 from glassloom.dataframe.reduction_nodes import SIBLINGS_FROM, Chunk, RowsChunk, TreeReduce, ValuesChunk
-from glassloom.expr import Expr, walk, whole_plan
+from glassloom.expr import Expr, walk, whole_plan, whole_results
 
 JOINED_BYTES = 24 * 2**20
 """Partitions are joined up to about so many bytes of the columns that are read."""
@@ -46,9 +46,27 @@ _OF_VALUES = frozenset(
 """Methods whose results don't depend on index labels, beside those of ``str`` and ``dt``."""
 
 
+class WholeFrame(Expr):
+    """All rows of a frame in order, whatever partitions they are in. It stands for a root during the last pass."""
+
+    parameters = ("frame",)
+
+    frame: FrameExpr
+
+
+@whole_results
+def read_results_together(roots: Sequence[Expr]) -> list[Expr]:
+    """Join partitions of files whose rows become one frame; see `read_several_partitions`."""
+    if not any(isinstance(root, FrameExpr) and root.npartitions > LEAST_PARTITIONS for root in roots):
+        return list(roots)
+    wrapped = [WholeFrame(root, origin=root.origin) if isinstance(root, FrameExpr) else root for root in roots]
+    read = read_several_partitions(wrapped)
+    return [root.frame if isinstance(root, WholeFrame) else root for root in read]
+
+
 @whole_plan
 def read_several_partitions(roots: Sequence[Expr]) -> list[Expr]:
-    """Join partitions of files whose rows only reductions and tables for look-up read, and leave out those without any row.
+    """Join partitions of files whose rows only reductions, tables for look-up and whole results read; leave out those without rows.
 
     Row groups that can't have rows that fulfil the condition are known from the footers.
     """
@@ -94,7 +112,14 @@ def _regions(order: Sequence[Expr], root_names: set[str]) -> list[list[FrameExpr
     for name, node in inside.items():
         regions[representative(name)].append(node)
     bad = {representative(name) for name in refused}
-    return [region for name, region in regions.items() if name not in bad and _may_be_joined(region)]
+    shown = {
+        representative(node.frame.name) for node in order if isinstance(node, WholeFrame) and node.frame.name in inside
+    }
+    return [
+        region
+        for name, region in regions.items()
+        if name not in bad and _may_be_joined(region) and (name not in shown or all(map(_may_be_shown, region)))
+    ]
 
 
 def _is_of_rows(node: FrameExpr) -> bool:
@@ -106,12 +131,14 @@ def _is_of_rows(node: FrameExpr) -> bool:
 
 def _takes_all(node: Expr, below: Expr) -> bool:
     """Whether a node takes all partitions of what is below, however many there are."""
-    return isinstance(node, LookupTable) or (isinstance(node, TreeReduce) and isinstance(below, RowsChunk))
+    return isinstance(node, (LookupTable, WholeFrame)) or (
+        isinstance(node, TreeReduce) and isinstance(below, RowsChunk)
+    )
 
 
 def _may_be_joined(region: Sequence[FrameExpr]) -> bool:
     reads = [node for node in region if isinstance(node, Read)]
-    if not reads or any(read.layout != reads[0].layout or read.source.lengths is None for read in reads):
+    if not reads or any(read.layout != reads[0].layout or read.source.most_rows is None for read in reads):
         return False
     joined: set[str] = set()
     for node in region:  # after what it reads
@@ -125,12 +152,22 @@ def _may_be_joined(region: Sequence[FrameExpr]) -> bool:
 def _ignores_labels(node: FrameExpr) -> bool:
     if isinstance(node, RowsChunk):
         return isinstance(node, ValuesChunk)
-    if not isinstance(node, Rowwise) or isinstance(node, Columnwise):
-        return True
+    return not isinstance(node, Rowwise) or isinstance(node, Columnwise) or _is_of_values(node)
+
+
+def _is_of_values(node: Rowwise) -> bool:
+    """Whether it is an operator, or a method that computes each row from its values and has the dtype that its meta has."""
     function = node.call.function
     if isinstance(function, (Method, Attribute)):
         return function.path[0] in ("str", "dt") or function.path[-1] in _OF_VALUES
     return getattr(function, "__module__", None) == "_operator"
+
+
+def _may_be_shown(node: FrameExpr) -> bool:
+    """Whether one can't tell from the result of a node how the rows were partitioned."""
+    if isinstance(node, Rowwise):
+        return _is_of_values(node)
+    return isinstance(node, (Assign, Filter, Projection, Read)) and not _has_unknown_categories(node.meta)
 
 
 def _joined(region: Sequence[FrameExpr]) -> dict[str, Expr]:
@@ -152,12 +189,11 @@ def _groups(reads: Sequence[Read], least: int) -> list[tuple[int, ...]]:
     numbers = list(_numbers(first))
     if not any(_has_unknown_categories(read.meta) for read in reads):  # those are in the data of all partitions
         numbers = [number for number in numbers if any(_may_have_rows(read, number) for read in reads)] or numbers[:1]
-    sizes = [size_of(read.unfiltered) for read in reads]
-    row_bytes = max((size.row_bytes for size in sizes if size is not None), default=0)
-    lengths = first.source.lengths
+    bytes_of_row = max(row_bytes(read.meta) for read in reads)
+    lengths = first.source.most_rows
     assert lengths is not None
     total = max(sum(lengths[number] for number in numbers), 1)
-    count = max(least if first.npartitions >= least else LEAST_PARTITIONS, -(-total * row_bytes // JOINED_BYTES))
+    count = max(least if first.npartitions >= least else LEAST_PARTITIONS, -(-total * bytes_of_row // JOINED_BYTES))
     if count >= len(numbers):
         return [(number,) for number in numbers]
     groups: dict[int, list[int]] = defaultdict(list)
@@ -178,4 +214,5 @@ def _may_have_rows(read: Read, number: int) -> bool:
 
 
 def _has_unknown_categories(meta: Any) -> bool:
-    return any(isinstance(dtype, pd.CategoricalDtype) and not len(dtype.categories) for dtype in meta.dtypes)
+    dtypes = meta.dtypes if isinstance(meta, pd.DataFrame) else [meta.dtype]
+    return any(isinstance(dtype, pd.CategoricalDtype) and not len(dtype.categories) for dtype in dtypes)

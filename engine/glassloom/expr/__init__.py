@@ -8,7 +8,7 @@ from glassloom.expr.blockwise import Blockwise, Fused, Pick
 from glassloom.expr.core import Expr, Persisted, walk
 from glassloom.expr.fuse import fuse
 from glassloom.expr.lower import lower, optimize
-from glassloom.expr.rules import apply_rules, rule, simplify, whole_plan
+from glassloom.expr.rules import apply_rules, rule, simplify, whole_plan, whole_results
 
 __all__ = [
     "Blockwise",
@@ -24,4 +24,5 @@ __all__ = [
     "simplify",
     "walk",
     "whole_plan",
+    "whole_results",
 ]

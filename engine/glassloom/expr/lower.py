@@ -15,18 +15,20 @@ from glassloom.expr.siblings import Parts, SiblingOutput
 from glassloom.graph import Graph, Key, Task, cull, key_layer
 
 
-def optimize(roots: Sequence[Expr], *, fuse_blocks: bool | None = None) -> list[Expr]:
+def optimize(roots: Sequence[Expr], *, fuse_blocks: bool | None = None, keeps_blocks: bool = True) -> list[Expr]:
     """Return equivalent roots that need fewer tasks and less memory. All roots are optimised together.
 
     Parameters
     ----------
     fuse_blocks
         Whether block-wise nodes become part of their only consumer's task; None: the option ``compute.fuse``.
+    keeps_blocks
+        Whether the roots' blocks are asked for, not only what they are together.
     """
     if _are_opaque(walk(roots)):
         return list(roots)
     with remembering(), gc_paused():
-        simple = simplify(roots)
+        simple = simplify(roots, keeps_blocks=keeps_blocks)
         return fuse(simple) if (config.get("compute.fuse") if fuse_blocks is None else fuse_blocks) else simple
 
 

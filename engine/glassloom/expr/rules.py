@@ -35,12 +35,22 @@ _rules_by_class: dict[type[Expr], list[_Registered]] = {}
 Pass = Callable[[Sequence[Expr]], list[Expr]]
 
 _passes: list[Pass] = []
+_result_passes: list[Pass] = []
 _MAX_REWRITES = 1000
 
 
 def whole_plan(function: Pass) -> Pass:
     """Register a function from roots to equivalent roots, to be called after the rules, in order of registration."""
     _passes.append(function)
+    return function
+
+
+def whole_results(function: Pass) -> Pass:
+    """Register a function from roots to roots with the same concrete values, whose blocks may be others.
+
+    It is called after the other passes, where nothing but these values is asked for.
+    """
+    _result_passes.append(function)
     return function
 
 
@@ -60,8 +70,15 @@ def rule(parent: type[Expr], child: type[Expr] | None = None, *, unshared: bool 
     return register
 
 
-def simplify(roots: Sequence[Expr]) -> list[Expr]:
+def simplify(roots: Sequence[Expr], *, keeps_blocks: bool = True) -> list[Expr]:
     """Return the roots with all rules applied until none fits, then all passes.
+
+    Parameters
+    ----------
+    roots
+        Nodes.
+    keeps_blocks
+        Whether the roots' blocks are asked for, not only what they are together.
 
     Raises
     ------
@@ -69,7 +86,7 @@ def simplify(roots: Sequence[Expr]) -> list[Expr]:
         If the rules don't come to an end, which is a mistake in the rules.
     """
     simple = apply_rules(roots)
-    for improve in _passes:
+    for improve in _passes if keeps_blocks else [*_passes, *_result_passes]:
         simple = improve(simple)
     return simple
 

@@ -73,11 +73,16 @@ class ParquetSource(Source):
         self.partitions = partitions
         self.layout = layout
         self.divisions = divisions
-        counts = tuple(sum(piece.n_rows for piece in partition) for partition in partitions)
-        self.lengths = None if layout.filters is not None or layout.where else counts
+        self._n_rows = tuple(sum(piece.n_rows for piece in partition) for partition in partitions)
+        self.lengths = None if layout.filters is not None or layout.where else self._n_rows
         self.can_filter = True
         self.token = token
         self.meta = _meta(layout) if meta is None else meta
+
+    @property
+    def most_rows(self) -> tuple[int, ...]:
+        """See `Source.most_rows`."""
+        return self._n_rows
 
     @cached_property
     def identity(self) -> str:

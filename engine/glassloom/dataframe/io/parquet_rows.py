@@ -278,9 +278,8 @@ def fragment_of(piece: FilePiece, layout: Layout) -> Any:
         equal = one if equal is None else equal & one
     options: dict[str, Any] = {} if equal is None else {"partition_expression": equal}
     filesystem = layout.files.arrow or pa.fs.LocalFileSystem()
-    return ds.ParquetFileFormat().make_fragment(
-        piece.path, filesystem=filesystem, row_groups=list(piece.groups), **options
-    )
+    whole = ds.ParquetFileFormat().make_fragment(piece.path, filesystem=filesystem, **options)
+    return whole.subset(row_group_ids=list(piece.groups))  # make_fragment(row_groups=) takes them in any order
 
 
 def whole_schema(layout: Layout) -> pa.Schema:

@@ -44,6 +44,11 @@ class Source:
         can = (self.can_project, self.can_read_index, self.can_filter)
         return tokenize(type(self), self.token, self.label, self.meta, self.divisions, self.lengths, can)
 
+    @property
+    def most_rows(self) -> tuple[int, ...] | None:
+        """How many rows each partition has at most: `lengths`, unless some rows are left out while it is read; None: unknown."""
+        return self.lengths
+
     def piece(self, number: int) -> Any:
         """Return what `reader` needs in order to read the partition with this number."""
         raise NotImplementedError

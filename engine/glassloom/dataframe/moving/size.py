@@ -48,9 +48,13 @@ def size_of(node: FrameExpr) -> Size | None:
     rows = _rows(node)
     if rows is None:
         return None
-    meta = node.meta
+    return Size(*rows, row_bytes(node.meta))
+
+
+def row_bytes(meta: Any) -> int:
+    """Return about how many bytes a row takes of a frame, series or index like an empty one."""
     dtypes = list(meta.dtypes) if isinstance(meta, pd.DataFrame) else [meta.dtype]
-    return Size(*rows, sum(map(_value_bytes, dtypes)) + _index_bytes(meta))
+    return sum(map(_value_bytes, dtypes)) + _index_bytes(meta)
 
 
 def _rows(node: FrameExpr) -> tuple[int, float] | None:
