@@ -414,10 +414,10 @@ describe('The section of dashboards', () => {
     const dashboards = { cpu_percent: 12.3, memory_bytes: 128 * 1024 ** 2 };
     FakeSocket.last.tellState({ dashboards });
     await redrawn(section);
-    expect(overhead()).toBe('Dashboards take 12 % CPU, 128 MiB');
+    expect(overhead()).toBe('Drawing: 12 % CPU, 128 MiB');
     FakeSocket.last.tellChanges({ starts: [] });
     await redrawn(section);
-    expect(overhead()).toBe('Dashboards take 12 % CPU, 128 MiB');
+    expect(overhead()).toBe('Drawing: 12 % CPU, 128 MiB');
     FakeSocket.last.tellChanges({ dashboards: null });
     await redrawn(section);
     expect(overhead()).toBeUndefined();

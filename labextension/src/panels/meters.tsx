@@ -219,7 +219,7 @@ export function DashboardsOverhead(props: {
       )}
     >
       {trans.__(
-        'Dashboards take %1 CPU, %2',
+        'Drawing: %1 CPU, %2',
         formatCores(cpu_percent),
         formatBytes(memory_bytes)
       )}
