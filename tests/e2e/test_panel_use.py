@@ -118,6 +118,22 @@ def test_two_selected_runs_are_compared_and_a_card_opens_by_a_double_click(page,
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("height", [850, 400])
+def test_a_log_is_opened_at_its_newest_line(page, open_lab, tell, make_cluster, choose, height):
+    page.set_viewport_size({"width": 1400, "height": height})
+    tell(clusters=[make_cluster(1)])
+    lines = [f"line {number}" + " of many words" * (number % 50 == 0) * 20 for number in range(200)]
+    page.route(re.compile("/clusters/c1/log"), lambda route: route.fulfill(json={"lines": lines}))
+    open_lab()
+    choose("c1", "Show Log")
+    log = page.locator(".gl-Log")
+    expect(log).to_contain_text("line 199")
+    left = "log => log.scrollHeight - log.clientHeight - log.scrollTop"
+    assert log.evaluate(left) < 1
+    page.get_by_role("dialog").get_by_role("button", name="Close").last.click()
+
+
+@pytest.mark.long
 def test_context_menus_offer_what_can_be_done_with_a_page_and_with_a_run(page, open_lab, tell, make_cluster, pages):
     tell(clusters=[make_cluster(0), make_cluster(1)])
     open_lab()
