@@ -169,7 +169,10 @@ def test_a_continued_scheduler_serves_the_same_client(cluster: Processes) -> Non
 
 
 @pytest.mark.fault("a scheduler of dask.distributed's is killed")
-def test_a_killed_scheduler_ends_what_waits_and_what_comes(cluster: Processes, tmp_path: Path) -> None:
+def test_a_killed_scheduler_ends_what_waits_and_what_comes(
+    cluster: Processes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = _event_loops()
     client = Client(cluster.address, set_as_default=False)
     future = client.submit(when_there_is, str(tmp_path / "never"), 5)
     threading.Timer(0.5, cluster.scheduler.kill).start()
@@ -180,6 +183,30 @@ def test_a_killed_scheduler_ends_what_waits_and_what_comes(cluster: Processes, t
             call(client, future)
             pytest.fail(name)
     closes_soon(client)
+    eventually(lambda: _event_loops() <= before)
+    assert [record for record in caplog.records if record.name == "distributed.client"] == []
+
+
+@pytest.mark.fault("a scheduler of dask.distributed's is killed while nothing waits for it")
+def test_the_first_question_to_a_killed_scheduler_says_that_it_is_lost(cluster: Processes) -> None:
+    before = _event_loops()
+    client = Client(cluster.address, set_as_default=False)
+    assert client.submit(inc, 1).result() == 2
+    cluster.scheduler.kill()
+    cluster.scheduler.wait()
+    with (
+        _any_warnings(),
+        config.set({"timeouts.request": BOUND_S}),  # longer than the client tries to reach it
+        pytest.raises(ClusterError, match=r"the connection to the scheduler( was lost|.* broke off)"),
+    ):
+        client.who_has()
+    closes_soon(client)
+    eventually(lambda: _event_loops() <= before)
+
+
+def _event_loops() -> set[threading.Thread]:
+    """Return the threads in which clients of dask.distributed run."""
+    return {thread for thread in threading.enumerate() if thread.name == "IO loop"}
 
 
 @pytest.mark.fault("the network between a client and dask.distributed's scheduler drops everything")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import platform
 import socket
 import ssl
@@ -168,6 +169,20 @@ def workers_told_of(client: distributed.Client) -> dict[str, Any]:
     identity = client.sync(scheduler_of(client).identity, n_workers=-1)
     workers: dict[str, Any] = identity["workers"]
     return workers
+
+
+def close(client: distributed.Client) -> None:
+    """Close a client and end its threads, also if it tries to reach a scheduler that is lost. That it gives this up isn't logged."""
+    log = logging.getLogger("distributed.client")
+    log.addFilter(_is_no_cancellation)
+    try:
+        client.close()
+    finally:
+        log.removeFilter(_is_no_cancellation)
+
+
+def _is_no_cancellation(record: logging.LogRecord) -> bool:
+    return record.exc_info is None or not isinstance(record.exc_info[1], CancelledError)
 
 
 def _address_of(client: distributed.Client) -> str:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import distributed
 import msgspec
 from dask._expr import LLGExpr
+from distributed.comm.core import CommClosedError
 from glassloom_metrics.registry import ClusterRecord
 
 from glassloom import config
@@ -31,7 +32,7 @@ from glassloom.client.deadline import Deadline
 from glassloom.client.head_watch import HeadWatch
 from glassloom.client.key_table import CANCELLED, ERROR, NOT_SENT, PENDING, KeyState, KeyTable
 from glassloom.client.known_workers import KnownWorkers
-from glassloom.distributed import remote_answers
+from glassloom.distributed import connecting, remote_answers
 from glassloom.distributed.client_attachment import ClientAttachment
 from glassloom.distributed.connecting import connect, scheduler_of
 from glassloom.distributed.missing_modules import explain_missing_here, explained
@@ -39,7 +40,7 @@ from glassloom.distributed.remote_runs import OPERATION, RemoteRuns
 from glassloom.distributed.remote_workers import prepare, require_same_pythons
 from glassloom.distributed.silent_workers import SilentWorkers
 from glassloom.distributed.task_specs import SpecGraph, TaskSpecEncoder
-from glassloom.errors import CancelledError, ClusterClosed, DataLost
+from glassloom.errors import CancelledError, ClusterClosed, ClusterError, DataLost
 from glassloom.graph import Key, key_layer, key_text, random_token
 from glassloom.protocol import failure, messages
 from glassloom.protocol.annotations import Annotations
@@ -426,7 +427,17 @@ class RemoteLink:
         except BaseException:
             running.cancel()
             raise
-        return running.result()
+        try:
+            return running.result()
+        except OSError as error:
+            if not isinstance(error, TimeoutError) and self.dask.status != "running":  # nothing waited when it was lost
+                self._end(self._why_closed())
+                raise ClusterClosed(f"the client is closed: {self.closed_because} ({error})") from error
+            if isinstance(error, CommClosedError):
+                raise ClusterError(
+                    f"the connection to {self.head()}, or to a worker, broke off ({what}): {error}"
+                ) from error
+            raise
 
     def _late(self, what: str, deadline: Deadline) -> str:
         """Say what didn't come in time, and why if that is known."""
@@ -516,9 +527,9 @@ class RemoteLink:
             for future in gone:
                 if future is not None:
                     future.release()
-        if self._is_own and self.dask.status == "running":
+        if self._is_own and self.dask.status not in ("closed", "closing"):  # perhaps it tries to reach a lost scheduler
             self._end(self.closed_because)
-            self.dask.close()
+            connecting.close(self.dask)
 
     def future_of_other(self, key: Key) -> distributed.Future:
         """Return a future of a result that another client has asked for."""
