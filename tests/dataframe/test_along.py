@@ -33,7 +33,8 @@ ALONG = {
        for how in ("ffill", "bfill") for area in ("inside", "outside")},
     "ffill inside with a limit": lambda f: f.f.ffill(limit=1, limit_area="inside"),
     "fill the first": lambda f: f.f.fillna(0.5, limit=1),
-    "fill the first of some": lambda f: f.fillna({"f": 0.5, "s": "x", "n": 7, "c": "u"}, limit=3),
+    "fill the first of some": lambda f: f.fillna({"f": 0.5, "s": "x", "n": 7}, limit=3),
+    **({"fill the first categories": lambda f: f.c.fillna("u", limit=2)} if HAS_COPY_ON_WRITE else {}),  # pandas 2 fills all
     "fill the first with others": lambda f: f.f.fillna(f.i * 1.0, limit=2),
     "fill the first times": lambda f: f[["d"]].fillna(pd.Timestamp("2020-02-02"), limit=2),
     "shift": lambda f: f.shift(),
