@@ -153,6 +153,40 @@ def test_persisted_results_stay_there(remote: Client) -> None:
     assert list(remote.list_datasets()) == []
 
 
+class SentBytes:
+    """How many bytes a client sends to its scheduler from now on."""
+
+    def __init__(self, dask: distributed.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.n = 0
+        comm = dask.scheduler_comm.comm  # type: ignore[union-attr]
+        write = comm.write
+
+        async def counted(*args: Any, **kwargs: Any) -> int:
+            n: int = await write(*args, **kwargs)
+            self.n += n
+            return n
+
+        monkeypatch.setattr(comm, "write", counted)
+
+    def taken(self) -> int:
+        """Return how many there were since the last call."""
+        n, self.n = self.n, 0
+        return n
+
+
+def test_a_graph_goes_to_the_scheduler_once(remote: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    n_chunks, values = 300, np.random.default_rng(1).random(300_000)
+    sent = SentBytes(remote._connection.dask, monkeypatch)
+    persisted = remote.persist(ga.from_array(values, chunks=len(values) // n_chunks) * 2)
+    glassloom.wait(persisted)
+    first = sent.taken()
+    assert values.nbytes < first < 1.3 * values.nbytes
+    for _ in range(2):
+        assert remote.compute(persisted.sum(), sync=True) == pytest.approx(2 * values.sum())
+        # refers to the blocks, by keys: 67 bytes a chunk for a sum of blocks that its own tasks make
+        assert sent.taken() < 200 * n_chunks < first / 10
+
+
 def test_scattered_values(remote: Client) -> None:
     values = np.arange(10)
     future = remote.scatter(values, broadcast=True)
