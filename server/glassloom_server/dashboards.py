@@ -178,6 +178,11 @@ class DashboardsProcess:
         """Process id, or None if it doesn't run."""
         return self._running.process.pid if self._running is not None and not self._running.has_ended else None
 
+    @property
+    def is_starting(self) -> bool:
+        """Whether the process runs, but hasn't answered for the first time yet."""
+        return self.pid is not None and self._running is not None and self._running.watching is None
+
     async def ensure_running(self) -> str:
         """Return the path of the socket of the running process; start it first if need be.
 

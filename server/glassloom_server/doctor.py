@@ -109,6 +109,8 @@ class Doctor:
         if is_stopped(status.pid):
             mend = f"Let it go on: kill -CONT {status.pid}. Else it is soon killed and started again."
             return Finding(BAD, f"Process {status.pid} is stopped by a signal.", mend)
+        if self._dashboards.is_starting:
+            return Finding(SKIPPED, f"Process {status.pid} is starting. Look again in a moment.")
         if status.state != "running":
             mend = f"It is started again by itself if it stays so. To hurry: kill {status.pid}"
             return Finding(BAD, f"Process {status.pid} runs, but doesn't answer.", mend)
@@ -117,6 +119,8 @@ class Doctor:
     async def _look_at_proxy(self) -> Finding:
         if self._dashboards.pid is None:
             return Finding(SKIPPED, "There is no dashboards process to ask.")
+        if self._dashboards.is_starting:
+            return Finding(SKIPPED, "The dashboards process is starting.")
         began_s = time.monotonic()
         try:
             await self._dashboards.ask_for_health(self._timeout_s * 0.9)

@@ -116,6 +116,21 @@ async def test_a_process_of_the_dashboards_that_is_stopped_is_found(jp_fetch, se
     assert (hops["proxy"]["state"], hops["proxy"]["detail"][:21]) == ("bad", "The dashboards don't ")
 
 
+async def test_dashboards_that_are_starting_are_no_fault(jp_fetch, services, tmp_path):
+    go, (python, stub) = tmp_path / "go", services.dashboards._command
+    waits = f"import os, runpy, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.02)\nrunpy.run_path({stub!r}, run_name='__main__')"
+    services.dashboards._command = [python, "-c", waits]
+    starting = asyncio.create_task(services.dashboards.ensure_running())
+    while services.dashboards.pid is None:
+        await asyncio.sleep(0.02)
+    hops = await examined(jp_fetch)
+    assert [hops[name]["state"] for name in ("dashboards", "proxy")] == ["skipped", "skipped"]
+    assert hops["dashboards"]["detail"] == f"Process {services.dashboards.pid} is starting. Look again in a moment."
+    go.touch()
+    await starting
+    assert [(await examined(jp_fetch))[name]["state"] for name in ("dashboards", "proxy")] == ["good", "good"]
+
+
 async def test_dashboards_that_end_again_and_again_are_found_with_their_last_words(jp_fetch, services, monkeypatch):
     monkeypatch.setenv("GLASSLOOM_STUB_FAIL", "no palette")
     for _ in range(3):
