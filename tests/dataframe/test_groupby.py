@@ -159,3 +159,12 @@ def test_mistakes_are_named_at_once():
         _ = lazy.groupby("key").shout
     with pytest.raises(TypeError, match="groupby takes column names and lazy series, not a Series"):
         lazy.groupby(pd.Series([1]))
+
+
+@pytest.mark.parametrize("npartitions", [1, 2, 4])
+def test_texts_as_objects_are_joined_where_a_partition_has_none_of_a_group(npartitions):
+    values = pd.Series([None, "a", "b", "c", None], dtype=object)
+    frame = pd.DataFrame({"k": [1, 2, 1, 2, 3], "o": values})
+    lazy = gd.from_pandas(frame, npartitions=npartitions).groupby("k").o
+    assert lazy.sum().compute().tolist() == frame.groupby("k").o.sum().tolist() == ["b", "ac", 0]
+    assert lazy.sum(min_count=1).compute().isna().tolist() == [False, False, True]

@@ -53,6 +53,10 @@ def by_pandas(codes: Any, count: int, column: Any, how: str) -> Any:
         return _plain(grouped.mean())
     if how == "squares":
         return _plain(grouped.var(ddof=0)) * _plain(grouped.count())
+    if (
+        how == "sum" and column.dtype == object
+    ):  # nothing can be added to pandas' 0 of groups without values, if they have texts
+        return grouped.sum(min_count=1).array
     return getattr(grouped, how)().array
 
 

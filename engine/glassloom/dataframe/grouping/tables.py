@@ -50,7 +50,11 @@ def column_of(values: Any) -> Any:
         values = values.to_numpy()
     if isinstance(values, pd.Series):
         return values.to_numpy() if _is_plain(values.dtype) else values.reset_index(drop=True)
-    return values if isinstance(values, np.ndarray) and _is_plain(values.dtype) else pd.Series(values, copy=False)
+    if isinstance(values, np.ndarray) and _is_plain(values.dtype):
+        return values
+    return pd.Series(
+        values, copy=False, dtype=object if values.dtype == object else None
+    )  # else pandas 3 makes text of it
 
 
 def _is_plain(dtype: Any) -> bool:

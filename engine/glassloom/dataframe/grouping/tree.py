@@ -343,6 +343,8 @@ def _columns(plan: Aggregation, meta: Any, index: Any, table: Mapping[str, Any],
             made = _count_distinct(plan, one, index, partial.distinct[plan.distinct.index(one.place)])
         else:
             made = one.result({part: table[plan.parts[one.place, part]] for part in one.parts})
+        if one.how == "sum" and one.min_count <= 0 and made.dtype == object:
+            made = made.where(made.notna(), 0)
         if made.dtype != dtype and (one.how in _DTYPE_KNOWN or (made.dtype.kind == dtype.kind == "f")):
             made = made.astype(dtype)
         elif pd.api.types.is_object_dtype(dtype) and pd.api.types.is_string_dtype(made.dtype):

@@ -69,7 +69,7 @@ class Wanted:
         enough = np.asarray(parts["count"] >= self.min_count)
         if made.dtype == bool and not enough.all():
             made = made.astype("float64")  # as pandas: where() would make objects of them
-        return made.where(enough)
+        return made.where(enough, None) if made.dtype == object else made.where(enough)
 
     def _unmasked(self, parts: Mapping[str, Any]) -> Any:
         if self.how == "mean":
