@@ -16,8 +16,8 @@ MONTH = {"start": "2000-01-01", "end": "2000-01-31", "freq": "1s", "partition_fr
 MONTH_ROWS = 2_592_000
 TRAIN_ROWS, VALID_ROWS, ROW_GROUP_ROWS = 3_000_000, 600_000, 150_000
 RARE = 20
-LIMIT_BYTES, N_WORKERS = 512 * 2**20, 2
-MOVED_PARTITIONS, MOVED_ROWS = 128, 1_000_000
+LIMIT_BYTES, N_WORKERS = 384 * 2**20, 2
+MOVED_PARTITIONS, MOVED_ROWS = 96, 1_000_000
 """Of three columns of 8 bytes: three times the limit of both workers."""
 
 
