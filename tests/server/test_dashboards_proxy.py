@@ -187,7 +187,7 @@ async def test_a_process_without_an_open_page_is_ended_and_started_again_by_the_
     assert services.dashboards.pid == first
     page.close()
     await until(lambda: services.dashboards.pid is None)
-    assert not psutil.pid_exists(first)
+    await until(lambda: not psutil.pid_exists(first))  # who asks from here on waits for its end
     status = json.loads((await jp_fetch("glassloom", "api", "dashboards")).body)
     assert (status["state"], status["ended"], status["restart_wait_s"]) == ("not running", 0, 0)
     assert f"process {first} was ended: no page was open for 0.5 s" in status["log"]
