@@ -23,6 +23,7 @@ from glassloom_metrics.protocol import NOW, Hello
 from glassloom_metrics.recording import hello_of
 from glassloom_metrics.registry import ClusterRecord, read_foreign_records, read_records, registry_path
 from glassloom_metrics.subscriber import send_command, subscribe
+from glassloom_metrics.time_limit import time_limit
 
 HOP_TIMEOUT_S = 3.0
 """How long each hop may take."""
@@ -142,7 +143,7 @@ def _recording(recording_id: str) -> Finding:
 async def _look(step: Awaitable[Finding], timeout_s: float, record: ClusterRecord | None = None) -> Finding:
     """Return what a step finds; what raises, or takes too long, is bad."""
     try:
-        async with asyncio.timeout(timeout_s):
+        async with time_limit(timeout_s):
             return await step
     except TimeoutError:
         detail = f"It didn't answer within {timeout_s:g} s."
@@ -191,7 +192,7 @@ def _registry() -> Finding:
 
 async def _find(cluster: str | None, timeout_s: float) -> tuple[ClusterRecord | None, Finding]:
     try:
-        async with asyncio.timeout(timeout_s):
+        async with time_limit(timeout_s):
             return await asyncio.to_thread(_record, cluster)
     except (TimeoutError, OSError) as error:
         return None, Finding(BAD, f"It can't be read: {error or 'the disk does not answer'}.")

@@ -14,6 +14,7 @@ from glassloom_metrics.errors import MetricsError
 from glassloom_metrics.recording_writer import RecordingWriter
 from glassloom_metrics.registry import ClusterRecord, is_alive
 from glassloom_metrics.subscriber import subscribe_frames
+from glassloom_metrics.time_limit import time_limit
 
 SETTLE_S = 0.4
 """How long after `stop` what happened before it may take to come into the log."""
@@ -110,7 +111,7 @@ class Follower:
                 return
             retry_s = _FIRST_RETRY_S if self._heard_at_s > heard_at_s else min(2 * retry_s, _LONGEST_RETRY_S)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(retry_s):
+                async with time_limit(retry_s):
                     await self._stopping.wait()
                     await asyncio.sleep(_FIRST_RETRY_S)  # one more try, and another, until `_give_up`
 

@@ -36,6 +36,7 @@ from glassloom_metrics.protocol import (
     topic_of,
 )
 from glassloom_metrics.recorder import Recorder
+from glassloom_metrics.time_limit import time_limit
 
 _READ_FRAMES, _READ_BYTES = 64, 2**18
 """So much is sent at a time: it takes well below a millisecond, between which the head does other work."""
@@ -112,7 +113,7 @@ class Publisher:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             require_own(writer.get_extra_info("socket"))
-            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+            async with time_limit(_CONNECT_TIMEOUT_S):
                 request = decode_request(await read_frame(reader, _REQUEST_BYTES))
         except (TimeoutError, asyncio.IncompleteReadError, ConnectionError, PermissionError, msgspec.DecodeError):
             writer.close()
@@ -209,7 +210,7 @@ class Publisher:
                 writer.close()
                 return
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(HEARTBEAT_S):
+                async with time_limit(HEARTBEAT_S):
                     await grown.wait()
 
     def _begin(self, connect: Connect, topics: frozenset[str] | None, writer: asyncio.StreamWriter) -> int:

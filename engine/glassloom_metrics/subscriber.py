@@ -34,6 +34,7 @@ from glassloom_metrics.protocol import (
 )
 from glassloom_metrics.publisher import read_frame
 from glassloom_metrics.registry import ClusterRecord
+from glassloom_metrics.time_limit import time_limit
 
 COMMAND_TIMEOUT_S = 10.0
 """How long a cluster may take to take a command."""
@@ -149,7 +150,7 @@ async def subscribe(
 @asynccontextmanager
 async def _in_time(record: ClusterRecord, timeout_s: float) -> AsyncIterator[None]:
     try:
-        async with asyncio.timeout(timeout_s):
+        async with time_limit(timeout_s):
             yield
     except TimeoutError:
         stopped = "; its process is stopped by a signal" if is_stopped(record.pid) else ""

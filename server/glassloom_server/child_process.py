@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import IO
 
+from glassloom_metrics.time_limit import time_limit
+
 from glassloom_server.errors import GlassloomServerError
 
 _END_TIMEOUT_S = 10.0
@@ -45,7 +47,7 @@ async def run_to_end(
         except OSError as error:
             raise failure(f"could not run {command[0]}: {error.strerror or error}") from error
         try:
-            async with asyncio.timeout(timeout_s):
+            async with time_limit(timeout_s):
                 code = await process.wait()
         except TimeoutError as error:
             said = failure_text(f"not done after {timeout_s:g} s", stderr)  # without what it says of being interrupted
@@ -67,7 +69,7 @@ async def end(process: asyncio.subprocess.Process) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, sent)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_END_TIMEOUT_S):
+            async with time_limit(_END_TIMEOUT_S):
                 await process.wait()
                 return
 

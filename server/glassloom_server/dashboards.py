@@ -28,6 +28,7 @@ import msgspec
 import psutil
 from glassloom_metrics.host import HostIdentity, Standing, process_started_s, standing, this_host
 from glassloom_metrics.pages import MAX_OPEN_PAGES
+from glassloom_metrics.time_limit import time_limit
 from jupyter_server_proxy.unixsock import UnixResolver
 from tornado.httpclient import HTTPClientError
 from tornado.simple_httpclient import SimpleAsyncHTTPClient
@@ -296,7 +297,7 @@ class DashboardsProcess:
             os.close(output)
         running = self._running = _Running(process)
         try:
-            async with asyncio.timeout(self._start_timeout_s):
+            async with time_limit(self._start_timeout_s):
                 await self._until_healthy(process, socket)
         except TimeoutError:
             await self._give_up(running)
@@ -347,7 +348,7 @@ class DashboardsProcess:
         process = running.process
         while not running.has_ended and running.failures < _FAILURES:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._silence_s / 10):
+                async with time_limit(self._silence_s / 10):
                     await process.wait()
                     break
             try:
@@ -391,6 +392,6 @@ class DashboardsProcess:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(sent)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_STOP_TIMEOUT_S):
+                async with time_limit(_STOP_TIMEOUT_S):
                     await process.wait()
                     return

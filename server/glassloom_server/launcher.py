@@ -17,6 +17,7 @@ from string import Template
 from typing import IO, Any
 
 import msgspec
+from glassloom_metrics.time_limit import time_limit
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager, NoSuchKernel
 
 from glassloom_server.child_process import content, end, failure_text
@@ -154,7 +155,7 @@ async def launch_cluster(
         except OSError as error:
             raise ClusterStartError(f"could not run {interpreter.command[0]}: {error.strerror or error}") from error
         try:
-            async with asyncio.timeout(timeout_s):
+            async with time_limit(timeout_s):
                 return await _ready_id(process, stdout)
         except TimeoutError as error:
             failure = failure_text(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from glassloom_metrics.registry import CLUSTER_LOG, ClusterRecord, is_alive
+from glassloom_metrics.time_limit import time_limit
 
 from glassloom_server.process_log import last_lines_of
 from glassloom_server.wire import LostState
@@ -74,7 +75,7 @@ class Losses:
 async def has_ended(record: ClusterRecord) -> bool:
     """Tell whether the head, whose connection broke off, has ended; otherwise it has let go only of the connection."""
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_END_S):
+        async with time_limit(_END_S):
             while is_alive(record):
                 await asyncio.sleep(_LOOK_AGAIN_S)
     return not is_alive(record)

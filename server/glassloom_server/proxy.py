@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, urlencode
 import tornado.web
 from glassloom_metrics.errors import ClusterNotFound
 from glassloom_metrics.open_recordings import find_recording
+from glassloom_metrics.time_limit import time_limit
 from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import ensure_async
@@ -162,7 +163,7 @@ class DashboardFilesHandler(ExpectedErrors, ProxyHandler):
     async def open(self, *args: str) -> None:
         """Proxy a WebSocket."""
         try:
-            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            async with time_limit(REQUEST_TIMEOUT_S):
                 await self.proxy_open("localhost", 0, "/".join(args))
         except (OSError, HTTPError, WebSocketError) as error:  # TimeoutError is an OSError
             self.log.warning("The Glassloom dashboards take no WebSocket: %s", error)

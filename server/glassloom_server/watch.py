@@ -29,6 +29,7 @@ from glassloom_metrics.prometheus import exposition_text
 from glassloom_metrics.protocol import NOW
 from glassloom_metrics.registry import ClusterRecord, read_foreign_records, read_records
 from glassloom_metrics.subscriber import subscribe
+from glassloom_metrics.time_limit import time_limit
 
 from glassloom_server.cluster_fold import ClusterFold, path_for_people
 from glassloom_server.losses import Losses, OpenLog, has_ended
@@ -410,7 +411,7 @@ class _FollowerThread(threading.Thread):
 
     async def _sleep(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(max(seconds, 0.0)):
+            async with time_limit(max(seconds, 0.0)):
                 await self._wake.wait()
 
 

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable, Generator
 from typing import NamedTuple, TypeVar
 
+from glassloom_metrics.time_limit import time_limit
+
 from glassloom._waiting import acquire
 from glassloom.client.deadline import Deadline
 from glassloom.protocol.tracebacks import drop_engine_frames
@@ -170,7 +172,7 @@ async def _wait_in_loop(wait: WaitFor) -> bool:
     try:
         while True:
             try:
-                async with asyncio.timeout(wait.next_pause_s(deadline)):
+                async with time_limit(wait.next_pause_s(deadline)):
                     await arrived.wait()
                 return True
             except TimeoutError:

@@ -17,6 +17,7 @@ from glassloom_metrics.errors import CommandRefused, MetricsError
 from glassloom_metrics.kill_note import note_kill
 from glassloom_metrics.registry import ClusterRecord, find_record, is_alive, read_foreign_records, read_records
 from glassloom_metrics.subscriber import send_command
+from glassloom_metrics.time_limit import time_limit
 
 from glassloom.client.blocking import run_sync
 from glassloom.client.connection import Connection
@@ -152,7 +153,7 @@ def _stop(record: ClusterRecord, timeout_s: float, force: bool, *, detaches: boo
 
 def _ask_to_end(record: ClusterRecord, deadline: Deadline, command: str = "shutdown") -> None:
     async def ask() -> None:
-        async with asyncio.timeout(deadline.left_s):
+        async with time_limit(deadline.left_s):
             await send_command(record, command)
 
     with suppress(TimeoutError, ConnectionResetError, FileNotFoundError):  # it doesn't answer, or is ending

@@ -18,6 +18,7 @@ from distributed.comm.addressing import parse_host_port
 from distributed.comm.core import connect as open_comm
 from distributed.core import send_recv
 from distributed.deploy.cluster import Cluster
+from glassloom_metrics.time_limit import time_limit
 
 from glassloom.errors import ClusterError, ClusterNotFound, OptionError
 
@@ -117,9 +118,8 @@ def _see_that_a_scheduler_answers(address: str, security: Any, timeout_s: float)
 
     async def greet() -> tuple[dict[str, Any], dict[str, Any]]:
         options = {} if security is None else security.get_connection_args("client")
-        deadline = asyncio.timeout(timeout_s)
         try:
-            async with deadline:
+            async with time_limit(timeout_s) as deadline:
                 comm = await open_comm(address, timeout=_SHARE_TO_CONNECT * timeout_s, **options)
                 try:
                     answer: dict[str, Any] = await send_recv(comm, op="identity")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import secrets
 import ssl
@@ -11,6 +10,7 @@ from typing import Any
 import distributed
 import msgspec
 from distributed.comm.core import connect
+from glassloom_metrics.time_limit import time_limit
 
 from glassloom.distributed.metrics_batches import Answer
 from glassloom.distributed.plugin_source import NAME, pickled
@@ -70,7 +70,7 @@ class SchedulerReader:
                 f"configuration; {self._files()}"
             )
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with time_limit(self._timeout_s):
                 self._comm = await connect(self.address, timeout=self._timeout_s, **options)
             told = await self._ask("identity")
         except (ValueError, TypeError, RuntimeError) as error:
@@ -142,7 +142,7 @@ class SchedulerReader:
         """Tell the plugin that nobody reads any more, as far as the scheduler can be reached."""
         if self._comm is not None:
             with contextlib.suppress(OSError, TimeoutError):
-                async with asyncio.timeout(2.0):
+                async with time_limit(2.0):
                     await self._ask(NAME, reader=self._name, leaves=True)
         self.abort()
 
@@ -155,6 +155,6 @@ class SchedulerReader:
     async def _ask(self, op: str, **arguments: Any) -> Any:
         if self._comm is None:  # it couldn't be opened again
             raise ConnectionError("there is no connection")
-        async with asyncio.timeout(self._timeout_s + WAIT_S):
+        async with time_limit(self._timeout_s + WAIT_S):
             await self._comm.write({"op": op, "reply": True, **arguments})
             return await self._comm.read()

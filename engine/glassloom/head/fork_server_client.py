@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from glassloom_metrics.time_limit import time_limit
+
 from glassloom.head.health import Heartbeat, Pulse
 from glassloom.protocol.options import WorkerOptions
 
@@ -68,7 +70,7 @@ class ForkServerClient:
         if self._heartbeat.pulse is not Pulse.ALIVE:  # it can't end by itself
             self._kill()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
+            async with time_limit(timeout_s):
                 while not self._is_gone():
                     await asyncio.sleep(0.005)
                 return

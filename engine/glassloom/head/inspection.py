@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from glassloom_metrics.time_limit import time_limit
 
 from glassloom.head.connections import ClientConnection
 from glassloom.protocol import failure, messages
@@ -81,7 +82,7 @@ async def run_on_snapshot(call: bytes, snapshot: HeadSnapshot, timeout_s: float)
         _be_the_fork(call, snapshot, writable, parent)
     os.close(writable)
     try:
-        async with asyncio.timeout(timeout_s):
+        async with time_limit(timeout_s):
             data = await _read_all(readable)
     except TimeoutError:
         return Inspected(reason=f"the function was ended after {timeout_s:g} s", timed_out=True)

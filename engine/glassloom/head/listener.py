@@ -11,6 +11,7 @@ from glassloom_metrics.framing import FrameError
 from glassloom_metrics.peer import require_own
 from glassloom_metrics.protocol import Connect, decode_request
 from glassloom_metrics.publisher import Publisher, read_frame, refusal
+from glassloom_metrics.time_limit import time_limit
 
 from glassloom._supervision import OnCrash, start_task
 from glassloom.errors import ClusterStartError
@@ -84,7 +85,7 @@ class Listener:
         """Serve one connection until it ends. After an error of our own it stays open: the head sends the reason on it."""
         try:
             require_own(writer.get_extra_info("socket"))
-            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+            async with time_limit(_CONNECT_TIMEOUT_S):
                 connect = decode_request(await read_frame(reader, _CONNECT_BYTES))
             if isinstance(connect, Connect):
                 await self._admit(connect, reader, writer)

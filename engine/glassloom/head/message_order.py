@@ -8,9 +8,10 @@ two clients can wait for each other.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+
+from glassloom_metrics.time_limit import time_limit
 
 from glassloom.head.connections import ClientConnection
 
@@ -40,7 +41,7 @@ class MessageOrder:
         self._settle_soon()
         client.has_progressed()
         with suppress(TimeoutError):
-            async with asyncio.timeout(TIMEOUT_S):
+            async with time_limit(TIMEOUT_S):
                 while self._is_outstanding(client, maker, number):
                     await self._clients[maker].progress()
 

@@ -24,6 +24,7 @@ from glassloom_metrics.protocol import PROTOCOL_VERSION, Command, Connect, Hello
 from glassloom_metrics.publisher import TOLD_APART_S, Publisher, read_frame
 from glassloom_metrics.recorder import Recorder
 from glassloom_metrics.registry import CLUSTER_LOG, remove_record
+from glassloom_metrics.time_limit import time_limit
 
 from glassloom._supervision import Crash
 from glassloom.errors import SerialisationError, WorkerLost
@@ -207,7 +208,7 @@ class Head:
             for worker in workers:
                 worker.send(messages.Stop())
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(TEARDOWN_TIMEOUT_S):
+                async with time_limit(TEARDOWN_TIMEOUT_S):
                     while not all(has_ended(worker.pid) for worker in workers):
                         await asyncio.sleep(_LOOK_AGAIN_S)
 

@@ -24,6 +24,7 @@ from glassloom_metrics.protocol import NOW, Hello, Position, decode_known
 from glassloom_metrics.registry import ClusterRecord
 from glassloom_metrics.run_row import RunRow
 from glassloom_metrics.subscriber import subscribe_frames
+from glassloom_metrics.time_limit import time_limit
 
 from glassloom._supervision import Crash, start_task, start_thread
 from glassloom.graph.notebook import Cell
@@ -195,7 +196,7 @@ class CellFollower:
                 self._send_changes()
                 await asyncio.sleep(1 / MOST_PER_S)
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_LOOK_S):
+                    async with time_limit(_LOOK_S):
                         await self._wake.wait()
                 self._wake.clear()
         finally:

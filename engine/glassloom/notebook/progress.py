@@ -17,6 +17,7 @@ from glassloom_metrics.protocol import NOW, Hello, Position, decode_known
 from glassloom_metrics.registry import ClusterRecord
 from glassloom_metrics.run_row import RunRow
 from glassloom_metrics.subscriber import subscribe_frames
+from glassloom_metrics.time_limit import time_limit
 
 from glassloom._supervision import Crash, start_thread
 from glassloom.client.future import Future, futures_of, wait
@@ -217,7 +218,7 @@ class ProgressBlock:
             if is_last or self._is_given_up:
                 break
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(EVERY_S if stopped_s is None else EVERY_S / 5):
+                async with time_limit(EVERY_S if stopped_s is None else EVERY_S / 5):
                     await (stop.wait() if stopped_s is None else asyncio.Event().wait())
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
