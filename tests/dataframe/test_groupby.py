@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import warnings
 
 import glassloom.dataframe as gd
@@ -10,6 +12,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, by_keys, cut_frames
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.dataframe.arrow import text
 from glassloom.errors import OptionError, UnknownColumn
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -168,3 +171,27 @@ def test_texts_as_objects_are_joined_where_a_partition_has_none_of_a_group(npart
     lazy = gd.from_pandas(frame, npartitions=npartitions).groupby("k").o
     assert lazy.sum().compute().tolist() == frame.groupby("k").o.sum().tolist() == ["b", "ac", 0]
     assert lazy.sum(min_count=1).compute().isna().tolist() == [False, False, True]
+
+
+def test_text_that_is_grouped_again_gives_the_same_and_is_forgotten_with_its_frame():
+    rows = 36_000
+    random = np.random.default_rng(0)
+    keys = {name: pd.Series(random.integers(0, 50, rows)).map("{}".format).astype("str") for name in "ab"}
+    frame = pd.DataFrame({**keys, "v": random.integers(0, 9, rows)})
+    frame.loc[frame.index[:5], "a"] = None
+    lazy = gd.from_pandas(frame, npartitions=3).persist()
+    caches = (text._encodings, text._orders, text._unions)
+    before = [len(cache) for cache in caches]
+    for by in ("a", ["a", "b"], ["b", "a"], "b"):
+        for options in ({}, {"sort": False}, {"dropna": False}):
+            expected = frame.groupby(by, **options).v.sum()
+            for _ in range(2):
+                found = lazy.groupby(by, **options).v.sum().compute()
+                assert_same(found, expected)
+                for level in range(found.index.nlevels):
+                    with contextlib.suppress(ValueError):  # of later versions of pandas
+                        (found.index.levels[level] if found.index.nlevels > 1 else found.index).array[0] = "changed"
+    assert all(len(cache) > count for cache, count in zip(caches, before, strict=True))
+    del lazy, found
+    gc.collect()
+    assert [len(cache) for cache in caches] == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.backends.pandas_ import columns_of
 from glassloom.dataframe import nodes
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.recipe import COLUMN, Key, Recipe
@@ -69,7 +71,7 @@ def test_columns_are_chosen_by_pandas_for_what_may_keep_them() -> None:
     projection = Projection(gd.from_pandas(_frame(), npartitions=1).expr, ["x", "a"])
     keeping = Chunk(projection, (), BlockCall(lambda block: block, (Block(0),)))
     chosen = keeping.member_function(projection)
-    assert getattr(chosen, "function", chosen).function is nodes._getitem
+    assert getattr(chosen, "function", chosen).function is columns_of
 
 
 @pytest.mark.parametrize(
@@ -92,3 +94,23 @@ def test_a_sibling_of_a_group_by_sees_no_other_columns() -> None:
     got_groups, got_width = glassloom.compute(groups, width, scheduler="synchronous")
     assert_same(got_groups, frame.groupby("b").agg({"x": "sum"}))
     assert_same(got_width, frame[["a", "b", "x"]].sum(axis=1))
+
+
+@pytest.mark.parametrize(
+    "columns", [["x", "a"], ["a", "a"], [], ["a", 3], [3], "a", ["missing", "a"], ["a", None], [True, False]],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("labels", [["a", "b", "x", 3], ["a", "b", "a", "x"], [("a", 1), ("a", 2), ("x", 1), ("b", 1)]])
+def test_columns_that_are_looked_up_are_what_pandas_chooses(labels: list[Any], columns: Any) -> None:
+    frame = pd.DataFrame([[1, 2.5, "u", True], [2, 3.5, "v", False]], columns=labels)
+    frame.columns.name = "name"
+    frame.attrs["unit"] = "m"
+    try:
+        expected = frame[columns]
+    except KeyError as error:
+        with pytest.raises(KeyError, match=re.escape(str(error.args[0]))):
+            columns_of(frame, columns)
+    else:
+        found = columns_of(frame, columns)
+        assert type(found) is type(expected) and found.attrs == expected.attrs
+        getattr(pd.testing, "assert_frame_equal" if found.ndim == 2 else "assert_series_equal")(found, expected)

@@ -88,6 +88,16 @@ def _with_equal_categories_by_place(blocks: list[Any]) -> list[Any]:
     return made
 
 
+def columns_of(frame: Any, columns: Any) -> Any:
+    """Return ``frame[columns]``. Lists of texts are looked up here, which takes a quarter of pandas' time."""
+    if not (type(columns) is list and type(frame) is pd.DataFrame and frame.columns.is_unique):
+        return frame[columns]
+    places = {name: place for place, name in enumerate(frame.columns) if type(name) is str}
+    if not all([type(name) is str and name in places for name in columns]):
+        return frame[columns]
+    return frame.take([places[name] for name in columns], axis=1)
+
+
 def _with_equal_labels(blocks: list[Any]) -> list[Any]:
     """Return the blocks with equal categories in their indexes, so that these stay categorical."""
     indexes = [block.index for block in blocks]

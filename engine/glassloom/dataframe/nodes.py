@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom import config
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, is_frame, own, rows_between
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, columns_of, concat, is_frame, own, rows_between
 from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta
@@ -390,7 +390,7 @@ class Projection(FrameBlockwise):
 
     @property
     def function(self) -> Callable[..., Any]:
-        return BlockCall(_getitem, (_BLOCK, self.columns), label="getitem")
+        return BlockCall(columns_of, (_BLOCK, self.columns), label="getitem")
 
     @property
     def view_function(self) -> Callable[..., Any]:
@@ -593,10 +593,6 @@ def empty(value: Any) -> Any:
 
 def _same(value: Any) -> Any:
     return value
-
-
-def _getitem(frame: Any, columns: Any) -> Any:
-    return frame[columns]
 
 
 def _view_columns(frame: Any, columns: pd.Index) -> Any:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import weakref
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from glassloom.backends.pandas_ import concat
 from glassloom.graph.identity_cache import BoundedIdentityCache
 
 Codes = np.ndarray[Any, np.dtype[np.intp]]
@@ -35,8 +38,8 @@ def encode_text(values: Any, *, sort: bool = False) -> tuple[Codes, Any] | None:
     if not is_text(values.dtype):
         return None
     array = getattr(values.array, "_pa_array", None)  # the one object that all views of a column have
-    small_codes, dictionary = _dictionary_of(pa.array(values.array) if array is None else array)
-    codes, distinct = small_codes.astype(np.intp), values.dtype.__from_arrow__(dictionary)
+    found = _dictionary_of(pa.array(values.array) if array is None else array)
+    codes, distinct = found.codes.astype(np.intp), found.of_dtype(values.dtype)
     return sorted_codes(codes, distinct) if sort else (codes, distinct)
 
 
@@ -44,13 +47,55 @@ def sorted_codes(codes: Codes, values: Any) -> tuple[Codes, Any]:
     """Return codes of distinct texts as those of the sorted ones, by their UTF-8 bytes, and these. A missing one is the last."""
     if len(values) <= 1:
         return codes, values
-    order = pc.sort_indices(pa.array(values))
-    ranked = order.to_numpy()
-    return _ranks(ranked)[codes], values.take(ranked)
+    known = _orders.get(values)
+    if known is None:
+        ranked = pc.sort_indices(pa.array(values)).to_numpy()
+        known = _ranks(ranked), values.take(ranked)
+        _orders.set(values, known, known[0].nbytes + known[1].nbytes)
+    return known[0][codes], known[1]
 
 
-def _dictionary_of(array: Any) -> tuple[Any, Any]:
-    """Return the code of each text, -1 for missing ones, and the distinct ones in order of appearance.
+def joined_texts(columns: Sequence[Any]) -> tuple[list[Codes], Any]:
+    """Return the places of each column's texts among the distinct ones of all, -1 for missing ones, and these.
+
+    Parameters
+    ----------
+    columns
+        Arrays of text of one dtype: those that `encode_text` returned, as what is found of them is kept while all of them live.
+    """
+    known = _unions.get(columns[0])
+    if known is not None and [id(reference()) for reference in known.columns] == [id(column) for column in columns]:
+        return known.places, known.values
+    encoded = encode_text(pd.Series(concat([pd.Series(one) for one in columns])))
+    assert encoded is not None
+    codes, values = encoded
+    places = np.split(codes, np.cumsum([len(one) for one in columns[:-1]]))
+    _unions.set(columns[0], _Union([weakref.ref(one) for one in columns], places, values), codes.nbytes + values.nbytes)
+    return places, values
+
+
+class _Union(NamedTuple):
+    columns: list[weakref.ref[Any]]
+    places: list[Codes]
+    values: Any
+
+
+class _Dictionary(NamedTuple):
+    """The code of each text of a column, -1 for missing ones, and the distinct ones in order of appearance."""
+
+    codes: Any
+    values: Any
+    made: dict[Any, Any]
+
+    def of_dtype(self, dtype: Any) -> Any:
+        """Return the distinct texts as an array of pandas, the same one each time: what is known of it is found by it."""
+        if dtype not in self.made:
+            self.made[dtype] = dtype.__from_arrow__(self.values)
+        return self.made[dtype]
+
+
+def _dictionary_of(array: Any) -> _Dictionary:
+    """Return the codes and the distinct ones of texts.
 
     Arrow's arrays are never changed: what is known of one is kept while it lives, which it does in frames that are kept.
     """
@@ -59,15 +104,17 @@ def _dictionary_of(array: Any) -> tuple[Any, Any]:
         return known
     encoded = _one_array(array).dictionary_encode()
     indices = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
-    codes, dictionary = indices.to_numpy(zero_copy_only=False), encoded.dictionary
+    found = _Dictionary(indices.to_numpy(zero_copy_only=False), encoded.dictionary, {})
     if len(array) >= _LEAST_TO_KEEP:
-        _encodings.set(array, (codes, dictionary), codes.nbytes + dictionary.nbytes)
-    return codes, dictionary
+        _encodings.set(array, found, found.codes.nbytes + found.values.nbytes)
+    return found
 
 
 _LEAST_TO_KEEP = 10_000
 """Texts; with fewer, encoding takes about as little time as looking it up."""
-_encodings: BoundedIdentityCache[tuple[Any, Any]] = BoundedIdentityCache(2**28)
+_encodings: BoundedIdentityCache[_Dictionary] = BoundedIdentityCache(2**28)
+_orders: BoundedIdentityCache[tuple[Any, Any]] = BoundedIdentityCache(2**26)
+_unions: BoundedIdentityCache[_Union] = BoundedIdentityCache(2**26)
 
 
 def _ranks(order: Any) -> Codes:

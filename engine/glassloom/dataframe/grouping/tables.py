@@ -11,7 +11,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.backends.sizeof import register_sizeof, sizeof
-from glassloom.dataframe.arrow.text import encode_text
+from glassloom.dataframe.arrow.text import joined_texts
 
 Codes = np.ndarray[Any, np.dtype[np.intp]]
 Table = Mapping[str, Any]
@@ -116,12 +116,7 @@ def _joined_column(columns: list[Any]) -> Any:
 
 def _joined_codes(columns: list[CodedKey]) -> CodedKey:
     """Return columns of text as one: their distinct values are encoded, not the rows."""
-    encoded = encode_text(pd.Series(concat([pd.Series(one.values) for one in columns])))
-    assert encoded is not None
-    places, values = encoded
-    ends = np.cumsum([len(one.values) for one in columns])
-    parts = []
-    for one, end in zip(columns, ends, strict=True):
-        own = np.append(places[end - len(one.values) : end], -1)  # the last stands for missing
-        parts.append(own[one.codes])
+    places, values = joined_texts([one.values for one in columns])
+    # The last place stands for missing.
+    parts = [np.append(own, -1)[one.codes] for one, own in zip(columns, places, strict=True)]
     return CodedKey(np.concatenate(parts), values)

@@ -304,7 +304,7 @@ def index_of(names: Sequence[Any], groups: Groups, kept: Any = slice(None)) -> p
         chosen = own[kept]
         occurs = _occurring(chosen, len(column.values))
         if occurs.all():
-            levels.append(_labels(column.values))
+            levels.append(_labels(column.values.view()))  # in an object of its own: those of text are kept
             codes.append(chosen)
         else:
             levels.append(_labels(take(column.values, np.flatnonzero(occurs))))
