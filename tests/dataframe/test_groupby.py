@@ -176,7 +176,10 @@ def test_texts_as_objects_are_joined_where_a_partition_has_none_of_a_group(npart
 def test_text_that_is_grouped_again_gives_the_same_and_is_forgotten_with_its_frame():
     rows = 36_000
     random = np.random.default_rng(0)
-    keys = {name: pd.Series(random.integers(0, 50, rows)).map("{}".format).astype("str") for name in "ab"}
+    keys = {
+        name: pd.Series(random.integers(0, count, rows)).map("{}".format).astype("str")
+        for name, count in (("a", 50), ("b", 2_000))
+    }
     frame = pd.DataFrame({**keys, "v": random.integers(0, 9, rows)})
     frame.loc[frame.index[:5], "a"] = None
     lazy = gd.from_pandas(frame, npartitions=3).persist()

@@ -51,7 +51,8 @@ def sorted_codes(codes: Codes, values: Any) -> tuple[Codes, Any]:
     if known is None:
         ranked = pc.sort_indices(pa.array(values)).to_numpy()
         known = _ranks(ranked), values.take(ranked)
-        _orders.set(values, known, known[0].nbytes + known[1].nbytes)
+        if len(values) >= _LEAST_SORTED_TO_KEEP:
+            _orders.set(values, known, known[0].nbytes + known[1].nbytes)
     return known[0][codes], known[1]
 
 
@@ -112,6 +113,7 @@ def _dictionary_of(array: Any) -> _Dictionary:
 
 _LEAST_TO_KEEP = 10_000
 """Texts; with fewer, encoding takes about as little time as looking it up."""
+_LEAST_SORTED_TO_KEEP = 1_000
 _encodings: BoundedIdentityCache[_Dictionary] = BoundedIdentityCache(2**28)
 _orders: BoundedIdentityCache[tuple[Any, Any]] = BoundedIdentityCache(2**26)
 _unions: BoundedIdentityCache[_Union] = BoundedIdentityCache(2**26)
