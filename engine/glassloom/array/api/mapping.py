@@ -15,7 +15,7 @@ from glassloom.array.ops.base import ArrayExpr, make_meta, normalize_axes, norma
 from glassloom.array.ops.labelled_axes import IndexedBlocks, check_labels, indexed
 from glassloom.array.ops.mapping import BLOCK, MappedCall, split_lazy, tried, value_node
 from glassloom.array.ops.reductions import reduce_with
-from glassloom.array.ops.scans import UserScan
+from glassloom.array.ops.scans import user_scan
 from glassloom.array.sources.memory import frozen
 from glassloom.array.tiling.kernels import UserReduction
 from glassloom.backends.arrays import namespace_of
@@ -421,7 +421,7 @@ def cumreduction(
     along = normalize_axis(axis or 0, whole.ndim)
     wanted = whole.dtype if dtype is None else np.dtype(dtype)
     function, join = (of_users(each, [whole.expr]) for each in (func, binop))
-    return Array(UserScan(whole.expr, function, join, along, wanted, "user"))
+    return Array(user_scan(whole.expr, function, join, along, wanted))
 
 
 def coarsen(

@@ -1,6 +1,6 @@
 """Running sums and the like: each block on its own, then what stood before it is added.
 
-Blocks are scanned in parallel; only the totals go from block to block along the axis. So sums of floats may differ from
+Blocks are scanned in parallel, in the tasks that make them; only the totals go from block to block along the axis. So sums of floats may differ from
 NumPy's, which adds one element after the other, in the last digits.
 """
 
@@ -14,25 +14,24 @@ from typing import Any, ClassVar
 import numpy as np
 
 from glassloom.array.chunks import Chunks
-from glassloom.array.ops.base import ArrayExpr, make_meta
+from glassloom.array.ops.base import ArrayExpr, BlockwiseArray, make_meta
 from glassloom.array.tiling.kernels import summed_in
 from glassloom.backends.arrays import namespace_of
-from glassloom.expr.blockwise import block_indices
+from glassloom.expr.blockwise import Mapping, block_indices
 from glassloom.graph import Key, Task
 
 
-class Scan(ArrayExpr):
-    """A ufunc accumulated along an axis."""
+class LocalScan(BlockwiseArray):
+    """Each block scanned on its own: runs in the task that makes the block."""
 
-    parameters: ClassVar[tuple[str, ...]] = ("array", "ufunc", "axis", "dtype")
+    parameters = ("array", "step", "dtype")
 
     array: ArrayExpr
-    ufunc: str
-    axis: int
+    step: Callable[[Any], Any]
 
     @property
     def label(self) -> str:
-        return f"{self.ufunc}-scan"
+        return "local-scan"
 
     @cached_property
     def chunks(self) -> Chunks:
@@ -43,47 +42,71 @@ class Scan(ArrayExpr):
         return make_meta(self.array.meta, self.ndim, self.dtype)
 
     @property
-    def n_tasks(self) -> int:
-        return 3 * super().n_tasks
+    def mappings(self) -> list[Mapping]:
+        return [tuple(range(self.ndim))]
 
-    def _steps(self) -> tuple[Any, Any, Any]:
-        """Return what scans a block, what makes its total, and what adds the total of those before."""
-        return (
-            ScanBlock(self.ufunc, self.axis, self.dtype),
-            LastTotal(self.ufunc, self.axis),
-            AddBefore(self.ufunc),
-        )
+    @property
+    def function(self) -> Any:
+        return self.step
+
+
+class Scan(ArrayExpr):
+    """Blocks that were scanned each on its own, with what stands before them along an axis added.
+
+    Parameters
+    ----------
+    array
+        A `LocalScan`.
+    total
+        What makes a block's total of it and of the total of those before.
+    add
+        What adds the total of those before.
+    """
+
+    parameters: ClassVar[tuple[str, ...]] = ("array", "total", "add", "axis", "called")
+
+    array: LocalScan
+    total: Callable[..., Any]
+    add: Callable[[Any, Any], Any]
+    axis: int
+    called: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.called}-scan"
+
+    @cached_property
+    def chunks(self) -> Chunks:
+        return self.array.chunks
+
+    @cached_property
+    def meta(self) -> Any:
+        return self.array.meta
+
+    @property
+    def n_tasks(self) -> int:
+        n_blocks = super().n_tasks
+        return 2 * (n_blocks - n_blocks // self.numblocks[self.axis]) if n_blocks else 0
 
     def tasks(self) -> dict[Key, Task]:
-        scan, total, add = self._steps()
-        local, carry = f"{self.name}-local", f"{self.name}-carry"
+        local, carry = self.array.name, f"{self.name}-carry"
         tasks: dict[Key, Task] = {}
         for index in block_indices(self.numblocks):
             number = index[self.axis]
-            before = (*index[: self.axis], number - 1, *index[self.axis + 1 :])
-            key: Key = (self.name, *index)
-            is_first, is_last = number == 0, number == self.numblocks[self.axis] - 1
-            own: Key = key if is_first else (local, *index)
-            tasks[own] = Task.of_blocks(own, scan, [(self.array.name, *index)])
-            if not is_first:
-                tasks[key] = Task.of_blocks(key, add, [own, (carry, *before)])
-            if not is_last:
-                sources: list[Key] = [own] if is_first else [own, (carry, *before)]
+            own: Key = (local, *index)
+            before: list[Key] = []
+            if number:
+                before = [(carry, *index[: self.axis], number - 1, *index[self.axis + 1 :])]
+                key: Key = (self.name, *index)
+                tasks[key] = Task.of_blocks(key, self.add, [own, *before])
+            if number < self.numblocks[self.axis] - 1:
                 total_key: Key = (carry, *index)
-                tasks[total_key] = Task.of_blocks(total_key, total, sources)
+                tasks[total_key] = Task.of_blocks(total_key, self.total, [own, *before])
         return tasks
 
-
-class UserScan(Scan):
-    """Functions of the user's accumulated along an axis: `function` of a block, `join` of a total and what comes behind."""
-
-    parameters = ("array", "function", "join", "axis", "dtype", "ufunc")
-
-    function: Callable[..., Any]
-    join: Callable[..., Any]
-
-    def _steps(self) -> tuple[Any, Any, Any]:
-        return UserScanBlock(self.function, self.axis), UserTotal(self.join, self.axis), UserJoin(self.join)
+    def aliases(self) -> dict[Key, Key]:
+        firsts = [index for index in block_indices(self.numblocks) if index[self.axis] == 0]
+        return {(self.name, *index): (self.array.name, *index) for index in firsts}
 
 
 @dataclass(frozen=True)
@@ -163,4 +186,14 @@ class AddBefore:
 
 def scan(node: ArrayExpr, ufunc: str, axis: int, dtype: Any) -> ArrayExpr:
     """Return a ufunc accumulated along an axis."""
-    return Scan(node, ufunc, axis, np.dtype(dtype))
+    kind = np.dtype(dtype)
+    local = LocalScan(node, ScanBlock(ufunc, axis, kind), kind)
+    return Scan(local, LastTotal(ufunc, axis), AddBefore(ufunc), axis, ufunc)
+
+
+def user_scan(
+    node: ArrayExpr, function: Callable[..., Any], join: Callable[..., Any], axis: int, dtype: Any
+) -> ArrayExpr:
+    """Return functions of the user's accumulated along an axis: `function` of a block, `join` of a total and what comes behind."""
+    local = LocalScan(node, UserScanBlock(function, axis), np.dtype(dtype))
+    return Scan(local, UserTotal(join, axis), UserJoin(join), axis, "user")
