@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tasks
 from glassloom import Client, LocalCluster
-from glassloom.client.dask_names import INSTEAD
+from glassloom.client.dask_names import INSTEAD, _check_equal
 from glassloom.errors import ClusterClosed, ClusterError, OptionError
 from glassloom_metrics.protocol import WorkerSamples
 from glassloom_metrics.registry import find_record
@@ -146,6 +146,17 @@ def test_versions_are_told_and_compared(client: Client, monkeypatch: pytest.Monk
     monkeypatch.setattr("platform.python_version", lambda: "2.7")
     with pytest.raises(ClusterError, match=rf"^python is 2.7 here, and {platform.sys.version.split()[0]} on worker "):
         client.get_versions(check=True)
+
+
+def test_all_versions_that_differ_are_told() -> None:
+    own = {"python": "3.12.1", "executable": "/here/python", "numpy": "2.4.6", "pandas": "3.1.1"}
+    other = own | {"executable": "/opt/python", "numpy": "2.2.6", "pandas": None}
+    with pytest.raises(
+        ClusterError,
+        match=r"^numpy is 2.4.6 here, and 2.2.6 on worker tcp://a:1, tcp://b:2; pandas is 3.1.1 here, and None on worker tcp://a:1, tcp://b:2$",
+    ):
+        _check_equal(own, {"tcp://a:1": other, "tcp://b:2": other, "tcp://c:3": own})
+    _check_equal(own, {"tcp://a:1": own | {"executable": "/opt/python"}})
 
 
 def test_answers_can_be_limited_to_some_workers(client: Client) -> None:

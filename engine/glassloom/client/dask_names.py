@@ -141,13 +141,16 @@ def versions(packages: list[str]) -> dict[str, str | None]:
     for package in packages:
         try:
             found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = None
+        except PackageNotFoundError:  # code of ours that was sent to a worker has no metadata
+            found[package] = getattr(sys.modules.get(package), "__version__", None) if package == "glassloom" else None
     return found
 
 
 def _check_equal(own: dict[str, str | None], workers: dict[str, dict[str, str | None]]) -> None:
+    differences: dict[str, list[str]] = {}
     for worker, theirs in workers.items():
         for package, here in own.items():
-            if theirs[package] != here:
-                raise ClusterError(f"{package} is {here} here, and {theirs[package]} on worker {worker}")
+            if package != "executable" and theirs[package] != here:  # another machine may have the same in another place
+                differences.setdefault(f"{package} is {here} here, and {theirs[package]}", []).append(worker)
+    if differences:
+        raise ClusterError("; ".join(f"{what} on worker {', '.join(who)}" for what, who in differences.items()))

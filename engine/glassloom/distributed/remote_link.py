@@ -35,6 +35,7 @@ from glassloom.client.known_workers import KnownWorkers
 from glassloom.distributed import connecting, remote_answers
 from glassloom.distributed.client_attachment import ClientAttachment
 from glassloom.distributed.connecting import connect, scheduler_of
+from glassloom.distributed.gathering import gathered
 from glassloom.distributed.missing_modules import explain_missing_here, explained
 from glassloom.distributed.remote_runs import OPERATION, RemoteRuns
 from glassloom.distributed.remote_workers import prepare, require_same_pythons
@@ -403,7 +404,7 @@ class RemoteLink:
         self.check_open()
         futures = [self._futures.get(key) or self.future_of_other(key) for key in keys]
         try:
-            return (yield from self.awaited(lambda: self.dask.gather(futures, asynchronous=True), deadline, "results"))
+            return (yield from self.awaited(lambda: gathered(self.dask, futures), deadline, "results"))
         except distributed.CancelledError as error:
             self.check_open()
             self._raise_if_lost(keys)
