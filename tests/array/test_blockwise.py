@@ -208,7 +208,8 @@ def test_functions_of_users_are_accumulated():
 def test_blocks_are_scanned_in_the_tasks_that_make_them():
     running = (ga.ones(20, chunks=2) + 1).cumsum()
     assert "10  ones > add > local-scan" in str(running.explain())
-    assert "28  tasks in all" in str(running.explain())  # a total of each block but the last, added to each but the first
+    # A total of each block but the last, added to each but the first.
+    assert "28  tasks in all" in str(running.explain())
     equal(running[-1], np.float64(40))
     equal(running[:2], np.array([2.0, 4.0]))  # the first block's scan is the result
     assert ga.ones((4, 0), chunks=2).cumsum(axis=1).compute().shape == (4, 0)

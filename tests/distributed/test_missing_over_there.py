@@ -71,6 +71,33 @@ def test_a_module_that_is_missing_is_named_and_can_be_sent(
     assert client.submit(only_here_module.double, 5).result() == 10
 
 
+def test_a_module_that_only_workers_lack_ends_none_of_them(
+    own_folders: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {"dashboard_address": ":0", "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        pids = client.run(os.getpid)
+        path = tmp_path / "only_client_module.py"
+        path.write_text("class Thing:\n    pass\n\ndef double(x):\n    return 2 * x\n")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        import only_client_module  # type: ignore[import-not-found]
+
+        text = r"^No module named 'only_client_module' on worker tcp://\S+, tcp://\S+: send it, client.upload_file\("
+        with pytest.raises(ModuleNotFoundError, match=text):
+            client.submit(only_client_module.double, 4).result()
+        with pytest.raises(ModuleNotFoundError, match=text):
+            client.compute(ga.ones(10, chunks=5).map_blocks(only_client_module.double)).result()
+        with pytest.raises(ModuleNotFoundError, match=text):
+            client.submit(str, only_client_module.Thing()).result()
+        assert client.submit(int, "7").result() == 7
+        client.upload_file(path)
+        assert client.submit(only_client_module.double, 4).result() == 8
+        assert client.run(os.getpid) == pids
+
+
 def test_a_scattered_value_of_a_killed_worker_is_said_to_be_lost(client: Client) -> None:
     pids = client.run(os.getpid)
     address = next(iter(pids))

@@ -254,9 +254,17 @@ def test_an_executor_and_dasks_collections_run_there_too(remote: Client) -> None
 
 def test_what_cannot_be_is_an_error_that_says_so(remote: Client) -> None:
     with pytest.raises(
-        ClusterError, match=r"RunOnHead isn't there on a cluster of dask.distributed; use client.run_on_scheduler"
+        ClusterError, match=r"run_on_head\(\) isn't there on a cluster of dask.distributed; use client.run_on_scheduler"
     ):
         remote.run_on_head(len)
+    with pytest.raises(
+        ClusterError, match=r"^story\(\) isn't there on a cluster of dask.distributed; use client.story"
+    ):
+        remote.story("x")
+    with pytest.raises(ClusterError, match=r"^what runs, processing\(\) and call_stack\(\), isn't there"):
+        remote.processing()
+    with pytest.raises(ClusterError, match="^what is agreed on by name isn't there"):
+        glassloom.Event("x", client=remote).set()
     with pytest.raises(
         ClusterError, match="isn't attached, so that nothing is known of it: set the option distributed.attach to true"
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -17,7 +18,7 @@ from calls import inc, slow_inc, when_there_is
 from eventual import eventually
 from glassloom import Client, config
 from glassloom.client import head_watch
-from glassloom.distributed import attachment, remote_workers, silent_workers
+from glassloom.distributed import attachment, connecting, remote_workers, silent_workers
 from glassloom.errors import ClusterClosed, ClusterError
 from glassloom_metrics.protocol import Life, Log, WorkerJoined, WorkerLeft
 from processes import Processes, processes
@@ -185,6 +186,18 @@ def test_a_killed_scheduler_ends_what_waits_and_what_comes(
     closes_soon(client)
     eventually(lambda: _event_loops() <= before)
     assert [record for record in caplog.records if record.name == "distributed.client"] == []
+
+
+def test_that_a_closed_client_reconnects_no_more_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    log = logging.getLogger("distributed.client")
+
+    class Reconnecting:
+        def close(self) -> None:
+            log.error("Failed to reconnect to scheduler after %.2f seconds, closing client", 8.0)
+            log.error("something else")
+
+    connecting.close(Reconnecting())  # type: ignore[arg-type]
+    assert [record.getMessage() for record in caplog.records] == ["something else"]
 
 
 @pytest.mark.fault("a scheduler of dask.distributed's is killed while nothing waits for it")

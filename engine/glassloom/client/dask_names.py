@@ -150,7 +150,8 @@ def _check_equal(own: dict[str, str | None], workers: dict[str, dict[str, str | 
     differences: dict[str, list[str]] = {}
     for worker, theirs in workers.items():
         for package, here in own.items():
-            if package != "executable" and theirs[package] != here:  # another machine may have the same in another place
+            # Another machine may have the same Python in another place.
+            if package != "executable" and theirs[package] != here:
                 differences.setdefault(f"{package} is {here} here, and {theirs[package]}", []).append(worker)
     if differences:
         raise ClusterError("; ".join(f"{what} on worker {', '.join(who)}" for what, who in differences.items()))

@@ -28,6 +28,8 @@ _SHARE_TO_CONNECT = 0.9
 """Of that time: then the error says why there is no connection."""
 _REFUSAL_S = 0.5
 _PORTS = 2**16
+_GIVES_UP = "Failed to reconnect to scheduler"
+"""What a client logs whose time to reconnect is over, also one that is closed between two attempts."""
 _HERE = version("distributed")
 _VERSIONS = "distributed is {there} there and {here} here: install the same version on both sides"
 
@@ -174,15 +176,16 @@ def workers_told_of(client: distributed.Client) -> dict[str, Any]:
 def close(client: distributed.Client) -> None:
     """Close a client and end its threads, also if it tries to reach a scheduler that is lost. That it gives this up isn't logged."""
     log = logging.getLogger("distributed.client")
-    log.addFilter(_is_no_cancellation)
+    log.addFilter(_is_not_of_closing)
     try:
         client.close()
     finally:
-        log.removeFilter(_is_no_cancellation)
+        log.removeFilter(_is_not_of_closing)
 
 
-def _is_no_cancellation(record: logging.LogRecord) -> bool:
-    return record.exc_info is None or not isinstance(record.exc_info[1], CancelledError)
+def _is_not_of_closing(record: logging.LogRecord) -> bool:
+    was_cancelled = record.exc_info is not None and isinstance(record.exc_info[1], CancelledError)
+    return not was_cancelled and not str(record.msg).startswith(_GIVES_UP)
 
 
 def _address_of(client: distributed.Client) -> str:

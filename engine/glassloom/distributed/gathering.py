@@ -17,16 +17,16 @@ MOST_BYTES = 64 * 2**20
 async def gathered(dask: distributed.Client, futures: Sequence[distributed.Future]) -> list[Any]:
     """Return the results of futures that are finished, in their order. Runs in dask.distributed's event loop."""
     if len(futures) == 1:
-        return await dask.gather(list(futures), asynchronous=True)  # type: ignore[no-any-return, misc]
-    keys = list({future.key: None for future in futures})
+        return await dask.gather(list(futures), asynchronous=True)
+    keys: list[Any] = list({future.key: None for future in futures})
     try:
         sizes = await scheduler_of(dask).nbytes(keys=keys, summary=False)
     except KeyError:  # the scheduler has lost one meanwhile: gathering it says so
         sizes = {}
     by_key = {future.key: future for future in futures}
-    values: dict[Key, Any] = {}
+    values: dict[Any, Any] = {}
     for some in batches(keys, sizes, MOST_BYTES):
-        found: list[Any] = await dask.gather([by_key[key] for key in some], asynchronous=True)  # type: ignore[misc]
+        found: list[Any] = await dask.gather([by_key[key] for key in some], asynchronous=True)
         values.update(zip(some, found, strict=True))
     return [values[future.key] for future in futures]
 

@@ -45,9 +45,23 @@ _INSTEAD: Mapping[type, str] = {
 }
 
 
+_CALLED: Mapping[type, str] = {
+    messages.RunOnHead: "run_on_head()",
+    messages.GetStory: "story()",
+    messages.GetProcessing: "what runs, processing() and call_stack(),",
+    messages.Coordinate: "what is agreed on by name",
+    messages.Withdraw: "what is agreed on by name",
+}
+
+
 def refused(what: str, instead: str) -> ClusterError:
     """Return the error of what such a cluster can't do."""
     return ClusterError(f"{what} isn't there on a cluster of dask.distributed; {instead}")
+
+
+def _refusal(message: messages.FromClient) -> ClusterError:
+    kind = type(message)
+    return refused(_CALLED.get(kind, kind.__name__), _INSTEAD.get(kind, "use its own client"))
 
 
 # Messages without an answer
@@ -72,7 +86,7 @@ def obey(link: Remote, message: messages.FromClient, states: Sequence[KeyState])
         case messages.Shutdown():
             bounded(link.dask.shutdown, config.get("timeouts.request"))
         case _:
-            raise refused(type(message).__name__, _INSTEAD.get(type(message), "use its own client"))
+            raise _refusal(message)
 
 
 def _known(link: Remote, keys: Sequence[Key]) -> list[distributed.Future]:
@@ -116,7 +130,7 @@ def answer(link: Remote, message: messages.FromClient) -> Any:
             return _holdings(dask, message)
         case messages.GetWorkerLogs():
             return _worker_logs(dask, message)
-    raise refused(type(message).__name__, _INSTEAD.get(type(message), "use its own client"))
+    raise _refusal(message)
 
 
 def agree(link: Remote, op: Op) -> tuple[Outcome, list[KeyState]]:

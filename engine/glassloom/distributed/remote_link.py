@@ -36,7 +36,7 @@ from glassloom.distributed import connecting, remote_answers
 from glassloom.distributed.client_attachment import ClientAttachment
 from glassloom.distributed.connecting import connect, scheduler_of
 from glassloom.distributed.gathering import gathered
-from glassloom.distributed.missing_modules import explain_missing_here, explained
+from glassloom.distributed.missing_modules import WorkersModules, explain_missing_here, explained
 from glassloom.distributed.remote_runs import OPERATION, RemoteRuns
 from glassloom.distributed.remote_workers import prepare, require_same_pythons
 from glassloom.distributed.silent_workers import SilentWorkers
@@ -120,6 +120,7 @@ class RemoteLink:
         self.heard_s = monotonic()
         """When the scheduler answered, or told of a result, last. dask.distributed doesn't notice a network that takes all and brings nothing."""
         self._silent = SilentWorkers()
+        self._modules = WorkersModules()
         self.hold, self.hold_all = self._keys.hold, self._keys.hold_all
         self.holds, self.attach, self.let_go = self._keys.holds, self._keys.attach, self._keys.let_go
         self.note_scattered, self.forget_callback = self._keys.note_scattered, self._keys.forget_callback
@@ -182,7 +183,7 @@ class RemoteLink:
             future.release()
         self._futures.clear()
         if self._is_own:
-            self.dask.close()
+            connecting.close(self.dask)
 
     def close_soon(self, reason: str) -> None:
         """End the link without waiting. Takes no lock: the garbage collector may call it."""
@@ -220,9 +221,12 @@ class RemoteLink:
     def submit(self, message: SpecGraph, states: Sequence[KeyState], run: int) -> None:
         """Hand a graph over. The states are those of the wanted keys."""
         self.check_open()
+        handling = message.handling
+        workers = [str(worker) for worker in handling.workers] or None
+        if not handling.resources:  # else it isn't known who will run them
+            self._modules.require(self.dask, message.tasks.values(), workers)
         self._note_run(message, run)
         self._release_before(message, states)
-        handling = message.handling
         foreign = {key: handle for key, handle in message.external.items() if key not in self._futures}
         self._wait_until_known(list(foreign))
         tasks: dict[Key, Any] = message.tasks | {key: distributed.Future(key, self.dask) for key in foreign}
@@ -234,7 +238,7 @@ class RemoteLink:
             priority=handling.priority,
             retries=handling.retries or None,
             resources=dict(handling.resources) or None,
-            workers=[str(worker) for worker in handling.workers] or None,
+            workers=workers,
             allow_other_workers=handling.allow_other_workers or None,
         )
         inputs = Inputs(list(message.external), list(foreign.values()))
