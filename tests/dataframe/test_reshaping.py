@@ -62,6 +62,15 @@ def test_counts_of_rows_are_sorted_by_frequency():
     assert_same(lazy.value_counts("a").compute(**INLINE).sort_index(), frame.value_counts("a").sort_index())
 
 
+@pytest.mark.parametrize("dropna", [True, False])
+@pytest.mark.parametrize("names", [["a", "b"], ["b"], "b"])
+@pytest.mark.parametrize("values", [["ant", "x", None, None, "ant", "b"], ["a", "b", 1, 2, None, None]])
+def test_counts_of_rows_find_the_dtype_of_objects_as_pandas_does(values, names, dropna):
+    frame = pd.DataFrame({"a": [1.0, 1.0, 2.0, 2.0, 1.0, 1.0], "b": pd.Series(values, dtype=object)})
+    lazy = gd.from_pandas(frame, npartitions=3)  # one partition may have no value
+    assert_same(lazy.value_counts(names, dropna=dropna).compute(**INLINE), frame.value_counts(names, dropna=dropna))
+
+
 def test_columns_become_rows_partition_by_partition():
     frame = pd.DataFrame({"k": ["a", "b", "c"], "x": [1, 2, 3], "y": [4, 5, 6]})
     lazy = gd.from_pandas(frame, npartitions=2)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from attached import Told, attached
 from calls import inc, slow_inc, when_there_is
+from distributed.utils import LoopRunner
 from eventual import eventually
 from glassloom import Client, config
 from glassloom.client import head_watch
@@ -192,6 +193,8 @@ def test_that_a_closed_client_reconnects_no_more_is_not_logged(caplog: pytest.Lo
     log = logging.getLogger("distributed.client")
 
     class Reconnecting:
+        _loop_runner = LoopRunner()
+
         def close(self) -> None:
             log.error("Failed to reconnect to scheduler after %.2f seconds, closing client", 8.0)
             log.error("something else")
@@ -215,6 +218,23 @@ def test_the_first_question_to_a_killed_scheduler_says_that_it_is_lost(cluster: 
         client.who_has()
     closes_soon(client)
     eventually(lambda: _event_loops() <= before)
+
+
+@pytest.mark.fault("a client of dask.distributed's has given up a killed scheduler")
+@pytest.mark.parametrize("ask", [False, True])
+def test_a_client_that_has_closed_itself_is_closed_whole(
+    cluster: Processes, ask: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "TIMEOUT_S", 2.0)  # also how long the client tries to reach it again
+    before = _event_loops()
+    client = Client(cluster.address, set_as_default=False)
+    cluster.scheduler.kill()
+    eventually(lambda: client._link.dask.status == "closed")  # type: ignore[union-attr]
+    if ask:
+        with pytest.raises(ClusterClosed, match="the connection to the scheduler was lost"):
+            client.submit(inc, 1)
+    closes_soon(client)
+    assert _event_loops() <= before
 
 
 def _event_loops() -> set[threading.Thread]:

@@ -351,7 +351,11 @@ def _row_counts(names: list[Any], block: Any) -> Any:
 def _added_counts(counts: list[Any], *, observed: bool = True, dropna: bool = False) -> Any:
     whole = concat([one for one in counts if len(one)] or counts[:1])
     levels = list(range(whole.index.nlevels))
-    return whole.groupby(level=levels, sort=False, dropna=dropna, observed=observed).sum()
+    if not any(whole.index.get_level_values(level).dtype == object for level in levels):
+        return whole.groupby(level=levels, sort=False, dropna=dropna, observed=observed).sum()
+    # pandas finds the dtype of keys that are objects from their values, if they are a column's and not a level's.
+    keys = [pd.Series(values, dtype=values.dtype) for values in map(whole.index.get_level_values, levels)]
+    return whole.reset_index(drop=True).groupby(keys, sort=False, dropna=dropna, observed=observed).sum()
 
 
 def _labelled_plainly(count: Any, counts: list[Any]) -> Any:

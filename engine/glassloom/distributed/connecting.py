@@ -174,11 +174,15 @@ def workers_told_of(client: distributed.Client) -> dict[str, Any]:
 
 
 def close(client: distributed.Client) -> None:
-    """Close a client and end its threads, also if it tries to reach a scheduler that is lost. That it gives this up isn't logged."""
+    """Close a client and end its threads, also if it tries to reach a scheduler that is lost. That it gives this up isn't logged.
+
+    Closing it again does nothing. A client that has given up its scheduler has closed itself, without its event loop's thread.
+    """
     log = logging.getLogger("distributed.client")
     log.addFilter(_is_not_of_closing)
     try:
         client.close()
+        client._loop_runner.stop()
     finally:
         log.removeFilter(_is_not_of_closing)
 

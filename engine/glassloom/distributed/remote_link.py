@@ -115,6 +115,8 @@ class RemoteLink:
         """Those of `_futures` that are of scattered values."""
         self._lock = threading.Lock()
         """Held while a key gets its future, or a key that nothing holds loses it."""
+        self._closing = threading.Lock()
+        """Held while dask.distributed's client is closed, which two threads can't do at once."""
         self._callbacks = UserCallbacks()
         self._n_sent = 0
         self.heard_s = monotonic()
@@ -136,8 +138,7 @@ class RemoteLink:
             require_same_pythons(self.dask, address)
             prepare(self.dask, address)
         except BaseException:
-            if self._is_own:
-                self.dask.close()
+            self._close_dask()
             raise
         security, self._target, self._security = self._security, None, None
         self.dashboard = self.dask.dashboard_link or ""
@@ -176,14 +177,14 @@ class RemoteLink:
 
     def close(self, reason: str) -> None:
         """End the link; what waits for a key is woken. A client that was given stays open."""
-        if not self.owner.is_current or self.closed_because or not hasattr(self, "dask"):
+        if not self.owner.is_current or not hasattr(self, "dask"):
             return
-        self._end(reason)
-        for future in list(self._futures.values()):
-            future.release()
-        self._futures.clear()
-        if self._is_own:
-            connecting.close(self.dask)
+        if not self.closed_because:
+            self._end(reason)
+            for future in list(self._futures.values()):
+                future.release()
+            self._futures.clear()
+        self._close_dask()
 
     def close_soon(self, reason: str) -> None:
         """End the link without waiting. Takes no lock: the garbage collector may call it."""
@@ -191,6 +192,11 @@ class RemoteLink:
         self._dropped.put(None)
         if self._attachment is not None:
             self._attachment.close()
+
+    def _close_dask(self) -> None:
+        if self._is_own:
+            with self._closing:
+                connecting.close(self.dask)
 
     def _end(self, reason: str) -> None:
         self.closed_because = self.closed_because or reason
@@ -532,9 +538,8 @@ class RemoteLink:
             for future in gone:
                 if future is not None:
                     future.release()
-        if self._is_own and self.dask.status not in ("closed", "closing"):  # perhaps it tries to reach a lost scheduler
-            self._end(self.closed_because)
-            connecting.close(self.dask)
+        self._end(self.closed_because)
+        self._close_dask()  # perhaps it tries to reach a lost scheduler
 
     def future_of_other(self, key: Key) -> distributed.Future:
         """Return a future of a result that another client has asked for."""
