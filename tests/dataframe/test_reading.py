@@ -52,6 +52,15 @@ def test_a_value_that_is_not_of_the_given_dtype_is_named_with_its_line(tmp_path)
     assert gd.read_csv(missing, blocksize="2kB", assume_missing=True).x.sum().compute() == 1500
 
 
+def test_files_whose_columns_are_in_another_order_are_cut_with_their_own_names(tmp_path):
+    (tmp_path / "a.csv").write_text("x,name\n" + "1,u\n" * 30)
+    (tmp_path / "b.csv").write_text("name,x\n" + "v,2\n" * 30)
+    for size in (20, None):
+        got = gd.read_csv(tmp_path / "*.csv", blocksize=size).compute(scheduler="inline")
+        assert got.x.tolist() == [1] * 30 + [2] * 30
+        assert got.name.tolist() == ["u"] * 30 + ["v"] * 30
+
+
 def test_json_lines_are_cut_into_blocks(tmp_path):
     frame = pd.DataFrame({"x": range(50), "s": [f"line {n}" for n in range(50)]})
     frame.to_json(tmp_path / "a.json", orient="records", lines=True)

@@ -11,7 +11,6 @@ import pandas as pd
 
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.arguments import with_function_arguments
-from glassloom.dataframe.arrow.csv import ArrowCsv, arrow_csv
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.cumulative import NewLabels
@@ -34,7 +33,6 @@ _REFUSED = {
     "chunksize": "set blocksize",
 }
 _BLOCK_SIZE = Configured("dataframe.csv-block-size")
-_TRIED_BYTES = 1 << 16
 _SAMPLE_BYTES = 1 << 20
 
 
@@ -42,10 +40,10 @@ class CsvSource(Source):
     """Blocks of CSV files."""
 
     can_project = True
+    form = "pandas"
 
     def __init__(self, blocks: list[TextBlock], parser: Parser, meta: Any, token: str) -> None:
         self.label = parser.function.__name__.replace("_", "-")
-        self.form = "pandas" if parser.arrow is None else "Arrow"
         self.blocks = blocks
         self.parser = parser
         self.meta = meta
@@ -68,7 +66,7 @@ class CsvSource(Source):
 
 @dataclass(frozen=True)
 class Parser:
-    """How a block becomes a frame: one of pandas' functions and its options, and how Arrow does it where it may.
+    """How a block becomes a frame: one of pandas' functions and its options.
 
     Blocks of the files in `headers` lack their first lines, which are there; blocks of others lack `header`.
     """
@@ -80,12 +78,9 @@ class Parser:
     paths: tuple[str, ...]
     header: bytes = b""
     headers: dict[str, bytes] = field(default_factory=dict)
-    arrow: ArrowCsv | None = None
 
     def __glassloom_tokenize__(self) -> Any:
-        return (
-            self.function, self.options, self.header, self.headers, self.files, self.path_column, self.paths, self.arrow
-        )  # fmt: skip
+        return (self.function, self.options, self.header, self.headers, self.files, self.path_column, self.paths)
 
     def with_headers(self, headers: dict[str, bytes]) -> Parser:
         """Return the parser for blocks of files that lack these headers."""
@@ -103,22 +98,6 @@ class Parser:
             options["dtype"] = {name: dtype for name, dtype in options["dtype"].items() if name in columns}
         return replace(self, options=options)
 
-    def parse_by_arrow(self, block: TextBlock, meta: Any) -> Any:
-        """Return the frame of a block as Arrow makes it; None if pandas has to."""
-        if self.arrow is None or (block.end is None and _compression_of(block.path, self.options) is not None):
-            return None
-        data = self.files.read(block.path, block.start, block.end)
-        made = self.arrow.parse(data, self.inside(meta), header=self._header_of(block))
-        return None if made is None else self._with_path(made, block)
-
-    def inside(self, meta: Any) -> Any:
-        """Return the columns of a frame that are in files."""
-        return meta[[name for name in meta.columns if name != self.path_column]]
-
-    def _header_of(self, block: TextBlock) -> bytes | None:
-        """Return the first lines that a block lacks; None if it has them."""
-        return None if block.end is None else self.headers.get(block.path, self.header)
-
     def parse(self, block: TextBlock, **options: Any) -> Any:
         """Return the frame of a block."""
         return self._with_path(self._parse(block, {**self.options, **options}), block)
@@ -130,7 +109,7 @@ class Parser:
 
     def _parse(self, block: TextBlock, options: dict[str, Any]) -> Any:
         is_local = self.files.arrow is None
-        header = self._header_of(block) or b""
+        header = b"" if block.end is None else self.headers.get(block.path, self.header)
         compression = _compression_of(block.path, options) if block.end is None else None
         if is_local and compression is None and takes_bytes(self.function, options):
             with self.files.open(block.path) as file:
@@ -158,8 +137,6 @@ def read_csv(
     """Read CSV files into a frame.
 
     Columns and dtypes are taken from the first thousand rows of the first file. Each partition counts its rows from 0.
-    Plain text is parsed by Arrow, which doesn't hold the interpreter's lock, where the result is pandas' to the last bit; the option
-    ``dataframe.arrow`` turns this off, and `explain()` shows it.
 
     Parameters
     ----------
@@ -294,8 +271,6 @@ def _read_text(
     header = _header(options) if must_cut else NO_HEADER
     headers, blocks = cut_files(states, files, size, header, quote, whole=whole)
     parser = parser.with_headers(headers)
-    if chosen(Configured("dataframe.arrow")) and options.get("nrows") is None:
-        parser = replace(parser, arrow=_by_arrow(parser, blocks[0], sample))
     token = tokenize(states, blocks, parser)
     read = wrap(Read(CsvSource(blocks, parser, sample, token), None, None, None))
     return read if labels is None else _with_labels(read, labels, path_column)
@@ -342,15 +317,6 @@ def _first_block(path: str, parser: Parser) -> TextBlock:
         return TextBlock(path, 0, None)
     end = parser.files.read(path, 0, _SAMPLE_BYTES).rfind(b"\n") + 1
     return TextBlock(path, 0, end or None)
-
-
-def _by_arrow(parser: Parser, first: TextBlock, sample: Any) -> ArrowCsv | None:
-    """Return how Arrow parses blocks; None if it can't do so with the beginning of the first one."""
-    if parser.function is pd.read_fwf or _is_compressed(first.path, parser.options):
-        return None
-    separator = {"sep": "\t"} if parser.function is pd.read_table else {}
-    data = parser.files.read(first.path, 0, _TRIED_BYTES)
-    return arrow_csv({**separator, **parser.options}, data, parser.inside(sample))
 
 
 def _with_dates_by_name(options: dict[str, Any], sample: Any) -> dict[str, Any]:
@@ -416,9 +382,6 @@ def _fields(data: bytes, options: dict[str, Any]) -> list[tuple[int, int]]:
 
 
 def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
-    made = parser.parse_by_arrow(block, meta)
-    if made is not None:
-        return made
     where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
     try:
         frame = parser.parse(block)
