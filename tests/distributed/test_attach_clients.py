@@ -14,6 +14,8 @@ from attached import Told, attached, wait_for
 from calls import inc
 from glassloom import Client, config
 from glassloom.distributed import metrics_plugin
+from glassloom.distributed.attachment_holders import find_attachment, is_held
+from glassloom.distributed.client_attachment import ClientAttachment
 from glassloom.errors import ClusterError
 from glassloom_metrics.protocol import Layers, Runs
 from glassloom_metrics.recording import hello_of
@@ -62,8 +64,18 @@ def test_clients_share_one_attachment_that_ends_with_the_last(
             assert "# the user's line" in found[0][1] and "# another line" in found[1][1]
             assert any("test_attach_clients.py" in line for message in told.of(Layers) for line in message.origins)
         assert hello_of(tmp_path / "run.glr").cluster_id == record.id
-        assert Path(record.directory).exists()  # the second client holds it
+        wait_for(lambda: len(list(Path(record.directory).glob("holder-*"))) < 2, "the first client lets go")
+        assert is_held(Path(record.directory))  # by the second client
     wait_for(lambda: not Path(record.directory).exists(), "the attachment ends with the last client")
+
+
+def test_an_attachment_that_comes_after_its_client_was_closed_ends(cluster: distributed.LocalCluster) -> None:
+    scheduler = cluster.scheduler.id
+    wait_for(lambda: find_attachment(scheduler) is None, "no other client's")
+    attachment = ClientAttachment(cluster.scheduler_address, scheduler, None)
+    attachment.close()
+    assert attachment.record(60) is not None
+    wait_for(lambda: find_attachment(scheduler) is None, "it ends")
 
 
 def test_graphs_of_dasks_own_client_are_runs(cluster: distributed.LocalCluster) -> None:

@@ -57,7 +57,7 @@ def attach(address: str, *, name: str | None, tls: Mapping[str, str | None], as_
     return asyncio.run(_run(SchedulerReader(address, security), name, as_json, holder))
 
 
-async def _run(reader: SchedulerReader, name: str | None, as_json: bool, holder: int | None) -> int:
+async def _run(reader: SchedulerReader, name: str | None, as_json: bool, holder: str | None) -> int:
     await reader.open()
     with holders.attaching(reader.scheduler) as is_ours:
         if not is_ours:
@@ -65,7 +65,7 @@ async def _run(reader: SchedulerReader, name: str | None, as_json: bool, holder:
             return 0 if holder else await _share(reader.scheduler, as_json)
 
         def is_ready(record: ClusterRecord) -> None:
-            holders.hold(record, holder)
+            holders.hold(record, holder or holders.new_holder())
             print(_introduction(record, as_json), flush=True)
 
         async def detach(_: Mapping[str, Any]) -> str:
@@ -90,13 +90,14 @@ async def _share(scheduler: str, as_json: bool) -> int:
             if is_free:
                 print("glassloom: the process that was attached has ended; try again", file=sys.stderr)
                 return 1
-    holders.hold(record)
+    holder = holders.new_holder()
+    holders.hold(record, holder)
     print(_introduction(record, as_json), flush=True)
     try:
         while is_alive(record) and Path(record.directory).exists():
             await asyncio.sleep(_LOOK_S)
     finally:
-        holders.release(record)
+        holders.release(record, holder)
     return 0
 
 

@@ -1,7 +1,7 @@
 """Who keeps an attachment: one process for each scheduler, which lives as long as one of the processes that hold it does.
 
 A lock in the registry's directory makes one of all processes that want to attach the one that does. Holders are files in that
-process's private directory, one a process: those of processes that have ended count for nothing.
+process's private directory, one a client: those of processes that have ended count for nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,21 +45,29 @@ def find_attachment(scheduler: str) -> ClusterRecord | None:
     return found[0] if found else None
 
 
-def hold(record: ClusterRecord, pid: int | None = None) -> None:
-    """Let an attachment live as long as a process does, by default this one, or until that calls `release`."""
-    pid = os.getpid() if pid is None else pid
+def new_holder() -> str:
+    """Return a name for who holds an attachment: this process, as one of perhaps several clients in it."""
+    return f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+
+def hold(record: ClusterRecord, holder: str) -> None:
+    """Let an attachment live as long as the holder's process does, or until that calls `release`."""
     with contextlib.suppress(OSError, psutil.Error):
-        _file(record, pid).write_text(str(process_started_s(pid)))
+        _file(record, holder).write_text(str(process_started_s(_pid_of(holder))))
 
 
-def release(record: ClusterRecord) -> None:
+def release(record: ClusterRecord, holder: str) -> None:
     """Let it end if nobody else holds it."""
     with contextlib.suppress(OSError):
-        _file(record, os.getpid()).unlink()
+        _file(record, holder).unlink()
 
 
-def _file(record: ClusterRecord, pid: int) -> Path:
-    return Path(record.directory, f"{_PREFIX}{pid}")
+def _file(record: ClusterRecord, holder: str) -> Path:
+    return Path(record.directory, f"{_PREFIX}{holder}")
+
+
+def _pid_of(holder: str) -> int:
+    return int(holder.partition("-")[0])
 
 
 def is_held(directory: Path) -> bool:
@@ -68,6 +77,6 @@ def is_held(directory: Path) -> bool:
 
 def _runs(path: Path) -> bool:
     try:
-        return process_started_s(int(path.name.removeprefix(_PREFIX))) == float(path.read_text())
+        return process_started_s(_pid_of(path.name.removeprefix(_PREFIX))) == float(path.read_text())
     except (OSError, ValueError, psutil.Error):
         return False

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import distributed
@@ -46,6 +45,7 @@ class ClientAttachment:
     def __init__(self, address: str, scheduler: str, security: Any) -> None:
         self._address, self._scheduler = address, scheduler
         self._security = distributed.Security() if security is None else security
+        self._holder = holders.new_holder()
         self._closed = threading.Event()
         self._tried = threading.Event()
         """Set once there is a record, or will be none."""
@@ -74,12 +74,13 @@ class ClientAttachment:
         if record is None:
             process = self._start()
             until_s = monotonic() + _START_S
-            while record is None and monotonic() < until_s and not self._closed.wait(_LOOK_S):
+            while record is None and monotonic() < until_s and process.poll() in (None, 0):
+                sleep(
+                    _LOOK_S
+                )  # also of a client that is closed by then: its attachment is there for it until it says otherwise
                 record = holders.find_attachment(self._scheduler)
-                if record is None and process.poll() not in (None, 0):
-                    break
         if record is not None:
-            holders.hold(record)
+            holders.hold(record, self._holder)
             self._record = record
         elif not self._closed.is_set():
             _log.warning(
@@ -90,7 +91,7 @@ class ClientAttachment:
         self._tried.set()
         self._closed.wait()
         if record is not None:
-            holders.release(record)
+            holders.release(record, self._holder)
         if process is not None:
             process.wait()
 
@@ -107,7 +108,7 @@ class ClientAttachment:
         tls = _certificates(self._security)
         assert process.stdin is not None, "it is a pipe"
         with process.stdin:
-            process.stdin.write(json.dumps({"tls": tls, "holder": os.getpid()}) + "\n")
+            process.stdin.write(json.dumps({"tls": tls, "holder": self._holder}) + "\n")
         return process
 
     def _attach_here(self) -> None:
