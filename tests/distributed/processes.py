@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import distributed
-from free_ports import free_port
+from eventual import eventually
 
 
 class Processes:
@@ -20,8 +21,7 @@ class Processes:
 
     def __init__(self, n_workers: int, folder: Path, configuration: dict[str, str]) -> None:
         here = Path(__file__).parent
-        self.address = f"tcp://127.0.0.1:{free_port()}"
-        port = self.address.rpartition(":")[2]
+        place = folder / "scheduler.json"
         paths = os.pathsep.join([str(here), *filter(None, [os.environ.get("PYTHONPATH")])])
         options: dict[str, Any] = {
             "cwd": folder,
@@ -30,16 +30,33 @@ class Processes:
             "stderr": subprocess.DEVNULL,
         }
         run = [sys.executable, "-m"]
-        head = [*run, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"]
-        worker = [*run, "distributed.cli.dask_worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        common = [
+            "--no-dashboard",
+            "--scheduler-file",
+            str(place),
+        ]  # a port that is chosen here could be another's by then
+        head = [*run, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", *common]
+        worker = [*run, "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", *common]
         self.scheduler = subprocess.Popen(head, **options)
         self.workers = [subprocess.Popen(worker, **options) for _ in range(n_workers)]
+        try:
+            self.address: str = eventually(lambda: _address(place), 60)
+        except BaseException:
+            self.end()
+            raise
 
     def end(self) -> None:
         for process in (self.scheduler, *self.workers):
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
+
+
+def _address(place: Path) -> str:
+    """Return the address in a scheduler's file; nothing before it is written."""
+    with suppress(OSError, ValueError):
+        return str(json.loads(place.read_text())["address"])
+    return ""
 
 
 @contextmanager

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,10 +13,10 @@ import distributed
 import glassloom.array as ga
 import pytest
 from eventual import eventually
-from free_ports import free_port
 from glassloom import Client
 from glassloom.client.more_workers import way_to_more_workers
 from glassloom.errors import ClusterError, DataLost, OptionError
+from processes import processes
 
 pytestmark = pytest.mark.more
 
@@ -26,22 +24,8 @@ pytestmark = pytest.mark.more
 @pytest.fixture
 def client(own_folders: None, tmp_path: Path) -> Iterator[Client]:
     """Start a scheduler and two workers whose search path is not this process's."""
-    address = f"tcp://127.0.0.1:{free_port()}"
-    port = address.rpartition(":")[2]
-    run = [sys.executable, "-m"]
-    quiet: Any = {"cwd": tmp_path, "stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
-    scheduler = [*run, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"]
-    worker = [*run, "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
-    processes = [subprocess.Popen(command, **quiet) for command in (scheduler, worker, worker)]
-    try:
-        with distributed.Client(address, timeout=60, set_as_default=False) as waiting:
-            waiting.wait_for_workers(2, timeout=60)
-        with Client(address, set_as_default=False) as client:
-            yield client
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+    with processes(2, tmp_path) as started, Client(started.address, set_as_default=False) as client:
+        yield client
 
 
 def test_a_module_that_is_missing_is_named_and_can_be_sent(

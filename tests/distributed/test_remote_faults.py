@@ -97,7 +97,8 @@ def test_of_a_stopped_worker_the_wait_warns_and_its_results_are_made_again(
     client = Client(cluster.address, set_as_default=False)
     done = client.map(inc, range(20))
     assert len(client.gather(done)) == 20
-    cluster.workers[0].send_signal(signal.SIGSTOP)
+    holders = [address for address, keys in client.has_what().items() if keys]
+    os.kill(client.run(os.getpid)[holders[0]], signal.SIGSTOP)
     with pytest.raises(TimeoutError, match=r"no result after|nothing has been heard of the worker at tcp://"):
         client.submit(sum, done).result(timeout=3.5)
     with pytest.warns(UserWarning, match="nothing has been heard of the worker at tcp://127.0.0.1:"):
