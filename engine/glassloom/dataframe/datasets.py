@@ -144,5 +144,5 @@ def _column(kind: str, mean: float, random: np.random.Generator, index: pd.Datet
     if kind == "bool":
         return random.random(len(index)) < 0.5
     codes = random.integers(0, len(NAMES), len(index))
-    names = pd.Categorical.from_codes(codes, categories=pd.Index(NAMES))
-    return names if kind == "category" else names.astype(pd.Index(NAMES).dtype)
+    names = pd.Index(NAMES)
+    return pd.Categorical.from_codes(codes, categories=names) if kind == "category" else names.array.take(codes)
