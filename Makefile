@@ -59,6 +59,7 @@ test-gpu: setup
 long: setup
 	sh tests/distributed/install-batch-systems.sh
 	sh tests/e2e/install-chromium.sh
+	sh tests/e2e/install-nginx.sh
 	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses 2 --dist load --maxschedchunk 1 --durations 10 -m more $(PYTEST_ARGS)
 	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses 2 --dist loadfile --durations 10 -m "(long or hypothesis) and not more" $(PYTEST_ARGS)
 

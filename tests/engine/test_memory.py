@@ -291,10 +291,10 @@ def test_a_persisted_array_of_several_times_the_limit_is_right_and_takes_no_more
         wait(array)
         # Before the sums: what workers map of each other's results then is no worker's own, and the kernel's to take back.
         peaks = client.run(peak_rss_bytes).values()
-        assert client.compute(array[:: chunk // 16].sum(), sync=True) == sum(range(0, n_elements, chunk // 16))
-        assert client.compute(array.sum(), sync=True) == n_elements * (n_elements - 1) // 2
         workers = client.scheduler_info()["workers"].values()
         assert sum(worker["spilled"] for worker in workers) >= (n_times - 1) * 2 * limit
+        assert client.compute(array[:: chunk // 16].sum(), sync=True) == sum(range(0, n_elements, chunk // 16))
+        assert client.compute(array.sum(), sync=True) == n_elements * (n_elements - 1) // 2
         log = Path(client._record.directory, "cluster.log").read_text()
     assert max(peaks) <= limit + n_threads * chunk
     assert "is gone" not in log

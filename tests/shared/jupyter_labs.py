@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -94,9 +95,15 @@ def _wait_for_origin(process: subprocess.Popen[bytes], log: Path) -> str:
     end = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < end:
         text = log.read_text()
-        if found := re.search(r"http://127\.0\.0\.1:\d+(?=/)", text):
+        found = re.search(r"http://127\.0\.0\.1:(\d+)(?=/)", text)
+        if found and _accepts(int(found[1])):  # it says so a moment before it listens
             return found[0]
         if process.poll() is not None:
             break
         time.sleep(0.1)
     pytest.fail(f"JupyterLab did not start:\n{log.read_text()}")
+
+
+def _accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
