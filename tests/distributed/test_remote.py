@@ -26,7 +26,7 @@ import pytest
 from calls import add, attempts, fail, inc, process, total
 from glassloom import Client
 from glassloom.distributed import connecting, remote_workers
-from glassloom.errors import CancelledError, ClusterClosed, ClusterError, ClusterNotFound, OptionError
+from glassloom.errors import CancelledError, ClusterClosed, ClusterError, ClusterNotFound, NoSuchWorker, OptionError
 
 QUIET = {"dashboard_address": ":0", "silence_logs": 50}
 
@@ -218,6 +218,35 @@ def test_tasks_go_where_they_are_told(remote: Client) -> None:
     chosen = list(pids)[1]
     assert set(remote.gather(remote.map(process, range(4), workers=[chosen], pure=False))) == {pids[chosen]}
     assert remote.submit(inc, 1, resources={"FORGE": 1}, priority=3).result() == 2
+
+
+def test_workers_are_chosen_by_number_name_and_host(remote: Client, processes: distributed.LocalCluster) -> None:
+    pids = remote.run(process)
+    info = remote.scheduler_info()["workers"]
+    assert sorted(worker["number"] for worker in info.values()) == sorted(processes.workers) == [0, 1], "Dask's names"
+    for address, worker in info.items():
+        for name in (worker["number"], str(worker["number"]), address):
+            assert remote.submit(process, workers=name, pure=False).result() == pids[address]
+        assert remote.run(process, workers=[worker["number"]]) == {address: pids[address]}
+    assert remote.submit(process, workers="127.0.0.1", pure=False).result() in pids.values()
+
+
+def test_a_worker_that_is_not_there_is_an_error_and_not_waited_for(remote: Client) -> None:
+    nowhere = remote.submit(inc, 1, workers="elsewhere", pure=False)  # the user's line
+    with pytest.raises(
+        NoSuchWorker, match=r"may run on workers \['elsewhere'\] only, and none of them is there"
+    ) as raised:
+        nowhere.result()
+    assert "test_remote.py" in "".join(raised.value.__notes__) and nowhere.status == "error"
+    with pytest.raises(NoSuchWorker, match=r"may run on workers \[7\] only"):
+        remote.gather(remote.map(inc, range(3), workers=7, pure=False))
+    assert remote.submit(inc, 1, workers="elsewhere", allow_other_workers=True, pure=False).result() == 2
+
+
+def test_resources_that_no_worker_has_are_told_of(remote: Client) -> None:
+    with pytest.warns(UserWarning, match=r"no worker there has resources={'ANVIL': 1.0}.*--resources ANVIL=1"):
+        waiting = remote.submit(inc, 1, resources={"ANVIL": 1}, pure=False)
+    remote.cancel(waiting)
 
 
 def test_cancelled_tasks(remote: Client) -> None:

@@ -14,6 +14,7 @@ from glassloom.distributed import remote_datasets
 from glassloom.distributed.bounded_calls import bounded
 from glassloom.distributed.connecting import scheduler_of, workers_told_of
 from glassloom.distributed.missing_modules import named, naming_missing_modules
+from glassloom.distributed.remote_names import WorkerNumbers
 from glassloom.errors import ClusterError
 from glassloom.graph import Key
 from glassloom.protocol import failure, messages
@@ -25,6 +26,7 @@ class Remote(Protocol):
     """What these functions need of a link."""
 
     dask: distributed.Client
+    numbers: WorkerNumbers
 
     def future_of(self, key: Key) -> distributed.Future | None: ...
     def future_of_other(self, key: Key) -> distributed.Future: ...
@@ -114,17 +116,17 @@ def answer(link: Remote, message: messages.FromClient) -> Any:
     dask = link.dask
     match message:
         case messages.GetInfo():
-            return info_of(dask, message.request)
+            return info_of(dask, link.numbers, message.request)
         case messages.Ping():
             return messages.Ack(message.request)
         case messages.RunOnWorkers():
-            return _run_on_workers(dask, message)
+            return _run_on_workers(link, message)
         case messages.Restart():
             dask.restart()
             link.forget_all()
             return messages.Ack(message.request)
         case messages.Retire():
-            dask.retire_workers(_addresses(dask, message.workers))
+            dask.retire_workers(_addresses(link, message.workers))
             return messages.Ack(message.request)
         case messages.WhoHas():
             return _holdings(dask, message)
@@ -138,10 +140,10 @@ def agree(link: Remote, op: Op) -> tuple[Outcome, list[KeyState]]:
     return remote_datasets.agree(link, op, lambda: refused("what is agreed on by name", _INSTEAD[messages.Coordinate]))
 
 
-def info_of(dask: distributed.Client, request: int) -> messages.Info:
-    """Return how the workers are, by their addresses' order, which gives them numbers."""
+def info_of(dask: distributed.Client, numbers: WorkerNumbers, request: int) -> messages.Info:
+    """Return how the workers are, in the order of their addresses."""
     workers = workers_told_of(dask)
-    described = [_worker_info(number, address, workers[address]) for number, address in enumerate(workers)]
+    described = [_worker_info(number, address, workers[address]) for address, number in numbers.of(workers).items()]
     return messages.Info(request, described, {}, len(described), False)
 
 
@@ -166,14 +168,15 @@ def _worker_info(number: int, address: str, worker: Mapping[str, Any]) -> messag
     )
 
 
-def _addresses(dask: distributed.Client, numbers: Sequence[int] | None) -> list[str] | None:
+def _addresses(link: Remote, numbers: Sequence[int] | None) -> list[str] | None:
     if numbers is None:
         return None
-    names = [worker.name for worker in info_of(dask, 0).workers]
-    return [names[number] for number in numbers if number < len(names)]
+    names = {worker.number: worker.name for worker in info_of(link.dask, link.numbers, 0).workers}
+    return [names[number] for number in numbers if number in names]
 
 
-def _run_on_workers(dask: distributed.Client, message: messages.RunOnWorkers) -> messages.RanOnWorkers:
+def _run_on_workers(link: Remote, message: messages.RunOnWorkers) -> messages.RanOnWorkers:
+    dask = link.dask
     if message.forgets:
         raise refused("a plugin", "use client.register_plugin(plugin) of distributed.Client")
     function, args, kwargs = loads(message.call)
@@ -184,7 +187,7 @@ def _run_on_workers(dask: distributed.Client, message: messages.RunOnWorkers) ->
     if message.setup:
         dask.register_worker_callbacks(setup=lambda: function(*args, **kwargs))
         return messages.RanOnWorkers(message.request, [], [])
-    found = dask.run(function, *args, workers=_addresses(dask, message.workers), on_error="return", **kwargs)
+    found = dask.run(function, *args, workers=_addresses(link, message.workers), on_error="return", **kwargs)
     results = [
         _failure(named(each, f"worker {worker}")) if isinstance(each, BaseException) else dumps(each)
         for worker, each in found.items()

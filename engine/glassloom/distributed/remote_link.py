@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import uuid
+import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -37,11 +38,12 @@ from glassloom.distributed.client_attachment import ClientAttachment
 from glassloom.distributed.connecting import connect, scheduler_of
 from glassloom.distributed.gathering import gathered
 from glassloom.distributed.missing_modules import WorkersModules, explain_missing_here, explained
+from glassloom.distributed.remote_names import WorkerNumbers, lack_of_resources, nowhere
 from glassloom.distributed.remote_runs import OPERATION, RemoteRuns
 from glassloom.distributed.remote_workers import prepare, require_same_pythons
 from glassloom.distributed.silent_workers import SilentWorkers
 from glassloom.distributed.task_specs import SpecGraph, TaskSpecEncoder
-from glassloom.errors import CancelledError, ClusterClosed, ClusterError, DataLost
+from glassloom.errors import CancelledError, ClusterClosed, ClusterError, DataLost, GlassloomError
 from glassloom.graph import Key, key_layer, key_text, random_token
 from glassloom.protocol import failure, messages
 from glassloom.protocol.annotations import Annotations
@@ -121,6 +123,7 @@ class RemoteLink:
         self._n_sent = 0
         self.heard_s = monotonic()
         """When the scheduler answered, or told of a result, last. dask.distributed doesn't notice a network that takes all and brings nothing."""
+        self.numbers = WorkerNumbers()
         self._silent = SilentWorkers()
         self._modules = WorkersModules()
         self.hold, self.hold_all = self._keys.hold, self._keys.hold_all
@@ -155,7 +158,7 @@ class RemoteLink:
             directory="",
             shm_prefix="",
         )
-        info = remote_answers.info_of(self.dask, 0)
+        info = remote_answers.info_of(self.dask, self.numbers, 0)
         self.workers.note(info)
         self.welcome = messages.Welcome(identity, address, "", "", uuid.uuid4().int >> 96, info)
         self.runs = RemoteRuns(identity, lambda: self.attached_record(_ATTACH_S))
@@ -228,7 +231,9 @@ class RemoteLink:
         """Hand a graph over. The states are those of the wanted keys."""
         self.check_open()
         handling = message.handling
-        workers = [str(worker) for worker in handling.workers] or None
+        workers = self._workers_for(message, states) if handling.workers or handling.resources else None
+        if workers == [] and not handling.allow_other_workers:
+            return
         if not handling.resources:  # else it isn't known who will run them
             self._modules.require(self.dask, message.tasks.values(), workers)
         self._note_run(message, run)
@@ -244,11 +249,36 @@ class RemoteLink:
             priority=handling.priority,
             retries=handling.retries or None,
             resources=dict(handling.resources) or None,
-            workers=workers,
-            allow_other_workers=handling.allow_other_workers or None,
+            workers=workers or None,
+            allow_other_workers=(handling.allow_other_workers and bool(workers)) or None,
         )
         inputs = Inputs(list(message.external), list(foreign.values()))
         self.adopt(zip(message.wanted, found, states, strict=True), message.origins, inputs)
+
+    def _workers_for(self, message: SpecGraph, states: Sequence[KeyState]) -> list[str] | None:
+        """Return the addresses of the workers that may run a graph, None for all. If none of them is there, its results are errors."""
+        handling = message.handling
+        there = self.waited(partial(scheduler_of(self.dask).identity, n_workers=-1), "which workers there are")[
+            "workers"
+        ]
+        if handling.resources and (lack := lack_of_resources(dict(handling.resources), there)):
+            warnings.warn(lack, stacklevel=2)
+        if not handling.workers:
+            return None
+        chosen = self.numbers.chosen(handling.workers, there)
+        addresses = list({address: None for found in chosen.values() for address in found})
+        if not addresses and not handling.allow_other_workers:
+            self._fail_all(message, states, nowhere(message.wanted[0], handling.workers))
+        return addresses
+
+    def _fail_all(self, message: SpecGraph, states: Sequence[KeyState], error: GlassloomError) -> None:
+        """Let the results of a graph be an error, without handing it over."""
+        self._n_sent += 1
+        self._keys.mark_sent(states, self._n_sent)
+        for key in dict.fromkeys(message.wanted):
+            origin = message.origins.get(key_layer(key), "")
+            described = msgspec.structs.replace(failure.own_failure(error), key=key_text(key), origin=origin)
+            self._keys.end([key], ERROR, described, self._n_sent)
 
     def _release_before(self, message: SpecGraph, states: Sequence[KeyState]) -> None:
         """Release what has been let go of under the names of tasks that are submitted: they may be other tasks by now."""

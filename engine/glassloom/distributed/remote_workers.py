@@ -12,7 +12,7 @@ from typing import Any
 
 import distributed
 from distributed.diagnostics.plugin import SchedulerUploadFile, UploadFile
-from glassloom_metrics import __version__ as VERSION  # not the metadata of what is installed: code that was sent has none
+from glassloom_metrics import __version__
 
 from glassloom.distributed.bounded_calls import bounded
 from glassloom.distributed.connecting import require_same_python, scheduler_of, workers_told_of
@@ -23,6 +23,8 @@ PROBE_S = 30.0
 """How long scheduler and workers may take to say what they have: they import it, perhaps from a slow disk."""
 SEND_S = 30.0
 """How long they may take to load our code."""
+VERSION = __version__
+"""Not that of the metadata of what is installed: code that was sent has none."""
 SCHEDULER = "the scheduler"
 _PACKAGES = ("glassloom", "glassloom_metrics")
 _SUFFIXES = (".py", ".json", ".yaml", ".j2", ".css", ".svg", ".html")
