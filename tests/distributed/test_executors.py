@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import concurrent.futures as cf
+import itertools
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import joblib
@@ -39,6 +42,32 @@ def test_a_map_keeps_the_order_and_raises_at_its_place(client: Client) -> None:
     results = executor.map(fail, [1, 2])
     with pytest.raises(ValueError, match="no 1"):
         next(results)
+
+
+def test_a_map_with_a_buffer_reads_no_more_than_it_holds(client: Client) -> None:
+    numbers = itertools.count()
+    with client.get_executor() as executor:
+        results = executor.map(inc, numbers, buffersize=3)
+        assert [next(results) for _ in range(5)] == [1, 2, 3, 4, 5]
+        assert next(numbers) == 8, "three at first, and one for each that was taken"
+        results.close()
+        assert list(executor.map(add, range(5), itertools.count(), buffersize=2)) == [0, 2, 4, 6, 8]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"chunksize": 0}, ValueError, "chunksize=0 should be 1 or more"),
+        ({"chunksize": 1.5}, TypeError, "chunksize=1.5 should be a whole number"),
+        ({"buffersize": 0}, ValueError, "buffersize=0 should be 1 or more"),
+        ({"buffersize": "many"}, TypeError, "buffersize='many' should be a whole number"),
+    ],
+)
+def test_sizes_that_cannot_be_are_errors_before_anything_runs(
+    client: Client, options: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=f"^{text}$"):
+        client.get_executor().map(inc, [1], **options)
 
 
 def test_an_error_is_the_tasks_own(client: Client) -> None:
@@ -171,6 +200,27 @@ def test_joblib_finds_the_backend_by_its_name_once_there_is_a_client(
     monkeypatch.delitem(joblib.parallel.EXTERNAL_BACKENDS, "glassloom", raising=False)
     with Client(client.id, set_as_default=False) as again, joblib.parallel_backend("glassloom", client=again):
         assert joblib.Parallel()(joblib.delayed(abs)(number) for number in (-1, -2)) == [1, 2]
+
+
+IMPORTED_LATER = """
+import sys
+from glassloom import Client
+if __name__ == "__main__":
+    with Client(n_workers=1, threads_per_worker=1):
+        assert "joblib" not in sys.modules
+        n_finders = len(sys.meta_path)
+        import joblib
+        assert len(sys.meta_path) == n_finders - 1 and type(joblib.parallel.__loader__).__name__ == "SourceFileLoader"
+        with joblib.parallel_backend("glassloom"):
+            print(joblib.Parallel()(joblib.delayed(abs)(number) for number in (-1, -2)))
+"""
+
+
+def test_joblib_finds_the_backend_also_if_it_is_imported_after_the_client_was_made(tmp_path: Path) -> None:
+    script = tmp_path / "later.py"
+    script.write_text(IMPORTED_LATER)
+    ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=90)
+    assert (ran.stdout, ran.returncode) == ("[1, 2]\n", 0), ran.stderr
 
 
 def test_without_joblib_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

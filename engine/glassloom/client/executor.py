@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import concurrent.futures as cf
+import operator
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import islice
 from time import monotonic
 from typing import Any, Protocol
 
@@ -91,15 +94,32 @@ class ClientExecutor(cf.Executor):
         ----------
         timeout
             Seconds from now until all results have to be there; else the iterator raises TimeoutError.
-        chunksize, buffersize
-            Accepted for compatibility: all calls are sent at once, in one message.
+        chunksize
+            Accepted for compatibility, 1 or more: all calls are sent in one message.
+        buffersize
+            How many calls may be under way, or have results that haven't been taken, 1 or more. The next elements are read, and
+            their calls sent, as results are taken, so there may be infinitely many. None: all are read and sent at once.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `chunksize` or `buffersize` can't be what it is.
         """
+        _check_positive("chunksize", chunksize)
+        if buffersize is not None:
+            _check_positive("buffersize", buffersize)
         deadline_s = None if timeout is None else monotonic() + timeout
-        arguments = list(zip(*iterables, strict=False))
-        if not arguments:
-            return iter(())
-        futures = self._started(FunctionCalls.make(fn, arguments, {}, None, pure=False), "map")
-        return _results(futures, deadline_s)
+        calls = zip(*iterables, strict=False)
+        futures = deque(self._started_calls(fn, islice(calls, buffersize)))
+        more = None if buffersize is None else partial(self._started_calls, fn, calls)
+        return _results(futures, deadline_s, more)
+
+    def _started_calls(
+        self, fn: Callable[..., Any], calls: Iterable[tuple[Any, ...]], most: int | None = None
+    ) -> list[ExecutorFuture]:
+        """Start the next calls, at most so many; return their futures."""
+        arguments = list(islice(calls, most))
+        return self._started(FunctionCalls.make(fn, arguments, {}, None, pure=False), "map") if arguments else []
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls. The client and its cluster stay.
@@ -151,14 +171,30 @@ def _copy_outcome(future: ExecutorFuture, task: Future) -> None:
         future.set_result(result)
 
 
-def _results(futures: list[ExecutorFuture], deadline_s: float | None) -> Iterator[Any]:
-    """Yield results in order; when that ends early, give up the rest."""
-    futures.reverse()
+def _results(
+    futures: deque[ExecutorFuture],
+    deadline_s: float | None,
+    more: Callable[[int], Sequence[ExecutorFuture]] | None,
+) -> Iterator[Any]:
+    """Yield results in order, starting one more call for each that is taken; when that ends early, give up the rest."""
     try:
         while futures:
             left_s = None if deadline_s is None else max(0.0, deadline_s - monotonic())
-            yield futures[-1].result(left_s)
-            futures.pop()  # so that nothing keeps the result
+            result = futures[0].result(left_s)
+            futures.popleft()  # so that nothing keeps it
+            if more is not None:
+                futures.extend(more(1))
+            yield result
+            del result
     finally:
         for future in futures:
             future.cancel()
+
+
+def _check_positive(name: str, value: Any) -> None:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r} should be a whole number") from None
+    if number < 1:
+        raise ValueError(f"{name}={value!r} should be 1 or more")

@@ -25,7 +25,7 @@ __all__ = ["initialize_mpi", "register_joblib"]
 def register_joblib() -> None:
     """Make the backend ``"glassloom"`` known to joblib: ``joblib.parallel_config("glassloom")``.
 
-    A `Client` that is made after joblib was imported does so, too.
+    A `Client` does so by itself, whether joblib is imported before or after it is made.
 
     Calls then run on the newest open `Client`, or on the client that is given: ``parallel_config("glassloom", client=...)``.
 
