@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +26,15 @@ import pytest
 from calls import add, attempts, fail, inc, process, total
 from glassloom import Client
 from glassloom.distributed import connecting, remote_workers
-from glassloom.errors import CancelledError, ClusterClosed, ClusterError, ClusterNotFound, NoSuchWorker, OptionError
+from glassloom.errors import (
+    CancelledError,
+    ClusterClosed,
+    ClusterError,
+    ClusterNotFound,
+    NoSuchWorker,
+    OptionError,
+    SerialisationError,
+)
 
 QUIET = {"dashboard_address": ":0", "silence_logs": 50}
 
@@ -190,7 +198,11 @@ def test_a_graph_goes_to_the_scheduler_once(remote: Client, monkeypatch: pytest.
 def test_scattered_values(remote: Client) -> None:
     values = np.arange(10)
     future = remote.scatter(values, broadcast=True)
-    assert len(remote.who_has([future])) == 1 and remote.submit(np.sum, future).result() == 45
+    (holders,) = remote.who_has([future]).values()
+    assert sorted(holders) == sorted(remote.scheduler_info()["workers"]), "each worker has it"
+    assert (
+        all(future.key in keys for keys in remote.has_what().values()) and remote.submit(np.sum, future).result() == 45
+    )
     named = remote.scatter({"a": 1, "b": [2]})
     assert remote.gather(named) == {"a": 1, "b": [2]}
 
@@ -203,6 +215,36 @@ def test_an_error_keeps_its_key_its_traceback_and_the_users_line(remote: Client)
     text = "".join(traceback.format_exception(raised.value))
     assert f"Task {failing.key!r}" in text and "# the user's line" in text and "in fail" in text
     assert above.status == "error" and isinstance(failing.exception(), ValueError)
+
+
+def test_what_cannot_be_sent_is_named_with_its_task(remote: Client, caplog: pytest.LogCaptureFixture) -> None:
+    lock = threading.Lock()
+    with pytest.raises(
+        SerialisationError, match=r"^an argument of task 'add-\w+': a value of type _thread.lock can't be sent"
+    ):
+        remote.submit(add, 1, lock)
+    with pytest.raises(
+        SerialisationError, match=r"^the function of task 'hold-\w+': a value of type builtins.function can't"
+    ):
+        remote.map(holding(lock), range(3))
+    assert not caplog.records, "dask.distributed logs the whole graph"
+    with pytest.raises(
+        SerialisationError, match=r"^the result of task 'new_lock-\w+': a value of type lock can't be sent from"
+    ):
+        remote.submit(new_lock).result()
+    caplog.clear()  # what dask.distributed says of a result
+    assert remote.submit(inc, 1).result() == 2
+
+
+def new_lock() -> Any:
+    return threading.Lock()
+
+
+def holding(lock: Any) -> Callable[[int], bool]:
+    def hold(_: int) -> bool:
+        return bool(lock.locked())
+
+    return hold
 
 
 def test_tasks_are_tried_again(remote: Client, tmp_path: Path) -> None:

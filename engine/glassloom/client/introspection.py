@@ -114,8 +114,10 @@ class IntrospectionMethods(ClientBase):
 
     def _who_has(self, futures: Any) -> Operation[dict[Key, list[str]]]:
         holdings = yield from self._holdings(futures)
-        places = zip(holdings.keys, holdings.workers, strict=True)
-        return {key: [] if worker is None else [worker] for key, worker in places}
+        found: dict[Key, list[str]] = {}
+        for key, worker in zip(holdings.keys, holdings.workers, strict=True):
+            found.setdefault(key, []).extend([] if worker is None else [worker])
+        return found
 
     def _has_what(self, chosen: Iterable[str] | None) -> Operation[dict[str, list[Key]]]:
         found: dict[str, list[Key]] = {name: [] for name in (yield from self._ncores())}

@@ -205,10 +205,9 @@ def _failure(error: BaseException) -> failure.Failure:
 def _holdings(dask: distributed.Client, message: messages.WhoHas) -> messages.Holdings:
     places = dask.sync(scheduler_of(dask).who_has, keys=message.keys)
     sizes = dask.nbytes(summary=False)
-    keys = [key for key, workers in places.items() if workers]
-    return messages.Holdings(
-        message.request, keys, [sizes.get(key, 0) for key in keys], [places[key][0] for key in keys]
-    )
+    rows = [(key, sizes.get(key, 0), worker) for key, workers in places.items() for worker in workers]
+    keys, nbytes, workers = map(list, zip(*rows, strict=True)) if rows else ([], [], [])
+    return messages.Holdings(message.request, keys, nbytes, workers)
 
 
 def _worker_logs(dask: distributed.Client, message: messages.GetWorkerLogs) -> messages.WorkerLogs:

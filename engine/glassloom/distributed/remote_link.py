@@ -43,6 +43,7 @@ from glassloom.distributed.remote_runs import OPERATION, RemoteRuns
 from glassloom.distributed.remote_workers import prepare, require_same_pythons
 from glassloom.distributed.silent_workers import SilentWorkers
 from glassloom.distributed.task_specs import SpecGraph, TaskSpecEncoder
+from glassloom.distributed.unsendable import naming_what_cannot_be_sent, of_result
 from glassloom.errors import CancelledError, ClusterClosed, ClusterError, DataLost, GlassloomError
 from glassloom.graph import Key, key_layer, key_text, random_token
 from glassloom.protocol import failure, messages
@@ -241,17 +242,18 @@ class RemoteLink:
         foreign = {key: handle for key, handle in message.external.items() if key not in self._futures}
         self._wait_until_known(list(foreign))
         tasks: dict[Key, Any] = message.tasks | {key: distributed.Future(key, self.dask) for key in foreign}
-        found: list[distributed.Future] = self.dask.get(
-            # With a token of its own: else Dask pickles each task three times to hash it, which takes longer than all the rest.
-            LLGExpr(tasks, _determ_token=random_token()),
-            message.wanted,
-            sync=False,
-            priority=handling.priority,
-            retries=handling.retries or None,
-            resources=dict(handling.resources) or None,
-            workers=workers or None,
-            allow_other_workers=(handling.allow_other_workers and bool(workers)) or None,
-        )
+        with naming_what_cannot_be_sent(message.tasks):
+            found: list[distributed.Future] = self.dask.get(
+                # With a token of its own: else Dask pickles each task three times to hash it, which takes longer than all the rest.
+                LLGExpr(tasks, _determ_token=random_token()),
+                message.wanted,
+                sync=False,
+                priority=handling.priority,
+                retries=handling.retries or None,
+                resources=dict(handling.resources) or None,
+                workers=workers or None,
+                allow_other_workers=(handling.allow_other_workers and bool(workers)) or None,
+            )
         inputs = Inputs(list(message.external), list(foreign.values()))
         self.adopt(zip(message.wanted, found, states, strict=True), message.origins, inputs)
 
@@ -452,6 +454,8 @@ class RemoteLink:
         except ImportError as error:
             explain_missing_here(error)
             raise
+        except TypeError as error:
+            raise of_result(keys, error) or error from None
 
     def awaited(self, start: Callable[[], Awaitable[Any]], deadline: Deadline, what: str) -> Operation[Any]:
         """Wait for something that is awaited in dask.distributed's event loop; return what it gives."""

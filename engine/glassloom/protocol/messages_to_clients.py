@@ -144,7 +144,10 @@ class Ack(Message, frozen=True, tag="ack"):
 
 
 class Holdings(Message, frozen=True, tag="holdings"):
-    """Held results: key, bytes, and the name of the worker that holds it privately (None: all can reach it)."""
+    """Held results: key, bytes, and the name of the worker that holds it privately (None: all can reach it).
+
+    Of a result that several workers hold, each has a row: on clusters of dask.distributed.
+    """
 
     request: int
     keys: list[Key]
