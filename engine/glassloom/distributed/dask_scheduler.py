@@ -16,12 +16,16 @@ from typing import Any, Protocol
 import dask
 import numpy as np
 from dask import base as dask_base
+from dask._task_spec import Task
 
+from glassloom.distributed import local_stores
 from glassloom.distributed.annotated_graph import OPTIONS, handlings, in_parts
 from glassloom.distributed.dask_graph import Converted, DaskKey, convert, materialised
+from glassloom.distributed.dask_keys import our_key
 from glassloom.errors import ClusterClosed, GraphError, SerialisationError
 from glassloom.graph import Graph, Key, user_origin
 from glassloom.graph.origin import skip_frames_of
+from glassloom.local.threads import default_threads
 from glassloom.protocol.annotations import annotate
 
 _OF_DASK = frozenset(["num_workers"])
@@ -43,8 +47,8 @@ class Runner(Protocol):
 
 
 _LOCK_NOTE = (
-    "A threading.Lock is among what these tasks hold, as in those of writers of files that take a client for threads (xarray's to_netcdf). "
-    "Compute them on threads, with dask.config.set(scheduler=glassloom.get), or use a lock that can be sent: dask.utils.SerializableLock()"
+    "A threading.Lock is among what these tasks hold. Compute them on threads, with dask.config.set(scheduler=glassloom.get), or use a "
+    "lock that can be sent: dask.utils.SerializableLock()"
 )
 
 
@@ -63,26 +67,72 @@ def run(runner: Any, dsk: Any, keys: Any, options: Mapping[str, Any]) -> Any:
     """Run a graph of Dask's; return the results of `keys`, nested in tuples as these are in lists."""
     flat = list(_flat(keys))
     with annotate(**_handling(options)), _explaining_locks():
-        converted, annotations = _converted(dsk, flat)
-        wanted = list(dict.fromkeys(converted.keys.values()))
-        if runner.shares_memory:
-            _refuse_unknown(converted.graph)
-        if annotations and not runner.shares_memory:
-            results = _gathered(runner, _hold_parts(runner, converted.graph, annotations, wanted), wanted)
+        nodes, annotations = materialised(dsk), handlings(dsk)
+        parts = None if runner.shares_memory else local_stores.split(nodes)
+        if parts is not None:
+            by_key = _run_in_two(runner, parts, flat, annotations)
         else:
-            results = runner.get(converted.graph, wanted)
-    by_key = dict(zip(wanted, map(_writable, results), strict=True))
-    return _nested(keys, {theirs: by_key[ours] for theirs, ours in converted.keys.items()})
+            by_key = _run_whole(runner, convert(nodes, flat, user_origin()), annotations)
+    return _nested(keys, {key: _writable(value) for key, value in by_key.items()})
 
 
-def hold(client: Runner, dsk: Any, keys: Any, options: Mapping[str, Any]) -> Any:
-    """Start a graph of Dask's; return futures of `keys`, nested as `run` nests results."""
+def _run_whole(runner: Any, converted: Converted, annotations: Mapping[Key, Mapping[str, Any]]) -> dict[DaskKey, Any]:
+    """Return the result of each key of Dask's."""
+    wanted = list(dict.fromkeys(converted.keys.values()))
+    if runner.shares_memory:
+        _refuse_unknown(converted.graph)
+    if annotations and not runner.shares_memory:
+        results = _gathered(runner, _hold_parts(runner, converted.graph, annotations, wanted), wanted)
+    else:
+        results = runner.get(converted.graph, wanted)
+    by_key = dict(zip(wanted, results, strict=True))
+    return {theirs: by_key[ours] for theirs, ours in converted.keys.items()}
+
+
+def hold(client: Any, dsk: Any, keys: Any, options: Mapping[str, Any]) -> Any:
+    """Start a graph of Dask's; return futures of `keys`, nested as `run` nests results. What this process has to do it has done then."""
     flat = list(_flat(keys))
     with annotate(**_handling(options)), _explaining_locks():
-        converted, annotations = _converted(dsk, flat)
+        nodes, annotations = materialised(dsk), handlings(dsk)
+        parts = local_stores.split(nodes)
+        if parts is not None:
+            by_key = _run_in_two(client, parts, flat, annotations)
+            return _nested(keys, dict(zip(by_key, client.scatter(list(by_key.values())), strict=True)))
+        converted = convert(nodes, flat, user_origin())
         wanted = list(dict.fromkeys(converted.keys.values()))
         futures = _hold_parts(client, converted.graph, annotations, wanted)
     return _nested(keys, {theirs: futures[ours] for theirs, ours in converted.keys.items()})
+
+
+class _Fetched:
+    """Gives the result of a future, and lets go of it: a task of this process that stands for one of the workers'."""
+
+    def __init__(self, future: Any) -> None:
+        self._future = future
+
+    def __call__(self) -> Any:
+        result = self._future.result()
+        self._future = None
+        return result
+
+
+def _run_in_two(
+    client: Any, parts: local_stores.Split, flat: Sequence[DaskKey], annotations: dict[Key, dict[str, Any]]
+) -> dict[DaskKey, Any]:
+    """Run a graph on workers as far as they can, and the rest on threads of this process, as results come; return the results of `flat`."""
+    for chunk, store in parts.chunk_of.items():
+        if (handling := annotations.get(our_key(store))) is not None:
+            annotations[our_key(chunk)] = handling
+    origin = user_origin()
+    there = convert(parts.there, [*parts.read, *(key for key in flat if key in parts.there)], origin)
+    futures = _hold_parts(client, there.graph, annotations, list(dict.fromkeys(there.keys.values())))
+    kept = {key: futures[there.keys[key]] for key in flat if key in parts.there}
+    fetched = {key: Task(key, _Fetched(futures[there.keys[key]])) for key in parts.read}
+    futures.clear()  # so that what has been read is let go of
+    here = convert({**parts.here, **fetched}, [key for key in flat if key in parts.here], origin)
+    by_key = _run_whole(default_threads(), here, {})
+    by_key.update(zip(kept, client.gather(list(kept.values())), strict=True))
+    return by_key
 
 
 def set_scheduler(client: Any) -> Callable[[], None]:
@@ -163,10 +213,6 @@ def _refuse_unknown(graph: Graph) -> None:
             f"the graph needs {key!r}, which no task makes; it has {len(graph)} tasks. (Results that a cluster holds can be "
             "read with its client only: scheduler=client)"
         )
-
-
-def _converted(dsk: Any, flat: Sequence[DaskKey]) -> tuple[Converted, dict[Key, dict[str, Any]]]:
-    return convert(materialised(dsk), flat, user_origin()), handlings(dsk)
 
 
 def _hold_parts(
