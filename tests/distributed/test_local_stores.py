@@ -85,18 +85,23 @@ def test_what_was_stored_can_be_read_back_and_persisted(on_client: Client) -> No
     assert target.tolist() == [1] * 8
 
 
-def test_hdf5_and_netcdf_files_are_written(on_client: Client, tmp_path: Path) -> None:
-    h5py, xarray = pytest.importorskip("h5py"), pytest.importorskip("xarray")
-    pytest.importorskip("scipy")
+def test_hdf5_files_are_written(on_client: Client, tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
     da.arange(8, chunks=2).to_hdf5(tmp_path / "array.h5", "/x")
     with h5py.File(tmp_path / "array.h5") as file:
         assert file["x"][:].tolist() == list(range(8))
+
+
+@pytest.mark.parametrize(("engine", "package"), [("scipy", "scipy"), ("netcdf4", "netCDF4"), ("h5netcdf", "h5netcdf")])
+def test_netcdf_files_are_written(on_client: Client, tmp_path: Path, engine: Any, package: str) -> None:
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip(package)
     data = xarray.Dataset({"a": ("x", np.arange(8.0)), "b": ("x", where_made())}).chunk(x=4)
-    data.to_netcdf(tmp_path / "now.nc", engine="scipy")
-    data.to_netcdf(tmp_path / "later.nc", engine="scipy", compute=False).compute()
-    xarray.save_mfdataset([data, data + 1], [tmp_path / "1.nc", tmp_path / "2.nc"], engine="scipy")
+    data.to_netcdf(tmp_path / "now.nc", engine=engine)
+    data.to_netcdf(tmp_path / "later.nc", engine=engine, compute=False).compute()
+    xarray.save_mfdataset([data, data + 1], [tmp_path / "1.nc", tmp_path / "2.nc"], engine=engine)
     for name, first in (("now", 0), ("later", 0), ("1", 0), ("2", 1)):
-        with xarray.open_dataset(tmp_path / f"{name}.nc", engine="scipy") as read:
+        with xarray.open_dataset(tmp_path / f"{name}.nc", engine=engine) as read:
             assert read.a.values.tolist() == [first + number for number in range(8)]
             assert os.getpid() not in (read.b.values - first), "workers have made it"
 
