@@ -16,6 +16,7 @@ import pytest
 from attached import Told, attached, wait_for
 from calls import add, fail, inc
 from glassloom import cli
+from glassloom.distributed import scheduler_reader
 from glassloom.graph.keys import key_index, key_layer
 from glassloom_metrics.protocol import (
     Action,
@@ -184,14 +185,21 @@ def test_the_command_attaches_until_it_is_interrupted(cluster: distributed.Local
     assert all(other.id != record.id for other in read_records())
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense://x"])
-def test_wrong_addresses_are_errors_that_say_so(
-    own_folders: None, address: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("address", "cause"),
+    [
+        ("tcp://127.0.0.1:1", "ConnectionRefusedError: "),
+        ("tcp://nowhere.invalid:8786", "gaierror: "),
+        ("nonsense://x", "unknown address scheme 'nonsense'"),
+    ],
+)
+def test_wrong_addresses_are_errors_that_say_why(
+    own_folders: None, address: str, cause: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(scheduler_reader, "TIMEOUT_S", 2.0)
     assert cli.main(["attach", address]) == 1
     told = capsys.readouterr().err
-    assert told.startswith("glassloom: ") and address in told
+    assert told.startswith("glassloom: ") and address in told and cause in told
 
 
 def test_nothing_stays_on_the_scheduler(cluster: distributed.LocalCluster, dask: distributed.Client) -> None:

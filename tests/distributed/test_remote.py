@@ -512,6 +512,13 @@ def test_the_address_of_a_worker_is_said_to_be_one(processes: distributed.LocalC
         Client(worker)
 
 
+def test_a_security_that_is_none_is_an_error() -> None:
+    with pytest.raises(
+        OptionError, match=r"^security='ca.pem' should be a distributed.Security, such as Security\(tls_ca_file="
+    ):
+        Client("tls://127.0.0.1:1", security="ca.pem")
+
+
 def test_addresses_that_cannot_be() -> None:
     with pytest.raises(OptionError, match="'tcp://127.0.0.1:99999': the port 99999 should be between 1 and 65535"):
         Client("tcp://127.0.0.1:99999")

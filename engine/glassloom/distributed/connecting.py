@@ -24,7 +24,7 @@ from glassloom.errors import ClusterError, ClusterNotFound, OptionError
 
 TIMEOUT_S = 8.0
 """How long a scheduler may take to answer."""
-_SHARE_TO_CONNECT = 0.9
+SHARE_TO_CONNECT = 0.9
 """Of that time: then the error says why there is no connection."""
 _REFUSAL_S = 0.5
 _PORTS = 2**16
@@ -59,6 +59,11 @@ def connect(target: Any, security: Any) -> Connected:
     OptionError
         If it can't be connected to as asked.
     """
+    if security is not None and not isinstance(security, distributed.Security):
+        raise OptionError(
+            f"security={security!r} should be a distributed.Security, such as "
+            "Security(tls_ca_file=..., tls_client_cert=..., tls_client_key=...)"
+        )
     if isinstance(target, distributed.Client):
         if target.asynchronous:
             raise OptionError(
@@ -95,7 +100,7 @@ def _connect(target: Any, security: Any, timeout_s: float) -> Connected:
         MemoryError,
     ) as error:  # the latter of sizes that another protocol's greeting would mean
         raise ClusterNotFound(
-            f"no scheduler of dask.distributed answers at {name} within {timeout_s:g} s: {_cause(error, name)}. Is the address that of the "
+            f"no scheduler of dask.distributed answers at {name} within {timeout_s:g} s: {cause_of(error, name)}. Is the address that of the "
             "scheduler, can it be reached from here, and do both sides use TLS, or neither?"
         ) from error
     except (ValueError, TypeError, RuntimeError) as error:
@@ -122,7 +127,7 @@ def _see_that_a_scheduler_answers(address: str, security: Any, timeout_s: float)
         options = {} if security is None else security.get_connection_args("client")
         try:
             async with time_limit(timeout_s) as deadline:
-                comm = await open_comm(address, timeout=_SHARE_TO_CONNECT * timeout_s, **options)
+                comm = await open_comm(address, timeout=SHARE_TO_CONNECT * timeout_s, **options)
                 try:
                     answer: dict[str, Any] = await send_recv(comm, op="identity")
                     versions: dict[str, Any] = await send_recv(comm, op="versions")
@@ -196,7 +201,7 @@ def _address_of(client: distributed.Client) -> str:
     return str(scheduler_of(client).address)
 
 
-def _cause(error: BaseException, address: str) -> str:
+def cause_of(error: BaseException, address: str) -> str:
     """Return what the innermost error says that knows more than that time was over."""
     told = None
     outer = str(error)

@@ -12,6 +12,7 @@ import msgspec
 from distributed.comm.core import connect
 from glassloom_metrics.time_limit import time_limit
 
+from glassloom.distributed.connecting import SHARE_TO_CONNECT, cause_of
 from glassloom.distributed.metrics_batches import Answer
 from glassloom.distributed.plugin_source import NAME, pickled
 from glassloom.distributed.remote_workers import VERSION
@@ -39,8 +40,8 @@ class SchedulerReader:
         Id of the scheduler that answered last.
     """
 
-    def __init__(self, address: str, security: Any = None, *, timeout_s: float = TIMEOUT_S) -> None:
-        self.address, self._timeout_s = address, timeout_s
+    def __init__(self, address: str, security: Any = None, *, timeout_s: float | None = None) -> None:
+        self.address, self._timeout_s = address, TIMEOUT_S if timeout_s is None else timeout_s
         self._security = distributed.Security() if security is None else security
         self._name = secrets.token_hex(8)
         self._comm: Any = None
@@ -71,12 +72,12 @@ class SchedulerReader:
             )
         try:
             async with time_limit(self._timeout_s):
-                self._comm = await connect(self.address, timeout=self._timeout_s, **options)
+                self._comm = await connect(self.address, timeout=SHARE_TO_CONNECT * self._timeout_s, **options)
             told = await self._ask("identity")
         except (ValueError, TypeError, RuntimeError) as error:
             raise OptionError(f"can't connect to {self.address}: {error}") from error
         except (OSError, TimeoutError) as error:
-            cause = str(error) or "what listens there doesn't say that it is one"
+            cause = cause_of(error, self.address) or "what listens there doesn't say that it is one"
             raise ClusterNotFound(
                 f"no scheduler of dask.distributed answers at {self.address} within {self._timeout_s:g} s: {cause}. Is the "
                 "address that of the scheduler, can it be reached from here, and do both sides use TLS, or neither?"
