@@ -1,4 +1,4 @@
-"""Dask's collections on our engine: on worker processes, and on threads."""
+"""Dask's collections on our engine, on worker processes and on threads, and through our client on dask.distributed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import dask
 import dask.array as da
 import dask.bag as db
 import dask.dataframe as dd
+import distributed
 import glassloom
 import numpy as np
 import pandas as pd
@@ -28,10 +29,22 @@ from glassloom.graph import layer_name
 Get = Callable[..., Any]
 
 
-@pytest.fixture(params=["client", "threads"])
-def get(request: pytest.FixtureRequest, client: Client) -> Iterator[Get]:
-    """Let Dask's collections run on a client, and on threads."""
-    chosen = client.get if request.param == "client" else glassloom.get
+@pytest.fixture(scope="module")
+def remote(own_folders: None) -> Iterator[Client]:
+    """Start a cluster of dask.distributed, whose workers have their names and modules from processes of their own."""
+    options: Any = {"host": "127.0.0.1", "dashboard_address": ":0", "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=2, **options) as cluster,
+        Client(cluster.scheduler_address, set_as_default=False) as remote,
+    ):
+        yield remote
+
+
+@pytest.fixture(params=["client", "threads", "distributed"])
+def get(request: pytest.FixtureRequest) -> Iterator[Get]:
+    """Let Dask's collections run on a client, also one of a cluster of dask.distributed, and on threads."""
+    name = {"client": "client", "distributed": "remote"}.get(request.param)
+    chosen = glassloom.get if name is None else request.getfixturevalue(name).get
     with dask.config.set(scheduler=chosen):
         yield chosen
 
@@ -126,6 +139,20 @@ def on_client(client: Client) -> Iterator[Client]:
         yield client
 
 
+@pytest.fixture(params=["client", "remote"])
+def either(request: pytest.FixtureRequest) -> Iterator[Client]:
+    """Let Dask's collections run on a client, also one of a cluster of dask.distributed."""
+    chosen: Client = request.getfixturevalue(request.param)
+    with dask.config.set(scheduler=chosen.get):
+        yield chosen
+
+
+def test_what_only_this_process_has_is_written_by_it(either: Client) -> None:
+    target = np.zeros(8, int)
+    (da.arange(8, chunks=2) + 1).store(target)
+    assert target.tolist() == list(range(1, 9))
+
+
 def test_tasks_run_in_worker_processes(on_client: Client) -> None:
     pids = set(dask.compute(*[dask.delayed(process, pure=False)() for _ in range(8)]))
     assert pids <= {worker["pid"] for worker in on_client.scheduler_info()["workers"].values()}
@@ -146,8 +173,8 @@ def test_persisted_results_stay_on_the_workers(on_client: Client) -> None:
     assert set(on_client.who_has()).isdisjoint(keys)
 
 
-def test_client_compute_and_persist_take_collections_of_dask(client: Client) -> None:
-    x = da.arange(20, chunks=5)
+def test_client_compute_and_persist_take_collections_of_dask(either: Client) -> None:
+    client, x = either, da.arange(20, chunks=5)
     future, listed = client.compute(x.sum(), [dask.delayed(inc)(1), 5])
     assert future.result() == 190 and listed[0].result() == 2 and listed[1] == 5
     assert client.compute(x.sum(), sync=True) == 190
@@ -156,24 +183,24 @@ def test_client_compute_and_persist_take_collections_of_dask(client: Client) -> 
     assert x.sum().compute(scheduler=client) == 190
 
 
-def test_futures_of_ours_are_arguments_of_delayed_calls(on_client: Client) -> None:
-    future = on_client.submit(inc, 1)
+def test_futures_of_ours_are_arguments_of_delayed_calls(either: Client) -> None:
+    future = either.submit(inc, 1)
     assert dask.delayed(add)(future, dask.delayed(total)([future, 1])).compute() == 5
 
 
-def test_futures_of_ours_are_blocks_of_arrays_and_frames(on_client: Client) -> None:
-    block = on_client.submit(np.ones, 3)
+def test_futures_of_ours_are_blocks_of_arrays_and_frames(either: Client) -> None:
+    block = either.submit(np.ones, 3)
     blocks = [da.from_delayed(block, shape=(3,), dtype=float) for _ in range(2)]
     assert (da.concatenate(blocks) + 1).sum().compute() == 12  # fused, so that the future is inside a task
-    part = on_client.submit(pd.DataFrame, {"a": [1, 2]})
+    part = either.submit(pd.DataFrame, {"a": [1, 2]})
     assert dd.from_delayed([part], meta=pd.DataFrame({"a": [1]})).a.sum().compute() == 3
 
 
-def test_annotations_of_layers_hold_for_their_tasks(on_client: Client, tmp_path: Path) -> None:
+def test_annotations_of_layers_hold_for_their_tasks(either: Client, tmp_path: Path) -> None:
     with dask.annotate(retries=2):
         lazy = dask.delayed(attempts)(str(tmp_path / "a"), 3)
     assert dask.delayed(inc)(lazy).compute(optimize_graph=False) == 4
-    pids = {name: worker["pid"] for name, worker in on_client.scheduler_info()["workers"].items()}
+    pids = either.run(process)
     chosen = next(iter(pids))
     with dask.annotate(workers=[chosen]):
         where = [dask.delayed(process, pure=False)() for _ in range(4)]

@@ -11,7 +11,7 @@ import asyncio
 import threading
 import uuid
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
@@ -42,9 +42,9 @@ from glassloom.distributed.remote_names import WorkerNumbers, lack_of_resources,
 from glassloom.distributed.remote_runs import OPERATION, RemoteRuns
 from glassloom.distributed.remote_workers import prepare, require_same_pythons
 from glassloom.distributed.silent_workers import SilentWorkers
-from glassloom.distributed.task_specs import SpecGraph, TaskSpecEncoder
+from glassloom.distributed.task_specs import SpecGraph, TaskSpecEncoder, cycle_error
 from glassloom.distributed.unsendable import naming_what_cannot_be_sent, of_result
-from glassloom.errors import CancelledError, ClusterClosed, ClusterError, DataLost, GlassloomError
+from glassloom.errors import CancelledError, ClusterClosed, ClusterError, DataLost, GlassloomError, GraphError
 from glassloom.graph import Key, key_layer, key_text, random_token
 from glassloom.protocol import failure, messages
 from glassloom.protocol.annotations import Annotations
@@ -57,6 +57,8 @@ _LOST_SCHEDULER = "the connection to the scheduler was lost"
 _CLOSED_OR_LOST = "the distributed.Client that it was made from was closed, or lost its scheduler"
 _RELEASE_BOUND_S = 5.0
 _POLL_S = 0.02
+_KNOWN_S = 5.0
+"""How long a key that no future is known of may be unknown to the scheduler."""
 
 
 class Placed:
@@ -240,7 +242,7 @@ class RemoteLink:
         self._note_run(message, run)
         self._release_before(message, states)
         foreign = {key: handle for key, handle in message.external.items() if key not in self._futures}
-        self._wait_until_known(list(foreign))
+        self._wait_until_known(foreign)
         tasks: dict[Key, Any] = message.tasks | {key: distributed.Future(key, self.dask) for key in foreign}
         with naming_what_cannot_be_sent(message.tasks):
             found: list[distributed.Future] = self.dask.get(
@@ -303,15 +305,23 @@ class RemoteLink:
 
             asyncio.run_coroutine_threadsafe(wait(), self._loop).result(_RELEASE_BOUND_S)
 
-    def _wait_until_known(self, keys: Sequence[Key]) -> None:
-        """Wait for the scheduler to hear of results that another client has asked for, over a connection of its own."""
-        deadline = Deadline(config.get("timeouts.request"))
+    def _wait_until_known(self, foreign: Mapping[Key, Any]) -> None:
+        """Wait for the scheduler to hear of results that another client has asked for, over a connection of its own.
+
+        Where only a key is referred to, not a future, it may also be one that nothing makes.
+        """
+        patient, brief = Deadline(config.get("timeouts.request")), Deadline(_KNOWN_S)
+        keys = list(foreign)
         while keys:
             ask = partial(scheduler_of(self.dask).get_task_status, keys=list(keys))
             known = self.waited(ask, "which results there are")
             keys = [key for key in keys if known.get(key) is None]
-            if keys and deadline.left_s == 0:
+            if keys and patient.left_s == 0:
                 raise CancelledError(f"{self.head()} doesn't know {key_text(keys[0])}, which a task refers to")
+            if brief.left_s == 0 and (unmade := [key for key in keys if foreign[key] is None]):
+                raise GraphError(
+                    f"the graph needs {unmade[0]!r}, which no task makes, and {self.head()} doesn't know it"
+                )
             if keys:
                 sleep(_POLL_S)
 
@@ -400,7 +410,7 @@ class RemoteLink:
                 scheduler_of(self.dask).get_error_cause, keys=[key], callback_timeout=config.get("timeouts.request")
             )
         cause = tuple(cause) if isinstance(cause, list) else cause
-        error = explained(self.dask, cause or key, error)
+        error = cycle_error(error) or explained(self.dask, cause or key, error)
         try:
             raise error.with_traceback(future.traceback())  # `describe` leaves the first frame out: this one
         except BaseException as raised:  # whatever the user's code has raised

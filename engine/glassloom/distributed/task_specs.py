@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from dask import _task_spec as spec
 
 from glassloom.backends.sizeof import sizeof
+from glassloom.distributed.dask_graph import run_node
+from glassloom.errors import GraphError
 from glassloom.graph import Graph, Handle, Key, Task, TaskRef, random_token
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.protocol.annotations import Annotations
@@ -91,6 +93,10 @@ class TaskSpecEncoder:
         return SpecGraph(tasks, list(wanted), origins, handling, external)
 
     def _spec(self, task: Task) -> spec.GraphNode:
+        if task.func is run_node:  # it holds a task of Dask's, which would be run as an argument
+            node, names, *refs = task.args
+            renamed = {name: self._value(ref).key for name, ref in zip(names, refs, strict=True)}
+            return node.substitute(renamed, key=task.key)
         kwargs = {name: self._value(value) for name, value in task.kwargs.items()} if task.kwargs else {}
         return spec.Task(task.key, task.func, *map(self._value, task.args), **kwargs)
 
@@ -116,3 +122,16 @@ class TaskSpecEncoder:
 def fill(left: Any, names: tuple[Any, ...], *items: Any) -> Any:
     """Return a structure with its items."""
     return filled(left, zip(names, items, strict=True))
+
+
+def cycle_error(error: BaseException) -> GraphError | None:
+    """Return our error for that of a scheduler which has found a cycle, None if it is another one.
+
+    >>> cycle_error(RuntimeError("Cycle detected between the following keys:\\n  -> x\\n  -> y\\n  -> x"))
+    GraphError("the graph has a cycle through 'x'")
+    """
+    text = str(error)
+    if type(error) is not RuntimeError or not text.startswith("Cycle detected between the following keys:"):
+        return None
+    keys = [line.partition("-> ")[2] for line in text.splitlines()[1:]]
+    return GraphError(f"the graph has a cycle through {keys[0]!r}")
