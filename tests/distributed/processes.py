@@ -30,13 +30,12 @@ class Processes:
             "stderr": subprocess.DEVNULL,
         }
         run = [sys.executable, "-m"]
-        common = [
-            "--no-dashboard",
-            "--scheduler-file",
-            str(place),
-        ]  # a port that is chosen here could be another's by then
+        # The scheduler chooses its port: one that is chosen here could be another's by then. Workers import our code before they
+        # join: a busy machine takes longer for that than the scheduler waits for a heartbeat.
+        common = ["--no-dashboard", "--scheduler-file", str(place)]
+        loaded = ["--preload", "glassloom.array", "--preload", "glassloom.dataframe"]
         head = [*run, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", *common]
-        worker = [*run, "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", *common]
+        worker = [*run, "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", *common, *loaded]
         self.scheduler = subprocess.Popen(head, **options)
         self.workers = [subprocess.Popen(worker, **options) for _ in range(n_workers)]
         try:
