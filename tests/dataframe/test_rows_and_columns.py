@@ -135,6 +135,27 @@ def test_rows_are_found_by_label_and_position(frame, sort):
         lazy.iloc[::-1]
 
 
+@pytest.mark.parametrize(
+    "choose",
+    [
+        lambda f: f[["x", "x", "y"]].x,
+        lambda f: f[["x", "x", "y"]][["y", "x"]],
+        lambda f: f[["x", "x", "y"]].x.sum(),
+        lambda f: f[["x", "x", "y"]].y,
+        lambda f: f.set_axis(["a", "a"], axis=1).loc[:, ~pd.Index(["a", "a"]).duplicated()],
+        lambda f: f.set_axis(["a", "a"], axis=1).loc[:, [False, True]],
+        lambda f: f.set_axis(["a", "a"], axis=1).loc[:, "a":"a"],
+        lambda f: f.set_axis(["a", "a"], axis=1).iloc[:, 1],
+        lambda f: f.set_axis(["a", "a"], axis=1).iloc[1:3, [0]],
+        lambda f: f.set_axis(["a", "a"], axis=1).loc[:, lambda g: g.columns == "b"],
+    ],
+)
+def test_columns_of_one_name_are_told_apart_by_position(frame, choose):
+    expected = choose(frame)
+    for lazy in (gd.from_pandas(frame, npartitions=3), gd.from_map(lambda part: part, [frame[:2], frame[2:]])):
+        assert_same(choose(lazy).compute(**INLINE), expected)
+
+
 def test_rows_of_a_day_are_found_by_its_text():
     frame = pd.DataFrame({"x": range(48)}, index=pd.date_range("2020-01-01", periods=48, freq="h"))
     lazy = gd.from_pandas(frame, npartitions=4)

@@ -154,7 +154,8 @@ def rebuilt(roots: Sequence[Expr], order: Sequence[Expr], new: dict[str, Expr]) 
 
 
 def _once_projected(node: Expr) -> Expr:
-    """Return a choice of columns of a choice of columns as one."""
+    """Return a choice of columns of a choice of columns, each of them once, as one."""
     if isinstance(node, Projection) and isinstance(node.frame, Projection) and isinstance(node.frame.columns, list):
-        return Projection(node.frame.frame, node.columns, origin=node.origin)
+        inner = node.frame
+        return Projection(inner.frame, node.columns, origin=node.origin) if inner.meta.columns.is_unique else node
     return node

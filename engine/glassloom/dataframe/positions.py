@@ -10,7 +10,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import Filter, FrameExpr, Partitions, Projection
+from glassloom.dataframe.nodes import Filter, FrameExpr, Partitions, Projection, Rowwise
 from glassloom.dataframe.prefix import CarriedRows, scan
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.setting_rows import (
@@ -37,7 +37,7 @@ class ILoc:
         if columns is not None:
             if not isinstance(node.meta, pd.DataFrame):
                 raise TypeError("a series has no columns; write series.iloc[rows]")
-            node = _columns_at(node, columns)
+            node = columns_at(node, columns)
         if isinstance(rows, slice):
             return wrap(node if rows == slice(None) else rows_between_positions(node, rows))
         if isinstance(rows, (int, np.integer)):
@@ -63,12 +63,17 @@ class ILoc:
         set_values(frame, positions_to_set(frame, rows, what), names, value, what)
 
 
-def _columns_at(node: FrameExpr, columns: Any) -> FrameExpr:
+def columns_at(node: FrameExpr, columns: Any) -> FrameExpr:
+    """Return the column at a position, or those at several: a list of them, a slice, or a boolean for each column."""
     names = node.meta.columns
-    if not names.is_unique:
-        raise NotImplementedError("iloc[..., columns] of a frame with equal names of columns: rename them before")
+    if not names.is_unique:  # a name may stand for several
+        return Rowwise(node, (), BlockCall(_taken_columns, (Block(0), columns), label="iloc"))
     chosen = names[columns]
     return Projection(node, list(chosen) if isinstance(chosen, pd.Index) else chosen)
+
+
+def _taken_columns(block: Any, columns: Any) -> Any:
+    return block.iloc[:, columns]
 
 
 def rows_between_positions(node: FrameExpr, rows: slice) -> FrameExpr:

@@ -37,15 +37,18 @@ def _listed(columns: Any) -> tuple[Any, ...]:
 @rule(Projection, Read)
 def project_while_reading(node: Projection, source: Read) -> Expr | None:
     wanted = _listed(node.columns)
-    if not source.source.can_project or source.columns == wanted:
-        return None
+    if not source.source.can_project or source.columns == wanted or not source.meta.columns.is_unique:
+        return None  # a column that is read twice is chosen twice by its name
     narrowed = source.with_columns(wanted)
     return narrowed if isinstance(node.columns, list) else Projection(narrowed, node.columns, origin=node.origin)
 
 
 @rule(Projection, Projection)
 def project_once(node: Projection, inner: Projection) -> Expr | None:
-    return Projection(inner.frame, node.columns, origin=node.origin) if isinstance(inner.columns, list) else None
+    """Not if a column was chosen twice: then its name stands for both."""
+    if not isinstance(inner.columns, list) or not inner.meta.columns.is_unique:
+        return None
+    return Projection(inner.frame, node.columns, origin=node.origin)
 
 
 @rule(Projection, Columnwise)

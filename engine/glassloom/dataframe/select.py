@@ -11,7 +11,7 @@ import pandas as pd
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, LabelKeeping, Partitions, Projection, require_aligned
-from glassloom.dataframe.positions import rows_by_label
+from glassloom.dataframe.positions import columns_at, rows_by_label
 from glassloom.dataframe.setting_rows import bounds, condition_at_hand, is_mask, rows_to_set, set_values, shown
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import DivisionError
@@ -34,10 +34,7 @@ class Loc:
         if columns is not None:
             if not isinstance(node.meta, pd.DataFrame):
                 raise TypeError("a series has no columns; write series.loc[rows]")
-            if isinstance(columns, slice) or callable(columns) or is_mask(columns):
-                columns = list(node.meta.loc[:, columns].columns)
-            require_columns(columns if isinstance(columns, list) else [columns], node.meta)
-            node = Projection(node, columns)
+            node = _some_columns(node, columns)
         if is_node(rows):
             require_aligned([node, rows.expr], "loc")
             return wrap(Filter(node, rows.expr))
@@ -77,6 +74,18 @@ class Loc:
             rows = rows(frame)
         what = shown("loc", key)
         set_values(frame, rows_to_set(frame, rows, what), columns, value, what)
+
+
+def _some_columns(node: FrameExpr, columns: Any) -> FrameExpr:
+    """Return the columns of some names: one, a list, a slice of them, or where a mask or a function of the frame is true."""
+    if callable(columns):
+        columns = columns(node.meta)
+    if isinstance(columns, slice) or is_mask(columns):
+        names = node.meta.columns
+        places = pd.DataFrame([range(len(names))], columns=names).loc[:, columns]
+        return columns_at(node, places.iloc[0].tolist() if len(places.columns) else [])
+    require_columns(columns if isinstance(columns, list) else [columns], node.meta)
+    return Projection(node, columns)
 
 
 def _is_of_rows(rows: Any) -> bool:
