@@ -11,7 +11,7 @@ import pytest
 from frame_helpers import assert_same, by_keys, cut_frames
 from glassloom import config
 from glassloom.dataframe.grouping.encode import encode
-from glassloom.errors import MetaError
+from glassloom.errors import MetaError, UnknownColumn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,6 +52,12 @@ GROUPS = {
     "value counts": lambda g: g["i"].value_counts(),
     "rolling": lambda g: g["f"].rolling(3, min_periods=1).mean(),
     "expanding": lambda g: g["f"].expanding().sum(),
+    "rolling column": lambda g: g.rolling(2)["f"].sum(),
+    "rolling columns": lambda g: g.rolling(2, min_periods=1)[["i", "f"]].aggregate(["sum", "max"]),
+    "rolling attribute": lambda g: g.rolling(3).i.rank(),
+    "rolling correlations": lambda g: g[["i", "f"]].rolling(3).corr(),
+    "ewm": lambda g: g["f"].ewm(span=3).mean(),
+    "ewm column": lambda g: g.ewm(alpha=0.3, adjust=False)["i"].std(),
     "apply": lambda g: g[["f", "i"]].apply(lambda rows: rows.f.sum() + len(rows)),
     "apply of frames": lambda g: g[["f", "i"]].apply(lambda rows: rows.head(2)),
 }
@@ -170,6 +176,51 @@ def test_keys_may_be_columns_of_the_result(by):
         for observed in (True, False):
             options = {"as_index": False, "observed": observed}
             assert_same(how(lazy.groupby(by, **options)).compute(**INLINE), how(frame.groupby(by, **options)))
+
+
+@pytest.fixture
+def events():
+    random = np.random.default_rng(1)
+    times = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.cumsum(random.integers(1, 9, 40)), unit="h")
+    return pd.DataFrame({"k": random.choice(["x", "y", None], 40), "t": times, "f": random.random(40), "i": range(40)})
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        lambda g: g.rolling("1D", on="t").f.sum(),
+        lambda g: g.rolling("1D", on="t")[["f", "i"]].mean(),
+        lambda g: g[["f", "t"]].rolling("12h", on="t")["f"].count(),
+        lambda g: g.rolling(3, min_periods=1).f.mean(),
+        lambda g: g.f.rolling(3).mean(),
+        lambda g: g.f.ewm(com=1).mean(),
+        lambda g: g.resample("D", on="t").f.sum(),
+        lambda g: g.resample("D", on="t")[["f", "i"]].agg(["sum", "mean"]),
+        lambda g: g.f.expanding().pipe(lambda windows: windows.max()),
+    ],
+)
+@pytest.mark.parametrize("as_index", [True, False])
+def test_windows_of_groups_have_columns_and_keep_labels(events, how, as_index):
+    for npartitions in (1, 4):
+        lazy = gd.from_pandas(events, npartitions=npartitions)
+        found = how(lazy.groupby("k", as_index=as_index)).compute(**INLINE)
+        assert_same(found, how(events.groupby("k", as_index=as_index)))
+
+
+def test_what_windows_of_groups_lack_is_named(events):
+    groups = gd.from_pandas(events, npartitions=2).groupby("k")
+    with pytest.raises(UnknownColumn, match="no column 'g'. The columns are 'f', 'i'"):
+        groups[["f", "i"]].rolling(2)["g"]
+    with pytest.raises(
+        AttributeError, match=r"ewm\(\) of groups has no 'median'; it has corr, cov, mean, std, sum, var"
+    ):
+        groups.f.ewm(span=2).median()
+    with pytest.raises(
+        NotImplementedError, match=r"rolling\(\).corr\(\) of groups takes no lazy arguments: .* to apply\(\)"
+    ):
+        groups.f.rolling(2).corr(groups.i.sum())
+    with pytest.raises(IndexError, match="already selected"):
+        groups.rolling(2)["f"]["i"]
 
 
 @pytest.mark.parametrize("npartitions", [1, 6])

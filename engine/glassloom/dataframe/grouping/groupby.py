@@ -22,6 +22,7 @@ from glassloom.dataframe.grouping.keys import resolve_keys
 from glassloom.dataframe.grouping.largest import largest
 from glassloom.dataframe.grouping.masks import ends_mask, filter_mask, nth_mask
 from glassloom.dataframe.grouping.methods import Methods
+from glassloom.dataframe.grouping.not_there import refuse
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.rows import broadcast_groups, get_group, group_numbers, kept_first
 from glassloom.dataframe.grouping.spec import (
@@ -36,7 +37,7 @@ from glassloom.dataframe.grouping.spec import (
 from glassloom.dataframe.grouping.split_out import Reduction, partitions_of, reduced
 from glassloom.dataframe.grouping.wanted import Wanted, wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, group_sizes, in_one_partition, of_groups, of_rows
-from glassloom.dataframe.grouping.windows import Windows
+from glassloom.dataframe.grouping.windows import LABELLED, Windows
 from glassloom.dataframe.meta import parse_meta
 from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.wrap import wrap
@@ -96,11 +97,13 @@ class GroupBy(Methods):
             raise AttributeError(name)
         if not self._is_series and name in self._frame.columns:
             return self[name]
-        _refuse(name)
+        refuse(name)
 
     def __dir__(self) -> list[str]:
-        columns = [] if self._is_series else [name for name in self._frame.columns if isinstance(name, str)]
-        return [*super().__dir__(), *(name for name in columns if name.isidentifier())]
+        return [
+            *super().__dir__(),
+            *(name for name in self.value_names if isinstance(name, str) and name.isidentifier()),
+        ]
 
     def __iter__(self) -> NoReturn:
         raise NotImplementedError(
@@ -124,6 +127,11 @@ class GroupBy(Methods):
     @property
     def _is_series(self) -> bool:
         return self._grouping.is_series
+
+    @property
+    def value_names(self) -> list[Any]:
+        """The names of the columns that can be chosen, of the groups or of their windows."""
+        return [] if self._is_series else self._recipe.selected or list(self._frame.columns)
 
     @property
     def _is_single(self) -> bool:
@@ -249,7 +257,8 @@ class GroupBy(Methods):
             blocks = tuple(in_one_partition(block) for block in grouping.blocks)
             whole = replace(grouping, node=in_one_partition(grouping.node), blocks=blocks)
             return wrap(of_groups(whole, call, meta, title, 1))
-        renumbers = not recipe.as_index and _is_numbered(meta, recipe)
+        keeps_labels = getattr(call, "method", "") in LABELLED
+        renumbers = not recipe.as_index and not keeps_labels and _is_numbered(meta, recipe)
         node = of_groups(grouping, call, meta, title, grouping.node.npartitions if split_out == 1 else split_out)
         if split_out == 1 or renumbers:
             node = in_one_partition(node)
@@ -451,9 +460,9 @@ class GroupBy(Methods):
         node = of_rows(grouping, call, meta, f"groupby-{method}", keeps_rows=True)
         return wrap(of_one_dtype(grouping, node) if method in ("cummin", "cummax") else node)
 
-    def _in_order(self, call: Call, title: str, split_out: Any = True) -> Any:
-        """Return what pandas makes of whole groups, in the order of the groups."""
-        grouping = self._needing(None, {})
+    def _in_order(self, call: Call, title: str, split_out: Any = True, columns: list[Any] | None = None) -> Any:
+        """Return what pandas makes of whole groups, in the order of the groups; `columns`: those it looks at."""
+        grouping = self._needing(columns, {})
         out = partitions_of(grouping, split_out, None)
         return self._of_whole_groups(grouping, call, grouping.sampled(call), title, out)
 
@@ -471,7 +480,7 @@ class GroupBy(Methods):
 
     def _windows(self, call: Call) -> Windows:
         """Return the windows in each group that a method of pandas makes."""
-        return Windows(self._in_order, call)
+        return Windows(GroupBy._in_order, self, call)
 
     # Rows of groups.
 
@@ -533,33 +542,18 @@ class GroupBy(Methods):
     @property
     def groups(self) -> NoReturn:
         """Not there: pandas' dict of all labels would be as long as the frame."""
-        _refuse("groups")
+        refuse("groups")
 
     @property
     def indices(self) -> NoReturn:
         """Not there: pandas' dict of all row numbers would be as long as the frame."""
-        _refuse("indices")
+        refuse("indices")
 
     def _group_sizes(self) -> FrameExpr:
         return group_sizes(self._grouping)
 
 
 _EXCLUDING_GROUPS = {} if HAS_COPY_ON_WRITE else {"include_groups": False}
-_INSTEAD = {
-    "groups": "size() lists the keys, ngroup() numbers the rows",
-    "indices": "ngroup() numbers the rows",
-    "plot": "compute() an aggregation and plot it",
-    "hist": "compute() an aggregation and plot it",
-    "boxplot": "compute() an aggregation and plot it",
-    "mode": "use apply(lambda group: group.mode())",
-    "sample": "use apply(lambda group: group.sample(...))",
-    "take": "use nth()",
-    "fillna": "use ffill(), bfill() or transform()",
-    "corrwith": "use apply()",
-    "ewm": "use rolling(), expanding() or apply()",
-}
-
-
 _ODD_ORDERS = ("describe", "value_counts", *(() if HAS_COPY_ON_WRITE else ("rolling", "expanding")))
 """Methods whose order for ``sort=False``, and among equally frequent values, depends on all groups at once. Before
 version 3, pandas orders windows of several keys by the first one.
@@ -571,16 +565,6 @@ def _named_alike(spec: Any) -> dict[Any, Any]:
     if not isinstance(spec, Mapping) or not all(type(label) is str for label in spec):
         return {}
     return {label: (label, how) for label, how in spec.items()}
-
-
-def _refuse(name: str) -> NoReturn:
-    """Raise the error of what groups don't have: what pandas' have isn't there, other names are mistakes."""
-    if name in _INSTEAD:
-        raise NotImplementedError(f"GroupBy.{name} isn't there: {_INSTEAD[name]}")
-    raise AttributeError(
-        f"GroupBy has no attribute {name!r}; it can aggregate by all, any, count, first, last, max, mean, median, min, "
-        "nunique, prod, size, std, sum, var and others, and apply(), transform() and filter()"
-    )
 
 
 def _dtype(meta: Any, column: Any) -> Any:

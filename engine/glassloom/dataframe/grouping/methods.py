@@ -204,6 +204,21 @@ class Methods:
         """Return windows from each group's first row to each row, to be aggregated."""
         return self._windows(Call("expanding", (min_periods,)))
 
+    def ewm(
+        self,
+        com: float | None = None,
+        span: float | None = None,
+        halflife: Any = None,
+        alpha: float | None = None,
+        min_periods: int = 0,
+        adjust: bool = True,
+        ignore_na: bool = False,
+    ) -> Windows:
+        """Return windows of each group's rows up to each row, weighted exponentially, to be aggregated. The arguments are pandas'."""
+        decay = {"com": com, "span": span, "halflife": halflife, "alpha": alpha}
+        options = {"min_periods": min_periods, "adjust": adjust, "ignore_na": ignore_na}
+        return self._windows(Call("ewm", (), {**decay, **options}))
+
     def resample(
         self, rule: Any, closed: str | None = None, label: str | None = None, on: Any = None, origin: Any = "start_day"
     ) -> Windows:

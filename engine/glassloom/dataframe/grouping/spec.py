@@ -55,6 +55,11 @@ class Call:
         found = getattr(grouped, self.method)(*self.args, **self.kwargs)
         return found if self.chain is None else self.chain(found)
 
+    @property
+    def ignores_labels(self) -> bool:
+        """Whether the labels of rows don't matter: those that are no positions make an error in pandas then."""
+        return self.method == "resample" and self.kwargs.get("on") is not None
+
     def without(self, option: str) -> Call:
         """Return the call without an option."""
         kwargs = {name: value for name, value in self.kwargs.items() if name != option}

@@ -20,7 +20,7 @@ from glassloom.backends.pandas_ import concat, guarded, of_samples
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.grouping.encode import encode, find_groups
-from glassloom.dataframe.grouping.recipe import Recipe
+from glassloom.dataframe.grouping.recipe import LEVEL, Recipe
 from glassloom.dataframe.grouping.spec import Call
 from glassloom.dataframe.grouping.tree import Aggregation, chunk, combine, finish, index_of
 from glassloom.dataframe.grouping.wanted import Wanted
@@ -221,11 +221,13 @@ def _direct(grouping: Grouping, call: Callable[..., Any], title: str, *, with_bl
     return BlockCall(partial(_of_block, grouping.recipe, call, with_block), blocks, label=title)
 
 
-def _of_block(recipe: Recipe, call: Callable[..., Any], with_block: bool, block: Any, *blocks: Any) -> Any:
-    block = guarded(block)
+def _of_block(recipe: Recipe, call: Callable[..., Any], with_block: bool, block: Any, *keys: Any) -> Any:
+    block, blocks = guarded(block), list(keys)
     found = None if with_block else _by_numbers(recipe, call, block, blocks)
     if found is not None:
         return found
+    if getattr(call, "ignores_labels", False) and all(key.kind != LEVEL for key in recipe.keys):
+        block, *blocks = (one.reset_index(drop=True) for one in (block, *blocks))
     grouped = recipe.grouped(block, *blocks)
     return call(grouped, block) if with_block else call(grouped)
 
