@@ -11,6 +11,9 @@ import pandas as pd
 from glassloom.dataframe import on_device
 from glassloom.dataframe.nodes import BlockOp, FrameExpr
 
+ANTI = ("left_anti", "right_anti")
+"""pandas' own joins of what has no partner, since version 3. Dask's ``leftanti`` has the left columns alone."""
+
 
 @dataclass(frozen=True)
 class Joining:

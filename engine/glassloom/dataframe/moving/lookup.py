@@ -19,7 +19,7 @@ from glassloom.dataframe.arrow.blocks import Column, Rows, TableBlock, Values, b
 from glassloom.dataframe.arrow.forms import Form
 from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta
-from glassloom.dataframe.moving.joining import AnyJoin, Joining, result_columns
+from glassloom.dataframe.moving.joining import ANTI, AnyJoin, Joining, result_columns
 from glassloom.dataframe.moving.number_table import NumberTable
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.expr import Expr
@@ -418,7 +418,7 @@ def can_join_by_lookup(left: Any, right: Any, joining: Joining, joined: Any) -> 
     own, others = joining.left_on, joining.right_on
     if own is None or others is None or joining.indicator or joining.validate is not None:
         return False
-    if joining.left_index or joining.right_index or joining.how in ("outer", "cross") or len(own) != len(others):
+    if joining.left_index or joining.right_index or joining.how in ("outer", "cross", *ANTI) or len(own) != len(others):
         return False
     if not (left.columns.is_unique and right.columns.is_unique):
         return False

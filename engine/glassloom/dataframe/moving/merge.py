@@ -10,12 +10,13 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.divisions import redivide, union_of_divisions
-from glassloom.dataframe.moving.joining import AnyJoin, Joining
+from glassloom.dataframe.moving.joining import ANTI, AnyJoin, Joining
 from glassloom.dataframe.moving.lookup import JoinByLookup, LookupJoin, LookupTable, can_join_by_lookup
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
@@ -32,10 +33,10 @@ MOST_LOOKUP_BYTES = 2**30
 """The same, if filters leave all rows."""
 SMALL_ROWS = 100_000
 """Rows that are looked up in no time."""
-_HOWS = ("inner", "left", "right", "outer", "cross", "leftsemi", "leftanti")
-_NEEDS_LEFT_ONLY_ONCE = ("inner", "right", "cross")
+_HOWS = ("inner", "left", "right", "outer", "cross", "leftsemi", "leftanti", *(ANTI if HAS_COPY_ON_WRITE else ()))
+_NEEDS_LEFT_ONLY_ONCE = ("inner", "right", "cross", "right_anti")
 """Joins for which each partition of the right side may be joined with the whole left one."""
-_NEEDS_RIGHT_ONLY_ONCE = ("inner", "left", "cross", "leftsemi", "leftanti")
+_NEEDS_RIGHT_ONLY_ONCE = ("inner", "left", "cross", "leftsemi", "leftanti", "left_anti")
 _VALIDATIONS = ("one_to_one", "1:1", "one_to_many", "1:m", "many_to_one", "m:1", "many_to_many", "m:m")
 
 
@@ -114,7 +115,8 @@ def merge(
         Lazy frames or pandas objects. One at least is lazy.
     how
         ``"inner"``, ``"left"``, ``"right"``, ``"outer"``, ``"cross"``; ``"leftsemi"`` or ``"leftanti"``: rows of the left
-        frame whose keys the right one has, or hasn't.
+        frame whose keys the right one has, or hasn't. Since pandas 3 also ``"left_anti"`` and ``"right_anti"``: rows of one
+        side whose keys the other one hasn't, with its columns, which are missing.
     on, left_on, right_on, left_index, right_index, suffixes, indicator, validate
         As in `pandas.merge`. Keys are names of columns or index levels.
     sort
@@ -148,7 +150,7 @@ def merge(
     left, right = _as_lazy_frame(left, "left"), _as_lazy_frame(right, "right")
     require_shuffle_method(shuffle_method)
     if sort:
-        raise NotImplementedError("merge(sort=True) isn't supported; sort the result with sort_values()")
+        raise NotImplementedError("merge(sort=True) isn't supported: sort the result with sort_values()")
     if how not in _HOWS:
         raise OptionError(f"how={how!r} should be one of {list(_HOWS)}")
     if validate is not None and validate not in _VALIDATIONS:
@@ -277,7 +279,7 @@ def _keys_of_result(joining: Joining) -> tuple[Any, ...] | None:
         return ()
     if joining.left_index or joining.right_index:
         return None
-    if joining.same_keys or joining.how in ("inner", "left", "leftsemi", "leftanti"):
+    if joining.same_keys or joining.how in ("inner", "left", "leftsemi", "leftanti", "left_anti"):
         names = joining.left_on or ()
         kept = joining.same_keys or not set(names) & set(joining.right_on or ())
         return names if kept else None

@@ -85,8 +85,10 @@ def _rows_of_join(node: AnyJoin) -> tuple[int, float] | None:
 
 
 def _joined(how: str, left: tuple[int, float], right: tuple[int, float]) -> tuple[int, float]:
-    if how in ("leftsemi", "leftanti"):
+    if how in ("leftsemi", "leftanti", "left_anti"):
         return left[0], left[1] / 2
+    if how == "right_anti":
+        return right[0], right[1] / 2
     if how == "cross":
         return left[0] * right[0], left[1] * right[1]
     most = max(left[0], right[0])
