@@ -48,6 +48,17 @@ DUPLICATES = {
     "of one column": lambda f: f.duplicated("i"),
     "of all": lambda f: f.duplicated(),
     "rows that aren't": lambda f: f[~f.duplicated("s")],
+    "labels that aren't": lambda f: f[~f.index.duplicated()],
+    "last labels": lambda f: f[~f.index.duplicated(keep="last")].i,
+}
+
+AMONG = {
+    **{f"of {name}": lambda f, c=name: f[c].isin(f[f.i > 0][c]) for name in COLUMNS},
+    "distinct values": lambda f: f[~f.s.isin(f[f.b].s.unique())],
+    "nothing": lambda f: f.i.isin(f[f.i > 1000].i),
+    "labels": lambda f: f[f.index.isin(f[f.i > 0].index)],
+    "among labels": lambda f: f.i.isin(f.index),
+    "in a condition": lambda f: f[(f.f > 0) & f.s.isin(f[f.b].s)].i.sum(),
 }
 
 PLACES = {
@@ -81,7 +92,9 @@ LEVELS = {
 
 
 @pytest.mark.parametrize(
-    "operations", [RANKS, DUPLICATES, PLACES, LEVELS], ids=["ranks", "duplicates", "places", "levels"]
+    "operations",
+    [RANKS, DUPLICATES, AMONG, PLACES, LEVELS],
+    ids=["ranks", "duplicates", "among", "places", "levels"],
 )
 @settings(max_examples=2)
 @given(pair=cut_frames(min_rows=2, max_rows=16))
@@ -155,6 +168,23 @@ def test_cumulative_methods_of_groups_are_those_of_pandas(method, pair):
         "count with missing keys": lambda f: f.groupby(["s", "c"], dropna=False, observed=True).cumcount(),
     }  # fmt: skip
     check_all(operations, *pair)
+
+
+def test_rows_tested_by_another_frame_stay_and_keep_divisions():
+    lazy = gd.from_pandas(pd.DataFrame({"k": [1, 2] * 6, "x": range(12)}), npartitions=4)
+    other = gd.from_pandas(pd.DataFrame({"k": [2, 2, 3]}), npartitions=3)
+    found = lazy[lazy.k.isin(other.k)]
+    assert found.divisions == lazy.divisions
+    assert not [label for label in labels(found) if "shuffle" in label]
+    assert found.partitions[1:3].x.compute(**INLINE).tolist() == [3, 5, 7]
+    with pytest.raises(
+        NotImplementedError, match=r"isin takes a list, a lazy series or a lazy index; .* merge\(how='leftsemi'\)"
+    ):
+        lazy.k.isin(other)
+    with pytest.raises(
+        NotImplementedError, match=r"isin of a frame takes a list or a dict: test columns by frame\[column\].isin"
+    ):
+        lazy.isin(other.k)
 
 
 def test_cumulative_methods_of_groups_move_no_rows():

@@ -16,6 +16,7 @@ from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import BlockCall, Method
 from glassloom.dataframe.meta import infer_meta
+from glassloom.dataframe.moving.membership import rows_among
 from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.reduce import Length, reduce_columns
@@ -117,8 +118,18 @@ class Index(Frame):
         raise NotImplementedError(f"index[{key!r}]: positions, slices of them and lazy booleans choose labels")
 
     def isin(self, values: Any) -> Any:
-        """Return where labels are among `values`, as an index of booleans, which chooses rows: ``frame[frame.index.isin(labels)]``."""
+        """Return where labels are among `values`, as an index of booleans, which chooses rows: ``frame[frame.index.isin(labels)]``.
+
+        `values` is a list, or a lazy series or index.
+        """
+        if is_node(values):
+            return wrap(rows_among(self._expr, values))
         return operate(_is_in, self, values, kind=Columnwise, label="isin")
+
+    def duplicated(self, keep: Any = "first") -> Any:
+        """Return where an equal label comes before, as an index of booleans: ``frame[~frame.index.duplicated()]``. See `Series.duplicated`."""
+        found = self.to_series().duplicated(keep)
+        return operate(_as_labels, found, kwargs={"name": self.name}, label="duplicated")
 
     def to_series(self, *, name: Any = _UNSET) -> Any:
         """Return the labels as a series with themselves as index, under the index's name or another one."""
@@ -389,6 +400,10 @@ def _where(index: Any, cond: Any, *other: Any) -> Any:
 
 def _is_in(index: Any, values: Any) -> Any:
     return pd.Index(index.isin(values), name=index.name)
+
+
+def _as_labels(series: Any, name: Any) -> Any:
+    return pd.Index(series.array, name=name)
 
 
 def _missing(index: Any) -> Any:

@@ -69,7 +69,7 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("Index",), "append insert delete drop putmask repeat where", "an index in partitions belongs to its frame", "to_series() or to_frame(), and then concat()"),
     (("Index",), "union intersection difference symmetric_difference join", "rows of all partitions would have to move", "merge() of the frames on their index"),
     (("Index",), "reindex sort_values sortlevel", "rows of all partitions would have to move", "to_series(), and then sort it"),
-    (("Index",), "drop_duplicates duplicated unique has_duplicates is_unique factorize", "a label's double may be in any partition", "to_series().duplicated(), to_series().unique(), nunique()"),
+    (("Index",), "drop_duplicates duplicated unique has_duplicates is_unique factorize", "codes would depend on all labels", "to_series().astype('category').cat.as_known().cat.codes"),
     (("Index",), "groupby value_counts", "it is a series' method here", "to_series().value_counts(), to_series().groupby(...)"),
     (("Index",), "droplevel get_level_values to_flat_index", "divisions are of one level", "reset_index() of the frame"),
     (("Index",), "equals identical is_", "comparing computes", "(one == other).to_series().all()"),
@@ -77,9 +77,9 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("Index",), "infer_objects", "dtypes would depend on all labels", "astype(...)"),
     (("Index",), "item to_list tolist hasnans", "it needs all labels at hand", "compute().tolist()"),
     (("Index",), "is_monotonic_increasing is_monotonic_decreasing", "it needs all labels", "known_divisions says whether partitions are sorted"),
-    (("Index",), "all any array astype copy diff dropna empty fillna isna isnull notna notnull memory_usage", "it isn't there yet", "to_series() has it"),
-    (("Index",), "inferred_type map names nbytes ndim nlevels rename replace round set_names shape shift size", "it isn't there yet", "to_series() has it"),
-    (("Index",), "str to_frame to_numpy values", "it isn't there yet", "to_series() has it"),
+    (("Index",), "all any array astype copy diff dropna empty fillna isna isnull notna notnull memory_usage", "it isn't there yet", "the series' method, of to_series()"),
+    (("Index",), "inferred_type map names nbytes ndim nlevels rename replace round set_names shape shift size", "it isn't there yet", "the series' method, of to_series()"),
+    (("Index",), "str to_frame to_numpy values", "it isn't there yet", "the series' method, of to_series()"),
     # Only of pandas before version 3.
     (("DataFrame",), "applymap", "it is called map since pandas 2.1", "map()"),
     (_FRAMES, "backfill pad", "pandas has renamed it", "bfill() or ffill()"),
@@ -112,7 +112,7 @@ _OF_DASK: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("Series", "Index"), "to_records", "it has no fields", "to_frame().to_records()"),
     (("Series", "Index"), "from_dict", "concrete objects are converted by functions", "glassloom.dataframe.from_dict()"),
     (("Series", "Index"), "columns", "it is of one column", "name"),
-    (("Index",), "clear_divisions map_overlap median_approximate memory_usage_per_partition nunique_approx reduction shuffle to_backend to_bag to_dask_array to_orc", "it is a series' method", "to_series() has it"),
+    (("Index",), "clear_divisions map_overlap median_approximate memory_usage_per_partition nunique_approx reduction shuffle to_backend to_bag to_dask_array to_orc", "it is a series' method", "the series' method, of to_series()"),
 )  # fmt: skip
 """Names of Dask's that ours don't have."""
 

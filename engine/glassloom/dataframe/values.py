@@ -20,7 +20,7 @@ from glassloom.dataframe.reduce import Length, flattened, reduce_columns
 from glassloom.dataframe.rowwise import RowByRow
 from glassloom.dataframe.setting import with_index
 from glassloom.dataframe.window import Windows
-from glassloom.dataframe.wrap import is_node, operate, wrap
+from glassloom.dataframe.wrap import operate, wrap
 
 
 class Values(RowByRow, Along, Windows, FlexibleOperators):
@@ -94,15 +94,6 @@ class Values(RowByRow, Along, Windows, FlexibleOperators):
         return operate(Method("notna"), self, kind=Columnwise)
 
     notnull = notna
-
-    def isin(self, values: Any) -> Any:
-        """Return where values are among `values`: a list, or for frames a dict from column to list."""
-        if is_node(values):
-            raise NotImplementedError("isin takes values that are at hand; compute() them first, or use merge()")
-        kind = Rowwise if isinstance(values, dict) else Columnwise
-        return operate(
-            Method("isin"), self, list(values) if isinstance(values, (set, frozenset)) else values, kind=kind
-        )
 
     def round(self, decimals: Any = 0) -> Any:
         """Return the values rounded to some decimals."""

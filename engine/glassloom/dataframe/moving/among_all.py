@@ -13,8 +13,9 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.moving.duplicated import duplicated_rows
+from glassloom.dataframe.moving.membership import rows_among
 from glassloom.dataframe.moving.ranks import Ranking, comparable, is_unordered, ranked
-from glassloom.dataframe.nodes import FrameExpr, Projection
+from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.statistics import numeric_columns
@@ -24,6 +25,23 @@ from glassloom.errors import OptionError
 
 class AmongAll(Frame):
     """What frames and series have in common."""
+
+    def isin(self, values: Any) -> Any:
+        """Return where values are among `values`: a list, of series a lazy series or index too, of frames a dict from column to list.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.from_pandas(pd.DataFrame({"k": [1, 2, 3, 4], "x": [5, 0, 7, 0]}), npartitions=2)
+        >>> frame.k.isin(frame[frame.x > 0].k).compute().tolist()
+        [True, False, True, False]
+        """
+        if is_node(values):
+            return wrap(rows_among(self._expr, values))
+        kind = Rowwise if isinstance(values, dict) else Columnwise
+        at_hand = list(values) if isinstance(values, (set, frozenset)) else values
+        return operate(Method("isin"), self, at_hand, kind=kind)
 
     def rank(
         self,
