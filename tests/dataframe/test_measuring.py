@@ -1,6 +1,7 @@
 """Bins of time, lazy arrays, sizes, and reductions of one's own."""
 
 import io
+from itertools import pairwise
 
 import glassloom.dataframe as gd
 import numpy as np
@@ -51,6 +52,47 @@ def test_bins_of_time_are_those_of_pandas(count, seed, npartitions, zone, droppe
     bins = {name: work for name, work in BINS.items() if zone is None or name != "nunique"}
     if len(chosen) > 1:
         check_all(bins, chosen, lazy[lazy.y >= dropped], check_dtype=True)
+        for name in set(bins) - {"apply"}:
+            assert_within_divisions(bins[name](lazy[lazy.y >= dropped]))
+
+
+def assert_within_divisions(made):
+    last = made.npartitions - 1
+    if not made.known_divisions:  # of days in a zone that are closed on the right
+        return
+    for number, (low, high) in enumerate(pairwise(made.divisions)):
+        found = made.partitions[number].compute(**INLINE).index
+        assert (found >= low).all()
+        assert (found <= high if number == last else found < high).all()
+
+
+@pytest.mark.parametrize("npartitions", [1, 4])
+def test_results_of_bins_are_aligned_with_each_other(npartitions):
+    times = pd.date_range("2024-03-29 20:00", periods=60, freq="5h", tz="Europe/Paris", name="t")
+    frame = pd.DataFrame({"x": np.arange(60.0), "y": range(60)}, index=times)
+
+    def run(f):
+        days = f.resample("D")
+        made = days[["x"]].mean().assign(spread=days.x.max() - days.x.min(), y=f.resample("D").y.sum())
+        return made.loc["2024-03-31":"2024-04-02"].join(f.x.resample("D").size().to_frame("rows"))
+
+    assert_same(run(gd.from_pandas(frame, npartitions=npartitions)).compute(**INLINE), run(frame), check_freq=False)
+    months = gd.from_pandas(frame, npartitions=npartitions).x.resample("D").sum().resample("ME").sum()
+    assert_same(months.compute(**INLINE), frame.x.resample("D").sum().resample("ME").sum())
+
+
+@pytest.mark.parametrize("npartitions", [1, 4])
+def test_bins_may_be_of_a_column(npartitions):
+    times = pd.Series(pd.date_range("2024-01-01", periods=30, freq="7h")).where(np.arange(30) % 7 > 0)
+    frame = pd.DataFrame({"t": times, "x": np.arange(30.0), "s": list("abc") * 10}).sample(frac=1, random_state=1)
+    frame = frame.reset_index(drop=True)
+    lazy = gd.from_pandas(frame, npartitions=npartitions)
+    for run in (
+        lambda f: f.resample("D", on="t").x.sum(),
+        lambda f: f.resample("6h", on="t").agg({"x": ["sum", "max"], "s": "last"}),
+        lambda f: f.resample("W", on="t").size(),
+    ):
+        assert_same(run(lazy).compute(**INLINE), run(frame), check_freq=False)
 
 
 def test_values_are_lazy_arrays():
@@ -96,8 +138,10 @@ def test_what_bins_cant_do_is_said():
     lazy = gd.from_pandas(frame, npartitions=2)
     with pytest.raises(DivisionError, match="resample needs to know the divisions"):
         lazy.clear_divisions().resample("1D")
-    with pytest.raises(NotImplementedError, match=r"resample\(on='x'\) isn't supported: set_index\(\) of that column"):
+    with pytest.raises(TypeError, match=r"resample\(on='x'\) needs times, not float64; to_datetime\(\) makes them"):
         lazy.resample("1D", on="x")
+    with pytest.raises(ValueError, match=r"resample\(on='x'\) is of frames: a series is resampled by its index"):
+        lazy.x.resample("1D", on="x")
     with pytest.raises(NotImplementedError, match=r"resample\(rule='2ME'\) isn't supported"):
         lazy.resample("2ME")
     with pytest.raises(TypeError, match="resample needs an index of times, not of int64"):

@@ -16,6 +16,7 @@ from glassloom.array.api.creation import from_delayed
 from glassloom.array.api.joining import concatenate
 from glassloom.backends.pandas_ import guarded, is_frame, sample
 from glassloom.dataframe.base import Frame
+from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.meta import parse_meta
 from glassloom.dataframe.nodes import empty
 from glassloom.dataframe.reduce import Operation, tree
@@ -143,7 +144,7 @@ class Measuring(Frame):
         offset: Any = None,
         group_keys: Any = False,
     ) -> Resampler:
-        """Group the rows into bins of time, to be aggregated. The divisions must be known.
+        """Group the rows into bins of time, to be aggregated. The divisions must be known, or `on` be given.
 
         Parameters
         ----------
@@ -154,8 +155,15 @@ class Measuring(Frame):
             Which end of a bin belongs to it, and which names it: as pandas.
         origin, offset
             Where bins are counted from.
-        convention, on, level, group_keys
+        on
+            Of frames: the column of times, instead of the index. It becomes the index, see `set_index`.
+        convention, level, group_keys
             Not supported.
+
+        Returns
+        -------
+        Resampler
+            Results have known divisions, but those of `apply`.
 
         Examples
         --------
@@ -167,13 +175,23 @@ class Measuring(Frame):
         require_usual(
             [
                 ("convention", None if convention == "start" else convention, "periods become times by to_timestamp()"),
-                ("on", on, "set_index() of that column"),
                 ("level", level, "divisions are of one level"),
                 ("group_keys", group_keys or None, "results have no keys"),
             ]
         )
         options = {"closed": closed, "label": label, "origin": origin, "offset": offset}
-        return resample(self, rule, options)
+        return resample(self if on is None else _by_time(self, on), rule, options)
+
+
+def _by_time(frame: Any, on: Any) -> Any:
+    """Return a frame with a column of times as index, without the rows that have no time."""
+    if not isinstance(frame.expr.meta, pd.DataFrame):
+        raise ValueError(f"resample(on={on!r}) is of frames: a series is resampled by its index")
+    require_columns([on], frame)
+    dtype = frame.expr.meta[on].dtype
+    if getattr(dtype, "kind", "O") != "M":
+        raise TypeError(f"resample(on={on!r}) needs times, not {dtype}; to_datetime() makes them")
+    return frame[frame[on].notna()].set_index(on)
 
 
 def _same(block: Any) -> Any:

@@ -1,7 +1,7 @@
 """`resample`: rows grouped into bins of time. The divisions say which partitions each bin needs.
 
-First each output partition gets the rows of whole bins, and aggregates them. Then the bins without rows between the output
-partitions are put in: a scan over the first labels says where the next rows are.
+First each output partition gets the rows of whole bins, and aggregates them. Then its bins without rows are put in before and
+after: a scan over the first labels says whether rows precede and follow.
 """
 
 from __future__ import annotations
@@ -41,23 +41,40 @@ class Bins(NamedTuple):
 
     def starts(self, labels: pd.DatetimeIndex) -> pd.DatetimeIndex:
         """Return the left label of the bin of each label; they are sorted."""
-        ones = pd.Series(1, index=labels)
-        counts = ones.resample(self.rule, **{**dict(self.options), "label": "left"}).count()
+        counts = self._counts(labels, {"label": "left"})
         return pd.DatetimeIndex(np.repeat(counts.index, counts.to_numpy()))
+
+    def begins_before_rows(self, zone: Any) -> bool:
+        """Whether there may be a bin before that of the first row."""
+        is_of_days = isinstance(pd.tseries.frequencies.to_offset(self.rule), pd.offsets.Day)
+        return is_of_days and zone is not None and dict(self.options).get("closed") == "right"
+
+    def called(self, labels: pd.DatetimeIndex) -> pd.DatetimeIndex:
+        """Return what the bin of each label is called; they are sorted."""
+        counts = self._counts(labels, {})
+        return pd.DatetimeIndex(np.repeat(counts.index, counts.to_numpy()))
+
+    def _counts(self, labels: pd.DatetimeIndex, changes: dict[str, Any]) -> Any:
+        return pd.Series(1, index=labels).resample(self.rule, **{**dict(self.options), **changes}).count()
 
 
 class Binned(NamedTuple):
-    """A result, with as many bins before the first row and after the last as pandas makes; and the rows' labels."""
+    """A result, with as many bins before the first row and after the last as pandas makes; and the rows' labels.
+
+    `begin` and `end` are in the first bin of the partition, and in that of the next one.
+    """
 
     result: Any
     leading: int
     trailing: int
     first: Any
     last: Any
+    begin: Any
+    end: Any
 
 
 class BinnedBlocks(FrameExpr):
-    """Aggregated bins: each block is a `Binned`, or None without rows."""
+    """Aggregated bins: each block is a `Binned`, whose result is None without rows."""
 
     parameters = ("frame", "bins", "function", "title")
 
@@ -86,34 +103,55 @@ class BinnedBlocks(FrameExpr):
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
-        return (None,) * (len(self.bounds) + 1)
+        """What the bins are called in which the new partitions begin, and the last one.
+
+        Not known of days in a time zone that are closed on the right: pandas puts one without rows before the first.
+        """
+        if self.bins.begins_before_rows(self.frame.meta.index.tz):
+            return (None,) * (len(self.bounds) + 1)
+        called = self.bins.called(pd.DatetimeIndex(self.frame.divisions))
+        firsts = called[:-1][~self.starts[:-1].duplicated()]
+        return (*firsts, called[-1])
 
     def tasks(self) -> dict[Key, Task]:
         below = self.frame.output_keys()
         begins = np.asarray(self.starts.asi8[:-1])
         ends = np.asarray(self.starts.asi8[1:])
         bounds = np.asarray(self.bounds.asi8)
+        times = pd.DatetimeIndex(self.frame.divisions)[:-1][~self.starts[:-1].duplicated()]
         tasks: dict[Key, Task] = {}
         for number, key in enumerate(self.output_keys()):
             is_last = number + 1 == len(bounds)
             first = int(np.searchsorted(ends, bounds[number], side="left"))
             last = len(below) if is_last else int(np.searchsorted(begins, bounds[number + 1], side="left"))
-            limit = None if is_last else self.bounds[number + 1]
+            ends_at = (None, None) if is_last else (self.bounds[number + 1], times[number + 1])
             refs = [TaskRef(one) for one in below[first:last]]
-            tasks[key] = Task(key, _binned, (self.bins, self.function, refs, self.bounds[number], limit))
+            limits = ((self.bounds[number], times[number]), ends_at)
+            tasks[key] = Task(key, _binned, (self.bins, self.function, refs, *limits))
         return tasks
 
 
-def _binned(bins: Bins, function: Callable[[Any], Any], blocks: list[Any], begin: Any, end: Any) -> Any:
-    """Aggregate the bins from `begin` on, up to `end`."""
-    own = [part for part in (_rows_of_bins(bins, block, begin, end) for block in blocks) if len(part)]
+class Resampled(Assembled):
+    """Aggregated bins with those without rows, one after the other: the divisions are labels of bins."""
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.frame.divisions
+
+
+def _binned(
+    bins: Bins, function: Callable[[Any], Any], blocks: list[Any], begin: tuple[Any, Any], end: tuple[Any, Any]
+) -> Any:
+    """Aggregate the bins from one on, up to another one; of both the left label and a time are given."""
+    own = [part for part in (_rows_of_bins(bins, block, begin[0], end[0]) for block in blocks) if len(part)]
     if not own:
-        return None
+        return Binned(None, 0, 0, None, None, begin[1], end[1])
     whole = concat(own)
     counts = bins.of(pd.Series(1, index=whole.index)).count().to_numpy()
     filled = np.flatnonzero(counts)
     trailing = len(counts) - 1 - int(filled[-1])
-    return Binned(function(bins.of(whole)), int(filled[0]), trailing, whole.index[0], whole.index[-1])
+    labels = (whole.index[0], whole.index[-1], begin[1], end[1])
+    return Binned(function(bins.of(whole)), int(filled[0]), trailing, *labels)
 
 
 def _rows_of_bins(bins: Bins, block: Any, begin: Any, end: Any) -> Any:
@@ -128,24 +166,37 @@ def _rows_of_bins(bins: Bins, block: Any, begin: Any, end: Any) -> Any:
 
 
 def _first_label(parts: list[Any]) -> Any:
-    return parts[0].first if isinstance(parts[0], Binned) else parts[0]
+    labels = [part.first if isinstance(part, Binned) else part for part in parts]
+    return next((label for label in labels if label is not None), None)
 
 
-def _finished(bins: Bins, meta: Any, gap: Any, block: Binned | None, before: Any, following: Any) -> Any:
-    """Return a result with the bins without rows up to the next; those at the ends only at the frame's ends."""
-    if block is None:
-        return meta
-    result = block.result.iloc[0 if before is None else block.leading :]
-    if following is None:
-        return result
-    result = result.iloc[: len(result) - block.trailing]
-    ends = bins.of(pd.Series(1, index=pd.DatetimeIndex([block.last, following]))).count()
-    filled = np.flatnonzero(ends.to_numpy())
-    between = ends.index[filled[0] + 1 : filled[-1]]
-    if not len(between):
-        return result
-    rows = gap.iloc[np.zeros(len(between), dtype="int64")].set_axis(between.rename(result.index.name), axis=0)
-    return pd.concat([result, rows])
+def _finished(bins: Bins, meta: Any, gap: Any, block: Binned, before: Any, following: Any) -> Any:
+    """Return a result with the bins of its partition without rows; of those at the frame's ends only pandas'."""
+    result = block.result
+    if result is None:
+        is_between = before is not None and following is not None
+        return _empty_bins(gap, _bins_between(bins, block.begin, block.end)) if is_between else meta
+    parts = [result]
+    if before is not None:
+        parts = [_empty_bins(gap, _bins_between(bins, block.begin, block.first)), result.iloc[block.leading :]]
+    if following is not None:
+        parts[-1] = parts[-1].iloc[: len(parts[-1]) - block.trailing]
+        parts.append(_empty_bins(gap, _bins_between(bins, block.last, block.end)[1:]))
+    some = [part for part in parts if len(part)]
+    return some[0] if len(some) == 1 else pd.concat(some)
+
+
+def _bins_between(bins: Bins, one: Any, other: Any) -> pd.DatetimeIndex:
+    """Return the labels of the bins from that of a time on, up to that of another one."""
+    counts = bins.of(pd.Series(1, index=pd.DatetimeIndex(sorted([one, other])))).count()
+    filled = np.flatnonzero(counts.to_numpy())
+    labels: pd.DatetimeIndex = counts.index[filled[0] : filled[-1]]
+    return labels
+
+
+def _empty_bins(gap: Any, labels: pd.DatetimeIndex) -> Any:
+    """Return the rows of bins without rows."""
+    return gap.iloc[np.zeros(len(labels), dtype="int64")].set_axis(labels.rename(gap.index.name), axis=0)
 
 
 class Resampler(Window):
@@ -169,7 +220,8 @@ class Resampler(Window):
         beside = tuple(Scan(blocks, _first_label, is_reversed, None, "resample") for is_reversed in (False, True))
         finish = partial(_finished, self._bins, meta, gap)
         call = BlockCall(finish, (Block(0), Block(1), Block(2)), label=f"resample-{how}")
-        return wrap(Assembled(blocks, beside, call, meta))
+        kind = Assembled if how == "apply" else Resampled  # what functions return may have labels of its own
+        return wrap(kind(blocks, beside, call, meta))
 
     def agg(self, func: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Aggregate each bin by one or several functions, as pandas does."""
