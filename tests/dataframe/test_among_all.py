@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, cut_frames, labels
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.errors import DivisionError
 from hypothesis import given, settings
 
 INLINE = {"scheduler": "inline"}
@@ -108,6 +109,48 @@ def test_frames_aligned_with_others_are_those_of_pandas(pair):
     frame, lazy = pair
     if frame.index.is_unique:  # other labels are aligned in all combinations, of which pandas refuses some
         check_all(OTHERS, frame, lazy)
+
+
+FACTORS = pd.DataFrame({"i": np.arange(40) % 7, "f": np.arange(40) / 4, "s": "t", "b": np.arange(40) % 3 > 0})
+WITH_PANDAS = {
+    "series on the right": lambda f: f.i + FACTORS.f,
+    "series on the left": lambda f: FACTORS.f - f.i,
+    "comparison": lambda f: f[f.f > FACTORS.f[:12]],
+    "comparison from the left": lambda f: FACTORS.f[:12] <= f.f,
+    "condition": lambda f: f[(f.i > 2) & FACTORS.b[:12]],
+    "condition from the left": lambda f: f[FACTORS.b[:12] & (f.i > 2)],
+    "text": lambda f: FACTORS.s[:12] + f.s,
+    "fewer labels": lambda f: f.i * FACTORS.i[3:7],
+    "frame": lambda f: f[["i", "f"]] * FACTORS[["i", "f"]],
+    "frame on the left": lambda f: FACTORS[["i", "f"]] - f[["i", "f"]],
+    "row of a frame": lambda f: f[["i", "f"]] - FACTORS[["i", "f"]].mean(),
+    "row on the left": lambda f: FACTORS[["i", "f"]].mean() - f[["i", "f"]],
+    "column of a frame": lambda f: f[["i", "f"]].sub(FACTORS.i[:12], axis=0),
+    "method": lambda f: f.i.rsub(FACTORS.i[4:20], fill_value=0),
+    "NumPy's function": lambda f: np.maximum(f.f, FACTORS.f[:12]),
+    "column": lambda f: f.assign(g=f.f * FACTORS.f[:12]).g.sum(),
+}
+
+
+@pytest.mark.parametrize("name", WITH_PANDAS)
+def test_operators_align_pandas_objects_with_rows_by_label(name):
+    frame = pd.DataFrame({"i": range(12), "f": np.arange(12.0)[::-1], "s": list("abcdefghijkl")})
+    for npartitions in (1, 3, 5):
+        lazy = gd.from_pandas(frame, npartitions=npartitions)
+        found, expected = WITH_PANDAS[name](lazy).compute(**INLINE), WITH_PANDAS[name](frame)
+        if isinstance(expected, (pd.DataFrame, pd.Series)):
+            assert_same(found, expected)
+        else:
+            assert found == expected
+
+
+def test_pandas_objects_need_known_divisions_to_be_aligned_with_rows():
+    lazy = gd.from_pandas(FACTORS, npartitions=3).clear_divisions()
+    for call in (lambda: lazy.i + FACTORS.f, lambda: FACTORS.f + lazy.i):
+        with pytest.raises(
+            DivisionError, match=r"add: the operands are cut differently: .* set_index\(\) and sort_index\(\)"
+        ):
+            call()
 
 
 def test_frames_cut_otherwise_are_aligned_by_their_labels():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.nodes import Columnwise, Rowwise
@@ -21,8 +23,20 @@ def _kind(left: Any, right: Any) -> type[Rowwise]:
     return Columnwise if plain and isinstance(plain[0], _NUMBERS) else Rowwise
 
 
+def _is_of_rows(lazy: Any, other: Any, axis: Any = "columns") -> bool:
+    """Whether a pandas object has a value for each row, which its label says: a series beside a frame is a row of it."""
+    is_frame = isinstance(lazy.expr.meta, pd.DataFrame)
+    if isinstance(other, pd.DataFrame):
+        return is_frame
+    return isinstance(other, pd.Series) and (
+        isinstance(lazy.expr.meta, pd.Series) or (is_frame and axis in (0, "index"))
+    )
+
+
 def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
+        if _is_of_rows(self, other):
+            return self._with_rows_at_hand(function, other)
         return operate(function, self, other, kind=_kind(self, other), label=function.__name__.strip("_"))
 
     return method
@@ -30,9 +44,15 @@ def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
+        if _is_of_rows(self, other):
+            return self._with_rows_at_hand(partial(_swapped, function), other)
         return operate(function, other, self, kind=_kind(other, self), label=function.__name__.strip("_"))
 
     return method
+
+
+def _swapped(function: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
+    return function(other, one)
 
 
 def _unary(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -47,10 +67,22 @@ class Operators:
 
     __hash__ = object.__hash__
     __array_priority__ = 1000
+    __pandas_priority__ = 5000
+    """pandas' objects on the left leave operators to ours, as pandas' frames do for series on the left."""
+
+    if TYPE_CHECKING:  # frames and series have it, see `glassloom.dataframe.moving.with_other`
+
+        def _with_rows_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any: ...
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options.get("out") is not None or ufunc.signature is not None:
             return NotImplemented
+        if len(inputs) == 2 and not options:
+            one, other = inputs
+            if is_node(one) and _is_of_rows(one, other):
+                return one._with_rows_at_hand(ufunc, other)
+            if is_node(other) and _is_of_rows(other, one):
+                return other._with_rows_at_hand(partial(_swapped, ufunc), one)
         return operate(ufunc, *inputs, kind=Columnwise if len(inputs) == 1 else Rowwise, kwargs=options)
 
     def __bool__(self) -> bool:
@@ -74,6 +106,8 @@ def _flexible(name: str) -> Callable[..., Any]:
         kwargs: dict[str, Any] = {} if fill_value is None else {"fill_value": fill_value}
         if axis != "columns":
             kwargs["axis"] = axis
+        if _is_of_rows(self, other, axis):
+            return self._with_rows_at_hand(partial(Method(name), **kwargs) if kwargs else Method(name), other)
         return operate(Method(name), self, other, kwargs=kwargs)
 
     method.__name__ = method.__qualname__ = name

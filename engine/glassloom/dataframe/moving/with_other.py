@@ -22,6 +22,11 @@ from glassloom.errors import OptionError
 class WithOther(Frame):
     """Methods of frames and series."""
 
+    def _with_rows_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
+        """Return what an operator makes of this object and a pandas one, aligned by label."""
+        named = getattr(function, "args", (function,))[:1] or (getattr(function, "func", function),)  # of a partial
+        return _together(self, other, function, str(getattr(named[0], "__name__", "operator")).strip("_"))
+
     def combine_first(self, other: Any) -> Any:
         """Return the values with missing ones taken from another frame or series, by label.
 
