@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from frame_helpers import assert_same, frames, reads
 from glassloom.dataframe.io import parquet_rows
-from glassloom.errors import OptionError, ReadError
+from glassloom.errors import OptionError, ReadError, UnknownColumn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -190,8 +190,26 @@ def test_filters_read_only_the_columns_that_they_name(tmp_path):
         assert_same(lazy.compute(), frame[["c3"]][3:5])
         assert_same(lazy[lazy.c3 > 3].compute(), frame[["c3"]][4:5])
     assert len(gd.read_parquet(tmp_path, filters=[("c0", ">", 100)])) == 0
-    with pytest.raises(OptionError, match=r"filters=.*can't be applied"):
+    with pytest.raises(UnknownColumn, match="no column 'no'. The columns are 'c0', 'c1', 'c2', 'c3'"):
         gd.read_parquet(tmp_path, filters=[("no", ">", 1)])
+    with pytest.raises(OptionError, match=r"filters=\[\[\('c0', '~', 1\)\]\]: '~' should be one of '=', '==', '!=',"):
+        gd.read_parquet(tmp_path, filters=[[("c0", "~", 1)]])
+    with pytest.raises(OptionError, match=r"filters=.* can't be applied: .*int64, .*string"):
+        gd.read_parquet(tmp_path, filters=[("c0", ">", "a")])
+
+
+def test_types_of_some_columns_may_be_given(tmp_path):
+    frame = pd.DataFrame({"x": [1.5, 2.5, None], "k": [1, 2, 3], "s": ["a", None, "c"]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    lazy.to_parquet(tmp_path / "some", schema={"x": pa.float32(), "k": pa.int8()})
+    assert_same(gd.read_parquet(tmp_path / "some").compute(), frame.astype({"x": "float32", "k": "int8"}))
+    with pytest.raises(UnknownColumn, match="no column 'y'"):
+        lazy.to_parquet(tmp_path / "other", schema={"y": pa.float32()})
+    with pytest.raises(
+        OptionError, match=r"schema={'x': 'float32'} should be a pyarrow.Schema, a dict from columns to types"
+    ):
+        lazy.to_parquet(tmp_path / "other", schema={"x": "float32"})
+    assert not (tmp_path / "other").exists()
 
 
 def test_options_that_are_not_there_are_refused_by_name(tmp_path):

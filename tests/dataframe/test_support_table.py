@@ -91,6 +91,25 @@ def test_columns_come_before_what_isnt_there_and_other_names_are_unknown():
         frame.index.rnak  # noqa: B018
 
 
+def test_misspelt_and_missing_functions_are_named():
+    with pytest.raises(AttributeError, match="has no attribute 'read_parqet'; did you mean 'read_parquet'"):
+        gd.read_parqet  # noqa: B018
+    with pytest.raises(NotSupported, match=r"Aggregation isn't there: .* Use groupby\(...\).agg\(\) with a function"):
+        gd.Aggregation  # noqa: B018
+    frame = gd.from_pandas(FRAME, npartitions=2)
+    with pytest.raises(
+        NotImplementedError, match=r"DataFrame.applymap isn't supported: it is called map .* Use map\(\)"
+    ):
+        frame.applymap(str)
+    with pytest.raises(
+        AttributeError, match=r"^DataFrame has no attribute 'name'; did you mean 'rename'\? \(no column 'name'"
+    ):
+        frame.name  # noqa: B018
+    assert gd.isnull(frame.x).compute().tolist() == [False] * len(FRAME)
+    with pytest.raises(NotImplementedError, match=r"^ewm\(times=<Index>\) isn't supported: leave it out"):
+        frame.x.ewm(halflife=2, times=frame.index)
+
+
 def test_labels_have_the_fields_and_methods_of_their_dtype():
     labels = pd.date_range("2020-01-31", periods=5, freq="D", name="t")
     index = gd.from_pandas(pd.DataFrame({"x": range(5)}, index=labels), npartitions=2).index

@@ -37,8 +37,10 @@ from glassloom.dataframe.reshape import (
     cut,
     get_dummies,
     isna,
+    isnull,
     melt,
     notna,
+    notnull,
     pivot_table,
     to_datetime,
     to_numeric,
@@ -47,6 +49,7 @@ from glassloom.dataframe.reshape import (
 from glassloom.dataframe.scalar import Scalar
 from glassloom.dataframe.series import Series
 from glassloom.dataframe.support import function_not_supported as _function_not_supported
+from glassloom.dataframe.support import unknown_function as _unknown_function
 
 __all__ = [
     "DataFrame",
@@ -67,12 +70,14 @@ __all__ = [
     "from_records",
     "get_dummies",
     "isna",
+    "isnull",
     "map_overlap",
     "map_partitions",
     "melt",
     "merge",
     "merge_asof",
     "notna",
+    "notnull",
     "pivot_table",
     "read_csv",
     "read_fwf",
@@ -100,4 +105,4 @@ __all__ = [
 if not _TYPE_CHECKING:  # type checkers would take any name for one of this module's
 
     def __getattr__(name: str) -> _Any:
-        raise _function_not_supported(name) or AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise _function_not_supported(name) or _unknown_function(name, __all__)

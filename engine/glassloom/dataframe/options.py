@@ -16,7 +16,9 @@ def refused(method: str, name: str, value: Any, instead: str) -> NotImplementedE
     >>> print(refused("shift", "freq", "infer", "name the frequency"))
     shift(freq='infer') isn't supported: name the frequency
     """
-    return NotImplementedError(f"{method}({name}={value!r}) isn't supported: {instead}")
+    text = repr(value)
+    shown = text if "\n" not in text else f"<{type(value).__name__}>"
+    return NotImplementedError(f"{method}({name}={shown}) isn't supported: {instead}")
 
 
 def require_one_output(method: str, split_out: Any, instead: str) -> None:

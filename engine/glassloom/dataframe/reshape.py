@@ -481,10 +481,16 @@ def isna(obj: Any) -> Any:
     return obj.isna()
 
 
+isnull = isna
+
+
 def notna(obj: Any) -> Any:
     """Return where values are not missing."""
     _on_lazy("notna", obj)
     return obj.notna()
+
+
+notnull = notna
 
 
 @with_function_arguments()

@@ -104,6 +104,9 @@ _OF_DASK: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_ALL, "enforce_runtime_divisions", "divisions are checked where they are found out", "compute_current_divisions()"),
     (_ALL, "to_hdf", "HDF5 can't be written in parallel", "to_parquet()"),
     (_FRAMES, "append", "pandas has removed it", "glassloom.dataframe.concat([one, other])"),
+    (("DataFrame",), "applymap", "it is called map since pandas 2.1", "map()"),
+    (_FRAMES, "backfill pad", "pandas has renamed it", "bfill() or ffill()"),
+    (_FRAMES, "first last", "pandas has removed it", "loc[...] with times"),
     (_FRAMES, "iteritems", "pandas has removed it", "items()"),
     (_FRAMES, "ix", "pandas has removed it", "loc[...] by label, or iloc[...] by position"),
     (_FRAMES, "mad", "pandas has removed it", "(x - x.mean()).abs().mean()"),
@@ -141,9 +144,9 @@ _FUNCTIONS: tuple[tuple[str, str, str], ...] = (
     ("qcut", "edges depend on the values of all rows", "cut(series, list(series.quantile([...]).compute()))"),
     ("factorize", "codes would depend on the values of all rows", "astype('category').cat.as_known().cat.codes"),
     ("unique value_counts", "it is a method here", "series.unique() or series.value_counts()"),
-    ("isnull notnull", "it is called isna and notna here", "isna() or notna()"),
     ("eval", "it takes variables of several frames", "frame.eval(...), or operators"),
     ("from_dummies lreshape wide_to_long merge_ordered infer_freq", "it isn't there yet", "map_partitions(), or compute() first"),
+    ("Aggregation", "groups are aggregated by pandas' functions", "groupby(...).agg() with a function of a group's column, or reduction() for steps of your own"),
     ("assert_eq", "it is for tests of Dask", "pandas.testing with compute()"),
     ("from_graph get_collection_type", "it is for Dask's own collections", "from_delayed() or from_map()"),
     ("from_legacy_dataframe to_delayed", "it is a method here, or of older versions of Dask", "frame.to_delayed(), from_delayed()"),
@@ -165,11 +168,23 @@ def function_not_supported(name: str) -> NotSupported | None:
     )
 
 
-def did_you_mean(name: str, lazy: Any) -> str:
-    """Return the hint at a method whose name is nearly this one; ``""`` if there is none."""
-    known = [one for one in dir(type(lazy)) if not one.startswith("_")]
+def unknown_function(name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error for a name that no library has.
+
+    >>> print(unknown_function("read_parqet", ["read_csv", "read_parquet"]))
+    module 'glassloom.dataframe' has no attribute 'read_parqet'; did you mean 'read_parquet'?
+    """
+    return AttributeError(f"module 'glassloom.dataframe' has no attribute {name!r}{_hint(name, known)}")
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, known, 1, 0.75)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def did_you_mean(name: str, lazy: Any) -> str:
+    """Return the hint at a method whose name is nearly this one; ``""`` if there is none."""
+    return _hint(name, [one for one in dir(type(lazy)) if not one.startswith("_") and one != name])
 
 
 def not_supported(kind: str, name: str) -> NotSupported | None:

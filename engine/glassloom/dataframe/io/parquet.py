@@ -50,6 +50,7 @@ from glassloom.errors import OptionError, ReadError
 from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
 
+_OPERATORS = ("=", "==", "!=", "<", "<=", ">", ">=", "in", "not in")
 _SUFFIXES = (".parquet", ".parq", ".pq")
 _BLOCK_SIZE = Configured("dataframe.parquet-block-size")
 _FOOTER_THREADS = 8
@@ -330,6 +331,7 @@ def _pruned(pieces: list[FilePiece], layout: Layout) -> list[FilePiece]:
         If the filters can't be understood, or name a column that there isn't.
     """
     schema = whole_schema(layout)
+    _require_known_filters(layout.filters, schema)
     kept: list[FilePiece] = []
     try:
         expression = filter_expression(layout.filters)
@@ -340,8 +342,31 @@ def _pruned(pieces: list[FilePiece], layout: Layout) -> list[FilePiece]:
             numbers = {part.row_groups[0].id for part in some}
             kept.extend(piece for piece in of_file if numbers.intersection(piece.groups))
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise OptionError(f"filters={layout.filters!r} can't be applied: {error}") from error
+        first = str(error).partition("\n")[0]  # PyArrow adds the whole schema
+        raise OptionError(f"filters={layout.filters!r} can't be applied: {first}") from error
     return kept or pieces[:1]
+
+
+def _require_known_filters(filters: Any, schema: pa.Schema) -> None:
+    """Check the columns and operators of filters that are lists of tuples, or lists of such lists.
+
+    Raises
+    ------
+    UnknownColumn
+        If there is no such column.
+    OptionError
+        If an operator isn't one.
+    """
+    if not isinstance(filters, (list, tuple)):
+        return
+    listed = [one for many in filters for one in (many if isinstance(many, list) else [many])]
+    conditions = [one for one in listed if isinstance(one, tuple) and len(one) == 3]
+    unknown = [name for name, _, _ in conditions if isinstance(name, str) and name not in schema.names]
+    if unknown:
+        raise unknown_columns(unknown, schema.names)
+    wrong = [how for _, how, _ in conditions if how not in _OPERATORS]
+    if wrong:
+        raise OptionError(f"filters={filters!r}: {wrong[0]!r} should be one of {', '.join(map(repr, _OPERATORS))}")
 
 
 def _partitions(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -41,7 +41,7 @@ def to_parquet(
     partition_on: str | Sequence[str] | None = None,
     name_function: NameFunction | None = None,
     custom_metadata: dict[str, str] | None = None,
-    schema: pa.Schema | str | None = None,
+    schema: pa.Schema | Mapping[str, Any] | str | None = None,
     engine: str = "auto",
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
@@ -76,7 +76,7 @@ def to_parquet(
     custom_metadata
         Further text in the files' footers, by key.
     schema
-        Arrow types of the columns. Default, and ``"infer"``: each partition's own.
+        Arrow types of all columns, or a dict with those of some. Default, and ``"infer"``: each partition's own.
     engine
         ``"auto"`` or ``"pyarrow"``, which are the same.
     storage_options, filesystem
@@ -101,7 +101,7 @@ def to_parquet(
     48
     """
     _require_pyarrow(engine)
-    schema = None if schema == "infer" else schema  # Dask's words for the defaults
+    schema = _checked_schema(schema, frame.expr.meta)
     compression = "snappy" if compression == "default" else compression
     if append and overwrite:
         raise OptionError("append=True and overwrite=True: the files are either kept or replaced")
@@ -128,7 +128,7 @@ def to_parquet(
         "preserve_index": write_index if index is None else index,
         "metadata": custom_metadata,
         "schema": schema,
-        "meta": frame.expr.meta if schema is None else None,
+        "meta": None if isinstance(schema, pa.Schema) else frame.expr.meta,
         "options": {"compression": compression, **options},
     }
     publish = Publish(staging, [] if append else old)
@@ -419,7 +419,7 @@ def _write_parquet(
     keys: list[str],
     preserve_index: bool | None,
     metadata: dict[str, str] | None,
-    schema: pa.Schema | None,
+    schema: pa.Schema | dict[str, Any] | None,
     meta: Any,
     options: dict[str, Any],
 ) -> Written:
@@ -428,13 +428,45 @@ def _write_parquet(
     parts = [("", block)] if not keys else _by_folder(block, keys)
     names = []
     for folder, part in parts:
-        table = pa.Table.from_pandas(part, schema=schema, preserve_index=preserve_index)
+        types = _with_types(part, schema, preserve_index) if isinstance(schema, dict) else schema
+        table = pa.Table.from_pandas(part, schema=types, preserve_index=preserve_index)
         if metadata:
             table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
         with staging.open(folder + name) as sink:
             pq.write_table(table, sink, **options)
         names.append(folder + name)
     return Written(len(block), tuple(names))
+
+
+def _checked_schema(schema: Any, meta: Any) -> pa.Schema | dict[str, Any] | None:
+    """Return the schema that was given, or the types of some columns; None if partitions have their own.
+
+    Raises
+    ------
+    OptionError
+        If it is something else.
+    """
+    if schema is None or isinstance(schema, pa.Schema):
+        return schema
+    if isinstance(schema, str) and schema == "infer":  # Dask's word for the default
+        return None
+    if not isinstance(schema, Mapping) or not all(isinstance(one, pa.DataType) for one in schema.values()):
+        raise OptionError(
+            f"schema={schema!r} should be a pyarrow.Schema, a dict from columns to types such as "
+            "{'x': pyarrow.float32()}, or 'infer'"
+        )
+    require_columns([name for name in schema if name not in meta.index.names], meta)
+    return dict(schema)
+
+
+def _with_types(part: Any, types: dict[str, Any], preserve_index: bool | None) -> pa.Schema:
+    """Return the Arrow schema of a pandas frame with other types of some columns."""
+    schema = pa.Schema.from_pandas(part, preserve_index=preserve_index)
+    for name, dtype in types.items():
+        place = schema.get_field_index(name)
+        if place >= 0:
+            schema = schema.set(place, pa.field(name, dtype))
+    return schema
 
 
 def _by_folder(block: Any, keys: list[str]) -> list[tuple[str, Any]]:
