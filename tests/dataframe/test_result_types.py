@@ -137,3 +137,26 @@ def test_columns_of_one_name_keep_their_categories():
     lazy = gd.from_pandas(plain, npartitions=3)
     found, expected = (one.assign(a=one.a.astype("category")).rename(columns={"b": "a"}) for one in (lazy, plain))
     pd.testing.assert_frame_equal(found.compute(**INLINE), expected)
+
+
+UNLIKE = pd.DataFrame(
+    {
+        "i": [1, 2, 3, 4],
+        "f": [0.5, np.nan, 2.0, 4.0],
+        "n": pd.array([1, None, 3, 5], dtype="Int64"),
+        "b": pd.array([True, None, False, True], dtype="boolean"),
+        "a": pd.array([4, 5, 6, 7], dtype="int64[pyarrow]"),
+        "m": pd.array([1.5, None, 2.5, 3.0], dtype="double[pyarrow]"),
+    }
+)
+
+
+@pytest.mark.skipif(pd.__version__ < "3", reason="before version 3 pandas had other dtypes of rows of results")
+@pytest.mark.parametrize("skipna", [True, False])
+@pytest.mark.parametrize("columns", [["i", "f", "n", "a"], ["i", "b", "f"], ["m", "a"]])
+@pytest.mark.parametrize("how", ["sum", "mean", "std", "min", "median", "skew"])
+def test_results_of_unlike_columns_keep_the_missing_value_of_each(how, columns, skipna):
+    frame = UNLIKE[columns]
+    for npartitions in (1, 3):
+        found = getattr(gd.from_pandas(frame, npartitions=npartitions), how)(skipna=skipna).compute(**INLINE)
+        pd.testing.assert_series_equal(found, getattr(frame, how)(skipna=skipna))

@@ -228,11 +228,18 @@ def _finish(
     row.index = known.columns
     row.name = None
     is_object = meta.dtype == object or any(cell.dtype == object for cell in cells)
-    if row.dtype != object and is_object:
-        row = row.astype(object)
-    elif isinstance(meta.dtype, pd.api.extensions.ExtensionDtype) and row.dtype not in (meta.dtype, object):
+    if is_object:
+        own = [_own_missing(cell.iloc[0], dtype) for cell, dtype in zip(cells, dtypes, strict=True)]
+        return pd.Series(own, index=row.index, dtype=object)
+    if isinstance(meta.dtype, pd.api.extensions.ExtensionDtype) and row.dtype != meta.dtype:
         row = row.astype(meta.dtype)
     return row
+
+
+def _own_missing(value: Any, dtype: Any) -> Any:
+    """Return a value of a row of objects, where each column keeps the missing value of its dtype."""
+    has_na = isinstance(dtype, (pd.ArrowDtype, BaseMaskedDtype))
+    return pd.NA if has_na and isinstance(value, float) and value != value else value
 
 
 def _with_none(cell: Any) -> Any:
@@ -271,8 +278,10 @@ def _apply(how: str, names: tuple[str, ...], column: Any, options: dict[str, Any
     value = getattr(column, how)(**chosen)
     if how in ("min", "max") and isinstance(column.dtype, pd.CategoricalDtype):
         return pd.Series([value], dtype=column.dtype)
-    if how in ("any", "all") and value is pd.NA:
+    if value is pd.NA and how in ("any", "all"):
         return pd.Series([value], dtype="boolean")
+    if value is pd.NA and how in ("sum", "prod") and isinstance(column.dtype, pd.BooleanDtype):
+        return pd.Series([value], dtype="Int64")
     return _series_of_value(value, column.dtype) if how in _OF_VALUES else pd.Series([value])
 
 
