@@ -260,3 +260,23 @@ def test_labels_take_arguments_of_pandas():
     numbers = lazy().index
     assert numbers.round(-1).compute().equals(FRAME.index.round(-1))
     assert numbers.nunique(dropna=False).compute() == 200
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f: f.apply(lambda row: row.x * 2, axis=1, meta=("q", "float64")),
+        lambda f: f.x.map(lambda x: x * 2, meta=("q", "float64")),
+        lambda f: f.x.apply(lambda x: x * 2, meta=("q", "float64")),
+        lambda f: f.apply(lambda row: pd.Series({"q": row.x * 2}), axis=1, meta={"q": "float64"}),
+        lambda f: f.map_partitions(lambda part: part[["x"]].mul(2).set_axis(["q"], axis=1), meta=[("q", "float64")]),
+        lambda f: f.map_partitions(lambda part: (part.x * 2).rename("q"), meta=("q", "float64")),
+        lambda f: f[["x"]].map_overlap(lambda part: part.mul(2).set_axis(["q"], axis=1), 1, 0, meta={"q": "float64"}),
+    ],
+)
+def test_names_of_meta_are_those_of_results_with_the_labels_of_the_frame(call):
+    found = call(lazy(3)).reset_index()
+    assert found.columns.tolist() == ["row", "q"]
+    expected = pd.DataFrame({"row": range(200), "q": FRAME.x.to_numpy() * 2})
+    pd.testing.assert_frame_equal(found.compute().reset_index(drop=True), expected)
+    assert found.groupby("row").q.sum().compute().tolist() == expected.q.tolist()

@@ -193,7 +193,7 @@ class Frame(Collection, Operators, Explainable):
                 BlockCall(partial(_call_guarded, func), plain.args, plain.kwargs, label), nodes, "map_partitions"
             )
         else:
-            found = parse_meta(meta)
+            found = parse_meta(meta, self._meta)
         if not is_frame(found):
             found = pd.Series([found])[:0]
         if clear_divisions and keep_divisions:

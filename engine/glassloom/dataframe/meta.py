@@ -20,8 +20,8 @@ _HOW = (
 )
 
 
-def parse_meta(meta: Any) -> Any:
-    """Return the empty object that a user's `meta` stands for.
+def parse_meta(meta: Any, like: Any = None) -> Any:
+    """Return the empty object that a user's `meta` stands for. If it says names and dtypes alone, its index is that of `like`.
 
     Raises
     ------
@@ -35,14 +35,17 @@ def parse_meta(meta: Any) -> Any:
         return empty(meta)
     if isinstance(meta, Collection) and isinstance(meta.expr, FrameExpr):
         return meta.expr.meta
+    index = like.index[:0] if isinstance(like, (pd.DataFrame, pd.Series)) else None
     try:
         if isinstance(meta, dict):
-            return pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in meta.items()})
+            return pd.DataFrame(
+                {name: pd.Series([], dtype=dtype, index=index) for name, dtype in meta.items()}, index=index
+            )
         if isinstance(meta, tuple) and len(meta) == 2 and not isinstance(meta[0], tuple):
-            return pd.Series([], name=meta[0], dtype=meta[1])
+            return pd.Series([], name=meta[0], dtype=meta[1], index=index)
         if isinstance(meta, (list, tuple)):
-            return parse_meta(dict(meta))
-        return pd.Series([], dtype=meta)
+            return parse_meta(dict(meta), like)
+        return pd.Series([], dtype=meta, index=index)
     except (TypeError, ValueError) as error:
         raise MetaError(f"meta={meta!r} can't be understood; give {_HOW}") from error
 

@@ -178,7 +178,7 @@ def map_overlap(
     nodes, plain = bind(function, (frame, *args), kwargs, label=label)
     if len(nodes) > 1:
         raise NotImplementedError(f"map_overlap({label}) takes one lazy frame; assign further ones to it as columns")
-    found = infer_meta(plain, nodes, "map_overlap") if meta is None else parse_meta(meta)
+    found = infer_meta(plain, nodes, "map_overlap") if meta is None else parse_meta(meta, nodes[0].meta)
     call = partial(_call_user, function, plain.args[1:], plain.kwargs, found if enforce_metadata else None)
     return wrap(overlapping(nodes[0], call, before, after, label=label, meta=found))
 

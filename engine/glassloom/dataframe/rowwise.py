@@ -63,15 +63,21 @@ class CallForEach:
 
     def __call__(self, block: Any, *args: Any, **kwargs: Any) -> Any:
         if self._meta is None or len(block) or not isinstance(block, (pd.DataFrame, pd.Series)):
-            return getattr(block, self._method)(*args, **kwargs)
+            made = getattr(block, self._method)(*args, **kwargs)
+            return self._under_given_name(made) if isinstance(made, pd.Series) else made
         return without_rows(self._meta, block.index)
+
+    def _under_given_name(self, made: pd.Series) -> pd.Series:
+        """Return a series under the name that the user has given with `meta`, as Dask does."""
+        is_known = isinstance(self._meta, pd.Series) and made.name != self._meta.name
+        return made.rename(self._meta.name) if is_known else made
 
 
 def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any) -> Any:
     """Return the lazy result of a pandas method that calls a user's function for rows or values."""
     label = f"{method}-{function_label(function)}" if callable(function) else method
     nodes, call = bind(CallForEach(method), (frame, function, *args), kwargs, label=label)
-    found = infer_meta(call, nodes, method) if meta is None else parse_meta(meta)
+    found = infer_meta(call, nodes, method) if meta is None else parse_meta(meta, nodes[0].meta)
     if callable(function):
         nodes, call = bind(CallForEach(method, found), (frame, function, *args), kwargs, label=label)
     return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
