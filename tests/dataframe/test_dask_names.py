@@ -280,3 +280,13 @@ def test_names_of_meta_are_those_of_results_with_the_labels_of_the_frame(call):
     expected = pd.DataFrame({"row": range(200), "q": FRAME.x.to_numpy() * 2})
     pd.testing.assert_frame_equal(found.compute().reset_index(drop=True), expected)
     assert found.groupby("row").q.sum().compute().tolist() == expected.q.tolist()
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+def test_names_of_meta_are_those_of_functions_of_groups(npartitions):
+    groups = lazy(npartitions).groupby("k")
+    found = groups.apply(len, meta=("n", "int64")).reset_index()
+    assert found.columns.tolist() == ["k", "n"]
+    assert found.compute().to_dict("list") == {"k": ["a", "b"], "n": [100, 100]}
+    changed = groups.x.transform(lambda x: x - x.min(), meta=("x", "float64")).reset_index()
+    assert changed.columns.tolist() == changed.compute().columns.tolist() == ["row", "x"]

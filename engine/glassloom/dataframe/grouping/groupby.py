@@ -277,7 +277,10 @@ class GroupBy(Methods):
             If a user's function fails on made-up rows.
         """
         if given is not None:
-            return parse_meta(given)
+            has_rows = getattr(call, "method", "") == "transform"
+            made = parse_meta(given, grouping.node.meta if has_rows else None)
+            is_of_groups = not has_rows and isinstance(made, pd.Series) and not isinstance(given, pd.Series)
+            return made if not is_of_groups else parse_meta(given, grouping.sampled(Call("size"), as_index=True))
         if not is_users:
             return grouping.sampled(call)
         try:
@@ -377,6 +380,8 @@ class GroupBy(Methods):
         call = Call("apply", (func, *args), {**kwargs, **further})
         title = f"groupby-apply-{function_label(func)}"
         found = self._meta_of(self._grouping, call, meta, title, is_users=True)
+        if meta is not None and isinstance(found, pd.Series) and found.name is not None:
+            call = replace(call, chain=Call("rename", (found.name,)))  # as Dask does
         out = partitions_of(self._grouping, split_out, None)
         return self._of_whole_groups(self._grouping, call, found, title, out)
 
