@@ -69,7 +69,16 @@ RESULTS = (
         "in order of appearance, unless `sort=True`",
     ),
     ("`pivot_table`", "each category of `columns=` is a column", "those with values are, unless `dropna=False`"),
-    ("`reset_index`, and `read_csv` without `index_col=`", "each partition counts its rows from 0", "labels from 0 on"),
+    (
+        "`reset_index`, `merge` by columns, and `read_csv` without `index_col=`",
+        "each partition counts its rows from 0",
+        "labels from 0 on",
+    ),
+    (
+        "`str.split(n=..., expand=True)`",
+        "`n` + 1 columns",
+        "as many columns as the text with most parts needs",
+    ),
     (
         "`where`, `mask`, and whole numbers that may be replaced by missing values",
         "floats in any case",

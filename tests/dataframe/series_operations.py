@@ -131,6 +131,8 @@ TIME_PARTS = ("year", "month", "day", "hour", "dayofweek", "date", "is_month_sta
 
 def accessor(d: Draw, x: Any) -> Operation | None:
     if isinstance(x.dtype, pd.CategoricalDtype):
+        if not len(x.dtype.categories):
+            return None
         value = d.one(list(x.dtype.categories))
         return d.one((
             Operation("x.cat.codes", lambda v: v.cat.codes),

@@ -221,6 +221,8 @@ def test_what_windows_of_groups_lack_is_named(events):
         groups.f.rolling(2).corr(groups.i.sum())
     with pytest.raises(IndexError, match="already selected"):
         groups.rolling(2)["f"]["i"]
+    with pytest.raises(TypeError, match=r"nth\('first'\) takes a whole number, a list of them, or a slice"):
+        groups.nth("first")
 
 
 @pytest.mark.parametrize("npartitions", [1, 6])

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
+import numpy as np
 import pandas as pd
 
 from glassloom import config
@@ -514,6 +515,10 @@ class GroupBy(Methods):
         """
         if dropna is not None:
             raise NotImplementedError(f"dropna={dropna!r}: drop missing values before, or use first() or last()")
+        if not all(
+            isinstance(one, (int, np.integer)) for one in (n if isinstance(n, (list, tuple)) else [n])
+        ) and not isinstance(n, slice):
+            raise TypeError(f"nth({n!r}) takes a whole number, a list of them, or a slice")
         return self._some_rows(partial(nth_mask, n), "groupby-nth")
 
     def ngroup(self, ascending: bool = True) -> Any:
