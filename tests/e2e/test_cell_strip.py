@@ -33,6 +33,12 @@ total.result()
 """
 WAITING = "client.gather(client.map(load, range(100, 130)))"
 SAVED = "() => window.jupyterapp.commands.execute('docmanager:save')"
+RUN_OTHER_CODE = """() => {
+  const { content } = window.jupyterapp.shell.currentWidget
+  content.activeCellIndex = 1
+  content.activeCell.model.sharedModel.setSource('6 * 7')
+  void window.jupyterapp.commands.execute('notebook:run-cell')
+}"""
 RUN_NEXT = "() => { void window.jupyterapp.commands.execute('notebook:run-cell-and-select-next') }"
 
 NO_CLUSTERS = "async url => (await (await fetch(url)).json()).clusters.length === 0"
@@ -113,3 +119,7 @@ def test_a_cell_shows_how_far_it_is_and_how_it_ended(page, lab, notebook, set_th
     assert not any(word in saved for word in ("gl-Strip", "tasks failed", "workers busy"))
     page.reload()  # and one that comes when all is over
     expect(strip).to_contain_text("3 tasks failed", timeout=OPENING_MS)
+
+    page.evaluate(RUN_OTHER_CODE)  # what stood below the cell was of an output that is gone
+    expect(cells.nth(1).locator(".jp-OutputArea-output")).to_have_text("42")
+    expect(strip).to_be_hidden()

@@ -20,17 +20,23 @@ def test_the_strip_wraps_between_its_facts(browser) -> None:
     page = browser.new_page()
     page.set_viewport_size({"width": 415, "height": 600})
     page.set_content(
-        f'<style>{VARIABLES}{CELL_CSS.read_text()}</style><div class="gl-Strip"><div class="gl-Strip-line">'
+        f'<style>{VARIABLES}{CELL_CSS.read_text()}</style><div class="gl-Strip" data-outcome="running"><div class="gl-Strip-line">'
         '<button class="gl-Strip-toggle"><span class="gl-Strip-dot"></span><span>Running</span></button>'
         f'<span class="gl-Strip-bar"></span><span class="gl-Strip-facts">{facts}</span>'
         '<span class="gl-Strip-buttons"><button>Cancel</button><button>Open</button></span></div></div>'
     )
     (line,) = page.evaluate(SIZES, ".gl-Strip-line")
     each = page.evaluate(SIZES, ".gl-Strip-facts > span")
+    toggle, bar, facts, buttons = (
+        page.locator(f".gl-Strip-{part}").bounding_box() for part in ("toggle", "bar", "facts", "buttons")
+    )
     page.close()
     assert not line["scrolls"]
+    # How far it is has the width to itself.
+    assert toggle["y"] == buttons["y"] and facts["y"] >= toggle["y"] + toggle["height"]
+    assert bar["width"] > 100
     assert max(fact["height"] for fact in each) < 1.5 * min(fact["height"] for fact in each)  # none is broken
-    assert line["height"] < 6 * each[0]["height"]
+    assert line["height"] < 5 * each[0]["height"]
 
 
 def test_a_long_name_of_an_operation_leaves_room_for_how_far_it_is(browser) -> None:
@@ -39,13 +45,17 @@ def test_a_long_name_of_an_operation_leaves_room_for_how_far_it_is(browser) -> N
     page.set_content(
         f'<style>{VARIABLES}{CELL_CSS.read_text()}</style><div class="gl-Strip"><div class="gl-Strip-details">'
         f'<table class="gl-Strip-layers"><tr><th scope="row">{"load_the_orders_of_the_last_year_" * 3}</th>'
-        '<td><span class="gl-Strip-bar"></span></td><td class="gl-Strip-number">24 of 60</td><td>4</td></tr></table></div></div>'
+        '<td><span class="gl-Strip-bar"></span></td><td class="gl-Strip-number">24 of 60</td><td>4</td>'
+        '<td class="gl-Strip-rate">23 tasks/min, about 3 min 27 s left</td></tr></table></div></div>'
     )
-    strip, number = (page.locator(each).bounding_box() for each in (".gl-Strip", ".gl-Strip-number"))
+    strip, number, rate = (
+        page.locator(each).bounding_box() for each in (".gl-Strip", ".gl-Strip-number", ".gl-Strip-rate")
+    )
     (details,) = page.evaluate(SIZES, ".gl-Strip-details")
     page.close()
-    assert strip is not None and number is not None
+    assert strip is not None and number is not None and rate is not None
     assert number["x"] + number["width"] <= strip["x"] + strip["width"]
+    assert rate["height"] < 60  # words are kept together
     assert not details["scrolls"]
 
 

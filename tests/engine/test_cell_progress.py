@@ -195,6 +195,22 @@ def test_of_too_many_layers_those_under_way_are_told() -> None:
     assert message["layers"][-1]["name"] == f"l{n_layers - 1}"
 
 
+def test_layers_are_told_in_the_order_in_which_they_run_whatever_order_they_were_announced_in() -> None:
+    names = ["total", "sum", "load", "other"]
+    announced = Layers([1, 2, 3, 4], names, [1] * 4, [""] * 4, [0] * 4, [[2], [3], [], []])
+    each = following(runs({}), announced)
+    cell = CellProgress("a", 1, began_s=0.0)
+    assert [layer["name"] for layer in told(cell, each)["layers"]] == ["load", "sum", "total", "other"]
+    each.fold.apply(Layers([3, 5], ["load", "open"], [2, 1], [""] * 2, [0] * 2, [[5], []]))  # more tasks of a cell
+    assert [layer["name"] for layer in told(cell, each)["layers"]] == ["open", "load", "sum", "total", "other"]
+
+
+def test_layers_that_read_from_each_other_are_told_once() -> None:
+    each = following(runs({}), Layers([1, 2], ["left", "right"], [1, 1], ["", ""], [0, 0], [[2], [1, 77]]))
+    names = [layer["name"] for layer in told(CellProgress("a", 1, began_s=0.0), each)["layers"]]
+    assert names == ["right", "left"]
+
+
 def test_errors_and_output_are_told_with_the_cell_of_their_tasks() -> None:
     each = following(
         WorkerJoined(99.0, 0, "w0", 1, 2),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -64,6 +64,7 @@ class _Layer:
     name: str
     run: int
     counts: LayerCounts
+    inputs: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,26 @@ class PastRuns:
     layers: dict[str, LayerCounts] = field(default_factory=dict)
 
 
+def inputs_first(numbers: Sequence[int], inputs: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return layers so that each comes after those that it reads from, else in their order.
+
+    >>> inputs_first([1, 2, 3, 4], {1: [2, 3], 2: [3], 3: [], 4: []})
+    [3, 2, 1, 4]
+    """
+    known, seen = set(numbers), set[int]()
+    ordered: dict[int, None] = {}
+    for number in numbers:
+        stack = [number]
+        while stack:
+            top = stack[-1]
+            if top in seen:
+                ordered.setdefault(stack.pop())
+            else:
+                seen.add(top)
+                stack += [each for each in reversed(inputs[top]) if each in known and each not in seen]
+    return list(ordered)
+
+
 class ClusterFold:
     """The runs of some cells on one cluster, with their layers, errors and output.
 
@@ -117,6 +138,8 @@ class ClusterFold:
         self._cell_of = cell_of
         self._layers: dict[int, _Layer] = {}
         self._layers_of: defaultdict[int, list[int]] = defaultdict(list)
+        self._ordered: dict[int, list[int]] = {}
+        """The layers of a run, inputs first, until it has others."""
         self._errors: dict[int, tuple[int, ErrorRow]] = {}
         self._output: defaultdict[str, CellOutput] = defaultdict(CellOutput)
         self._early: deque[Log] = deque(maxlen=_MAX_EARLY_LINES)
@@ -155,8 +178,11 @@ class ClusterFold:
         return [run for run in self.runs.values() if run.cell == cell and run.started_s >= since_s]
 
     def layers_of(self, run: int) -> Iterator[tuple[str, LayerCounts]]:
-        """Yield the layers of a run by name."""
-        for number in self._layers_of.get(run, ()):
+        """Yield the layers of a run by name: each after those that it reads from."""
+        if run not in self._ordered:
+            numbers = self._layers_of.get(run, [])
+            self._ordered[run] = inputs_first(numbers, {number: self._layers[number].inputs for number in numbers})
+        for number in self._ordered[run]:
             layer = self._layers[number]
             yield layer.name, layer.counts
 
@@ -199,17 +225,23 @@ class ClusterFold:
                 for name, counts in self.layers_of(run.id):
                     past.layers.setdefault(name, LayerCounts()).add(counts)
             del self.runs[run.id]
+            self._ordered.pop(run.id, None)
             for number in self._layers_of.pop(run.id, ()):
                 del self._layers[number]
 
     def _apply_layers(self, message: Layers) -> None:
         runs = message.runs or [-1] * len(message.ids)
-        for number, name, total, run in zip(message.ids, message.names, message.totals, runs, strict=True):
+        inputs = message.inputs or [[]] * len(message.ids)
+        rows = zip(message.ids, message.names, message.totals, runs, inputs, strict=True)
+        for number, name, total, run, sources in rows:
             if number in self._layers:
-                self._layers[number].counts.total = total
+                layer = self._layers[number]
+                layer.counts.total, layer.inputs = total, sources
+                self._ordered.pop(layer.run, None)
             elif run in self.runs:
-                self._layers[number] = _Layer(name, run, LayerCounts(total))
+                self._layers[number] = _Layer(name, run, LayerCounts(total), sources)
                 self._layers_of[run].append(number)
+                self._ordered.pop(run, None)
         early = list(self._early)
         self._early.clear()
         for line in early:

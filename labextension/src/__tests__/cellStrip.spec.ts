@@ -135,16 +135,36 @@ class FakeSession {
   }
 }
 
+class FakeCellModel {
+  constructor(readonly id: string) {}
+
+  /** What JupyterLab does when a cell is executed. */
+  execute(): void {
+    this.clear();
+    this.stateChanged.emit({ name: 'executionState', newValue: 'running' });
+  }
+
+  clear(): void {
+    this.stateChanged.emit({ name: 'executionCount', newValue: null });
+  }
+
+  readonly type = 'code';
+  readonly stateChanged = new Signal<
+    this,
+    { name: string; newValue: string | null }
+  >(this);
+}
+
 class FakeCell extends Widget {
   readonly added: { data: Record<string, string> }[] = [];
-  readonly model: { id: string; type: string };
+  readonly model: FakeCellModel;
   readonly outputArea = {
     model: { add: (output: never) => this.added.push(output) }
   };
 
   constructor(id: string) {
     super();
-    this.model = { id, type: 'code' };
+    this.model = new FakeCellModel(id);
     const layout = (this.layout = new PanelLayout());
     for (const name of ['jp-Cell-inputWrapper', 'jp-Cell-outputWrapper']) {
       const part = new Widget();
@@ -432,6 +452,46 @@ describe('NotebookStrips', () => {
     expect(other.content.widgets[0].added.length).toBe(1);
     expect(other.content.widgets[1].added.length).toBe(0);
     saving.dispose();
+  });
+
+  it('is gone when its cell is executed again or cleared, until the next execution computes something', async () => {
+    const [notebook] = open();
+    const [cell] = notebook.content.widgets;
+    notebook.fake.tell(ended({ execution: 4 }));
+    await drawn();
+    expect(cell.strip?.textContent).toContain('20 tasks');
+    cell.model.execute();
+    notebook.fake.tell(ended({ execution: 4, n_runs: 2 }));
+    await drawn();
+    expect(cell.strip).toBeNull();
+    notebook.fake.tell(ended({ execution: 5, tasks: counts(3, 3) }));
+    await drawn();
+    expect(cell.strip?.textContent).toContain('3 tasks');
+    cell.model.clear();
+    await drawn();
+    expect(cell.strip).toBeNull();
+  });
+
+  it('stays when the output of what still runs is cleared', async () => {
+    const [notebook] = open();
+    const [cell] = notebook.content.widgets;
+    notebook.fake.tell(makeState());
+    cell.model.clear();
+    await drawn();
+    expect(cell.strip?.textContent).toContain('12 of 20 tasks');
+  });
+
+  it('comes after a restart of the kernel, which counts executions from 1 again', async () => {
+    const [notebook] = open();
+    const [cell] = notebook.content.widgets;
+    notebook.fake.tell(ended());
+    notebook.fake.statusChanged.emit('restarting');
+    cell.model.execute();
+    await drawn();
+    expect(cell.strip).toBeNull();
+    notebook.fake.tell(makeState());
+    await drawn();
+    expect(cell.strip?.textContent).toContain('12 of 20 tasks');
   });
 
   it('can be switched off', async () => {

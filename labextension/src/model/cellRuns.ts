@@ -143,6 +143,24 @@ export class CellRuns implements IDisposable {
   }
 
   /**
+   * Forget the last execution of a cell, whose output is gone: it is executed again, or was cleared.
+   *
+   * What the kernel still tells of that execution is passed over. It tells of a next one only if that computes something.
+   */
+  forget(cell: string): void {
+    const entry = this._entries.get(cell);
+    if (!entry) {
+      return;
+    }
+    // The next kernel counts executions from 1 again: it may have one of the same number.
+    if (!this._ofEarlierKernels.delete(cell)) {
+      this._forgotten.set(cell, entry.state.execution);
+    }
+    this._entries.delete(cell);
+    this._changed.emit([cell]);
+  }
+
+  /**
    * Give up what a cell has started.
    *
    * A cell that executes is interrupted, as by the notebook's own button. What it has left on a cluster is given up by a
@@ -194,7 +212,13 @@ export class CellRuns implements IDisposable {
 
   private _take(version: number, states: ICellState[], sentMs: number): void {
     const nowMs = Date.now();
-    for (const state of states) {
+    const told = states.filter(
+      ({ cell, execution }) =>
+        !this._forgotten.has(cell) || this._forgotten.get(cell) !== execution
+    );
+    for (const state of told) {
+      this._forgotten.delete(state.cell);
+      this._ofEarlierKernels.delete(state.cell);
       const before = this._entries.get(state.cell);
       this._entries.set(state.cell, {
         state:
@@ -210,7 +234,7 @@ export class CellRuns implements IDisposable {
         problem: version === CELLS_VERSION ? '' : OTHER_VERSION
       });
     }
-    this._changed.emit(states.map(({ cell }) => cell));
+    this._changed.emit(told.map(({ cell }) => cell));
   }
 
   private _onStatus(_: unknown, status: Kernel.Status): void {
@@ -233,8 +257,10 @@ export class CellRuns implements IDisposable {
   /** The kernel is gone, and nothing more will be heard of what it ran. */
   private _endAll(): void {
     this._comm = null;
+    this._forgotten.clear();
     const changed = [];
     for (const [cell, entry] of this._entries) {
+      this._ofEarlierKernels.add(cell);
       if (entry.state.outcome === 'running') {
         const ended_at = (Date.now() + entry.clockMs) / 1000;
         this._entries.set(cell, {
@@ -309,6 +335,9 @@ export class CellRuns implements IDisposable {
 
   private readonly _changed = new Signal<CellRuns, readonly string[]>(this);
   private readonly _entries = new Map<string, ICellEntry>();
+  /** The execution of each cell that is passed over. */
+  private readonly _forgotten = new Map<string, number>();
+  private readonly _ofEarlierKernels = new Set<string>();
   private _comm: string | null = null;
   private _isDisposed = false;
 }

@@ -112,6 +112,8 @@ export class CellStrip extends ReactWidget {
 
   private _show(): void {
     const entry = this._options.runs.find(this._options.cell);
+    window.clearTimeout(this._delay);
+    window.clearInterval(this._timer);
     if (entry === null) {
       this.hide();
       return;
@@ -129,11 +131,9 @@ export class CellStrip extends ReactWidget {
     const isEarly = isRunning && leftS > 0;
     this.setHidden(isQuick || isEarly);
     this.node.dataset.outcome = state.outcome;
-    window.clearTimeout(this._delay);
     if (isEarly) {
       this._delay = window.setTimeout(() => this._show(), 1000 * leftS + 10);
     }
-    window.clearInterval(this._timer);
     if (isRunning) {
       this._timer = window.setInterval(() => {
         if (!document.hidden) {
@@ -410,7 +410,9 @@ function LayerRow(props: {
           {layer.device_s ? formatDuration(layer.device_s) : ''}
         </td>
       )}
-      <td>{layer.done < layer.total ? describeRate(trans, layer) : ''}</td>
+      <td className="gl-Strip-rate">
+        {layer.done < layer.total ? describeRate(trans, layer) : ''}
+      </td>
     </tr>
   );
 }

@@ -37,11 +37,21 @@ const DEFAULTS: ISettings = {
 
 /** What is used of a `CodeCell` of `@jupyterlab/cells`; no build of ours needs that package. */
 interface ICodeCell extends Widget {
-  readonly model: { readonly id: string; readonly type: string };
+  readonly model: {
+    readonly id: string;
+    readonly type: string;
+    readonly stateChanged: ISignal<unknown, IStateChange>;
+  };
   readonly ready?: Promise<void>;
   readonly outputArea?: Widget & {
     readonly model: { add(output: object): number };
   };
+}
+
+/** What is used of a change of a cell's state. */
+interface IStateChange {
+  readonly name: string;
+  readonly newValue: unknown;
 }
 
 /** What is used of a `NotebookPanel` of `@jupyterlab/notebook`. */
@@ -192,6 +202,11 @@ export class NotebookStrips implements IDisposable {
         : null,
       keepSummary: () => this._save(cell)
     });
+    const { stateChanged } = cell.model;
+    const onStateChanged = (_: unknown, change: IStateChange): void =>
+      this._onCellState(cell.model.id, change);
+    stateChanged.connect(onStateChanged);
+    strip.disposed.connect(() => stateChanged.disconnect(onStateChanged));
     // A cell that was never in view has no parts yet.
     void Promise.resolve(cell.ready).then(() => {
       if (!cell.isDisposed && !strip.isDisposed) {
@@ -199,6 +214,16 @@ export class NotebookStrips implements IDisposable {
       }
     });
     return strip;
+  }
+
+  /** A cell is executed again, or its output was cleared: what stood below it is of an output that is gone. */
+  private _onCellState(id: string, { name, newValue }: IStateChange): void {
+    const isAgain = name === 'executionState' && newValue === 'running';
+    const isCleared = name === 'executionCount' && newValue === null;
+    const isUnderWay = this.runs.find(id)?.state.outcome === 'running';
+    if (isAgain || (isCleared && !isUnderWay)) {
+      this.runs.forget(id);
+    }
   }
 
   private _saveOnce(id: string): void {
