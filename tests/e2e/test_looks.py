@@ -110,6 +110,7 @@ def test_unusual_clusters_can_be_read_by_everybody(
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_label("Name")).to_be_focused()
         assert violations(".jp-Dialog") == []
+        assert page.locator(".gl-Form").evaluate("form => form.scrollWidth - form.clientWidth") == 0
         selector = ".gl-SectionWidget :is(a, button, label), .gl-Panel jp-button"
         targets = f"[...document.querySelectorAll('{selector}')].filter(b => b.offsetParent)"
         small = f"{targets}.filter(b => b.offsetHeight < 24 || b.offsetWidth < 24)"

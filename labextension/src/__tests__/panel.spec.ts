@@ -808,6 +808,19 @@ describe('NewClusterForm', () => {
     form.dispose();
   });
 
+  it('has one label for a box, which says what it is for', async () => {
+    const gpu = { type: 'boolean', title: 'On GPUs', description: 'One each' };
+    const schema = { type: 'object', properties: { gpu } };
+    const form = new NewClusterForm(trans, { ...PROFILES, schema });
+    await show(form);
+    const [, label] = form.node.querySelectorAll('label');
+    expect(form.node.querySelectorAll('label').length).toBe(2);
+    expect(label.textContent).toBe('On GPUs');
+    expect(label.querySelector('input')?.type).toBe('checkbox');
+    expect(form.node.textContent?.match(/One each/g)?.length).toBe(1);
+    form.dispose();
+  });
+
   it('is filled in by a profile', async () => {
     const form = await showForm();
     const select = form.node.querySelector('select') as HTMLSelectElement;

@@ -43,16 +43,25 @@ function Field(props: IFieldProps): JSX.Element {
     return <>{props.children}</>;
   }
   const isRefused = refusal.id === props.id;
+  const isBox = props.schema.type === 'boolean'; // has its label and its description beside it
   return (
-    <div className={'gl-Form-field' + (isRefused ? ' gl-mod-refused' : '')}>
-      <label htmlFor={props.id}>{props.label}</label>
+    <div
+      className={
+        'gl-Form-field' +
+        (isBox ? ' gl-Form-box' : '') +
+        (isRefused ? ' gl-mod-refused' : '')
+      }
+    >
+      {!isBox && <label htmlFor={props.id}>{props.label}</label>}
       {props.children}
       {isRefused && (
         <div className="gl-Form-error" role="alert">
           {refusal.words}
         </div>
       )}
-      {props.schema.description && <small>{props.schema.description}</small>}
+      {!isBox && props.schema.description && (
+        <small>{props.schema.description}</small>
+      )}
     </div>
   );
 }
@@ -170,7 +179,8 @@ export class NewClusterForm extends ReactWidget {
       memory_limit: trans.__('an equal share, such as 2 GiB'),
       minimum: trans.__('as many as “Workers” says'),
       maximum: trans.__('as many as “Workers” says'),
-      idle_timeout: trans.__('never, or such as 30 min')
+      idle_timeout: trans.__('never, or such as 30 min'),
+      kernel_name: trans.__('that of the default kernel')
     };
     return Object.fromEntries(
       Object.keys(this._schema.properties ?? {}).map(name => [
