@@ -10,6 +10,7 @@ into theirs, and the page may be framed anywhere: who knows the token may do any
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from http.client import responses as HTTP_REASONS
 from typing import Any
@@ -24,7 +25,7 @@ from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import ensure_async
 from jupyter_server_proxy.handlers import ProxyHandler, RewritableResponse
 from tornado.httpclient import HTTPError
-from tornado.websocket import WebSocketError
+from tornado.websocket import WebSocketClosedError, WebSocketError
 
 from glassloom_server.base_handlers import AUTH_RESOURCE, ExpectedErrors
 from glassloom_server.dashboards import SECRET_HEADER
@@ -168,6 +169,22 @@ class DashboardFilesHandler(ExpectedErrors, ProxyHandler):
         except (OSError, HTTPError, WebSocketError) as error:  # TimeoutError is an OSError
             self.log.warning("The Glassloom dashboards take no WebSocket: %s", error)
             self.close(_TRY_AGAIN_LATER, "The dashboards do not answer.")
+
+    def write_message(self, message: bytes | str | dict[str, Any], binary: bool = False) -> asyncio.Future[None]:
+        """Hand on a message of the dashboards. What comes until they know that the page is gone has nobody to read it."""
+        try:
+            written = super().write_message(message, binary=binary)
+        except WebSocketClosedError as error:
+            written = asyncio.get_running_loop().create_future()
+            written.set_exception(error)
+        # The base class doesn't wait for it: an error that nobody looks at would be logged, with its traceback.
+        written.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return written
+
+    def ping(self, data: str | bytes = b"") -> None:
+        """Hand on a ping of the dashboards."""
+        with contextlib.suppress(WebSocketClosedError):
+            super().ping(data)
 
     def proxy_request_options(self) -> dict[str, Any]:
         """Return the deadlines of a request."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -14,7 +15,7 @@ import sys
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_unix_socket
 from tornado.web import Application, HTTPError, RequestHandler
-from tornado.websocket import WebSocketHandler
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 
 class Guarded(RequestHandler):
@@ -26,7 +27,8 @@ class Guarded(RequestHandler):
 class Echo(Guarded):
     def get(self) -> None:
         self.set_cookie("stub", "cookie")
-        self.finish({"uri": self.request.uri, "headers": dict(self.request.headers), "pid": os.getpid()})
+        told = {"uri": self.request.uri, "headers": dict(self.request.headers), "pid": os.getpid()}
+        self.finish(told | {"streams_ended": EchoSocket.streams_ended})
 
 
 class Framed(Guarded):
@@ -38,6 +40,9 @@ class Framed(Guarded):
 
 
 class EchoSocket(Guarded, WebSocketHandler):
+    streams_ended = 0
+    """How many clients of which a stream was asked for are gone."""
+
     def select_subprotocol(self, subprotocols: list[str]) -> str | None:
         return subprotocols[0] if subprotocols else None
 
@@ -47,8 +52,20 @@ class EchoSocket(Guarded, WebSocketHandler):
     def open(self) -> None:
         self.write_message(json.dumps(dict(self.request.headers)))
 
-    def on_message(self, message: str | bytes) -> None:
-        self.write_message(message, binary=isinstance(message, bytes))
+    async def on_message(self, message: str | bytes) -> None:
+        if message == "stream":
+            await self._stream()
+        else:
+            self.write_message(message, binary=isinstance(message, bytes))
+
+    async def _stream(self) -> None:
+        """Send until the other end is known to be gone, as pages of a busy cluster are."""
+        with contextlib.suppress(WebSocketClosedError):
+            while True:
+                await self.write_message("more")
+                self.ping()
+                await asyncio.sleep(0)
+        EchoSocket.streams_ended += 1
 
 
 async def main() -> None:
