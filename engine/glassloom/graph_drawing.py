@@ -5,6 +5,7 @@ Graphviz draws if its ``dot`` is there; else this module lays the graph out itse
 
 from __future__ import annotations
 
+import base64
 import html
 import shutil
 import subprocess
@@ -21,6 +22,8 @@ _GRAPHVIZ_S = 30.0
 _SWEEPS = 6
 _MAX_LABEL = 28
 _BOX_HEIGHT, _ROW_GAP, _BOX_GAP, _MARGIN, _CHARACTER = 36.0, 34.0, 16.0, 12.0, 6.6
+PAGE_PX = 900.0
+"""How wide a drawing may be before boxes of one name become one: about what a notebook's page is."""
 _FORMATS = ("svg", "dot", "png", "pdf")
 
 
@@ -47,6 +50,14 @@ class Drawing:
 
     def _repr_svg_(self) -> str:
         return self.svg
+
+    def _repr_html_(self) -> str:
+        """Return an image that is no wider than the page. JupyterLab would cut off an SVG, and show none in a notebook that isn't trusted."""
+        code = base64.b64encode(self.svg.encode()).decode()
+        return (
+            f'<img alt="Graph of {len(self.nodes)} nodes" style="max-width: 100%; height: auto" '
+            f'src="data:image/svg+xml;base64,{code}">'
+        )
 
     def save(self, filename: str | Path) -> None:
         """Write the drawing to a file whose ending says the format: ``.svg``, ``.dot``, ``.png`` or ``.pdf``.
@@ -92,7 +103,7 @@ def draw(roots: Sequence[Expr], *, optimize_graph: bool = True, layers: bool | N
     else:
         graph, keys = lower(plan)
         drawn = _task_nodes(graph, {key for group in keys for key in group})
-    return Drawing(folded(drawn) if is_folded else drawn)
+    return Drawing(folded(drawn, PAGE_PX - 2 * _MARGIN, lambda node: _width(node) + _BOX_GAP) if is_folded else drawn)
 
 
 def _layer_nodes(nodes: Sequence[Expr], results: Sequence[Expr]) -> list[Node]:
@@ -138,7 +149,7 @@ def dot_text(nodes: Sequence[Node]) -> str:
 
     >>> print(dot_text([Node("a", "ones"), Node("b", "sum", sources=["a"], is_result=True)]))
     digraph {
-      graph [bgcolor="white"];
+      graph [bgcolor="transparent"];
       node [shape=box, style="rounded,filled", fillcolor="#eef2f7", color="#5b6b7f", fontname="sans-serif"];
       edge [color="#8a97a8"];
       n0 [label="ones", tooltip=""];
@@ -149,7 +160,7 @@ def dot_text(nodes: Sequence[Node]) -> str:
     ids = {node.name: f"n{number}" for number, node in enumerate(nodes)}
     lines = [
         "digraph {",
-        '  graph [bgcolor="white"];',
+        '  graph [bgcolor="transparent"];',
         '  node [shape=box, style="rounded,filled", fillcolor="#eef2f7", color="#5b6b7f", fontname="sans-serif"];',
         '  edge [color="#8a97a8"];',
     ]
@@ -245,7 +256,6 @@ def svg_text(nodes: Sequence[Node]) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
             f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" font-size="12" text-anchor="middle" '
             f'role="img" aria-label="graph of {len(nodes)} nodes">',
-            '<rect width="100%" height="100%" fill="white"/>',
             f'<g fill="none" stroke="#8a97a8">{"".join(edges)}</g>',
             *boxes,
             "</svg>",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-MAX_IN_ROW = 16
-"""How many boxes may stand beside each other before those of one name become one: about what a page is wide."""
+_REST = "others"
 
 
 @dataclass
@@ -46,24 +45,41 @@ def in_order(nodes: Sequence[Node]) -> list[Node]:
     return list(done.values())
 
 
-def folded(nodes: Sequence[Node], most: int = MAX_IN_ROW) -> list[Node]:
-    """Return nodes of which no row has more than `most` boxes, unless they have different names: those that go are many.
+def folded(nodes: Sequence[Node], room: float, width: Callable[[Node], float]) -> list[Node]:
+    """Return nodes whose boxes have room beside each other in each row: those of one name become one where they haven't, then others too.
 
+    Parameters
+    ----------
+    room
+        How wide a row may be.
+    width
+        Returns how much of it a box takes, with the gap to the next.
+
+    Examples
+    --------
     >>> wide = [Node(f"load-{n}", "load") for n in range(40)]
     >>> total = Node("sum", "sum", is_result=True, sources=[node.name for node in wide])
-    >>> [(node.label, node.detail, len(node.sources)) for node in folded([*wide, total])]
+    >>> [(node.label, node.detail, len(node.sources)) for node in folded([*wide, total], 16, lambda node: 1)]
     [('load', '40 tasks', 0), ('sum', '', 1)]
     """
     level = levels_of(nodes)
-    widths = Counter(level.values())
-    if max(widths.values(), default=0) <= most:
+    widths = _widths(nodes, level, width)
+    if max(widths.values(), default=0.0) <= room:
         return list(nodes)
-    home = {node.name: _home(node, level[node.name], widths[level[node.name]] > most) for node in nodes}
+    home = {node.name: _home(node, level[node.name], widths[level[node.name]] > room) for node in nodes}
     members: dict[str, list[Node]] = {}
     for node in nodes:
         members.setdefault(home[node.name], []).append(node)
     joined = [_joined(name, group, home) for name, group in members.items()]
-    return _without_rest(joined, most)
+    return _without_rest(joined, room, width)
+
+
+def _widths(nodes: Sequence[Node], level: dict[str, int], width: Callable[[Node], float]) -> dict[int, float]:
+    """Return how wide each row is."""
+    widths: defaultdict[int, float] = defaultdict(float)
+    for node in nodes:
+        widths[level[node.name]] += width(node)
+    return widths
 
 
 def _home(node: Node, row: int, is_wide: bool) -> str:
@@ -82,22 +98,22 @@ def _joined(name: str, group: list[Node], home: dict[str, str]) -> Node:
     return Node(name, group[0].label, f"{n_tasks:,} tasks", hint, is_result, sources, n_tasks)
 
 
-def _without_rest(nodes: list[Node], most: int) -> list[Node]:
-    """Return nodes with one box for those of a row that are still too many, as all have different names."""
+def _without_rest(nodes: list[Node], room: float, width: Callable[[Node], float]) -> list[Node]:
+    """Return nodes with one box for those of a row that have no room yet, as all have different names."""
     level = levels_of(nodes)
-    seen: Counter[int] = Counter()
-    widths = Counter(level.values())
+    widths = _widths(nodes, level, width)
+    used: defaultdict[int, float] = defaultdict(lambda: width(Node("", _REST, f"{len(nodes):,} tasks")))
     home: dict[str, str] = {}
     members: dict[str, list[Node]] = {}
     for node in nodes:
         row = level[node.name]
-        seen[row] += 1
-        is_rest = widths[row] > most and seen[row] >= most
-        home[node.name] = f"others in row {row}" if is_rest else node.name
+        used[row] += width(node)
+        is_rest = widths[row] > room and used[row] > room
+        home[node.name] = f"{_REST} in row {row}" if is_rest else node.name
         members.setdefault(home[node.name], []).append(node)
     rest = {name for name, group in members.items() if len(group) > 1}
     joined = [_joined(name, group, home) for name, group in members.items()]
     for node in joined:
         if node.name in rest:
-            node.label = "others"
+            node.label = _REST
     return joined

@@ -52,6 +52,15 @@ def test_a_notebook_shows_a_plan_as_a_card_with_escaped_text(frame):
     assert "0 of 4" in html
 
 
+def test_the_card_of_a_plan_has_no_column_that_says_nothing(frame):
+    in_memory = gd.from_pandas(pd.DataFrame({"x": [1, 2, 3]}), npartitions=2)
+    columns = ("Row groups read", "Read by", "Columns read", "Tasks")
+    heads = [
+        [f">{name}</th>" in lazy.x.sum().explain()._repr_html_() for name in columns] for lazy in (frame, in_memory)
+    ]
+    assert heads == [[True, True, True, True], [False, False, True, True]]
+
+
 def test_a_plan_says_whether_arrow_or_pandas_reads(frame, tmp_path):
     assert "Arrow" in str(frame.explain())
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import hashlib
 import re
 import signal
+import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from fault_helpers import eventually
 from glassloom import Client, LocalCluster
 from glassloom.array.api.array_properties import array_html
 from glassloom.client.future import futures_of
-from glassloom.graph_folding import MAX_IN_ROW, levels_of
+from glassloom.graph_drawing import PAGE_PX, Drawing, svg_text
 from glassloom.reprs import STYLE_VERSION
 from glassloom.reprs.block_states import COLOURS, block_states, states_html
 from glassloom.reprs.chunk_advice import LARGE_BYTES, chunk_advice
@@ -253,8 +255,26 @@ def test_a_wide_graph_is_folded_to_the_width_of_a_page() -> None:
     assert len(gl.visualize(total, layers=False).nodes) == 61
     assert len(gl.visualize(gl.delayed(sum)(wide[:5])).nodes) == 6
     many = gl.visualize(*[gl.delayed(abs, name=f"n{number}")(number) for number in range(40)])
-    rows = list(levels_of(many.nodes).values())
-    assert max(map(rows.count, rows)) <= MAX_IN_ROW
+    assert width_of(many) <= PAGE_PX
+    assert many.nodes[-1].label == "others"
+    long_names = [gl.delayed(abs, name=f"the-orders-of-the-year-{number:05}")(number) for number in range(12)]
+    assert width_of(gl.visualize(*long_names)) <= PAGE_PX
+    few = gl.visualize(*[gl.delayed(abs, name=f"n{number}")(number) for number in range(14)])
+    assert [node.label for node in few.nodes] == [f"n{number}" for number in range(14)]
+
+
+def width_of(drawing: Drawing) -> float:
+    return float(ElementTree.fromstring(svg_text(drawing.nodes)).attrib["width"])
+
+
+def test_a_drawing_is_an_image_no_wider_than_its_page() -> None:
+    drawn = gl.visualize(gl.delayed(sum)([gl.delayed(abs)(-1), 2]))
+    image = ElementTree.fromstring(drawn._repr_html_().replace(">", "/>"))
+    assert image.tag == "img" and "max-width: 100%" in image.attrib["style"]
+    assert image.attrib["alt"] == "Graph of 2 nodes"
+    kind, _, code = image.attrib["src"].partition(",")
+    assert kind == "data:image/svg+xml;base64"
+    assert base64.b64decode(code).decode() == drawn.svg
 
 
 def test_a_display_asks_nobody_and_still_knows_of_workers_that_come_and_go() -> None:
