@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 import threading
@@ -15,12 +16,34 @@ import pytest
 import tasks
 from glassloom import Client
 from glassloom._supervision import OnCrash, start_thread
-from glassloom.notebook.progress_display import LOG_EVERY_S, LogDisplay, TerminalDisplay, progress_html
+from glassloom.notebook.progress_display import LOG_EVERY_S, LogDisplay, progress_html
+from glassloom.notebook.terminal_display import TerminalDisplay, width
 
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+    def seen(self, columns: int = 200) -> list[str]:
+        """Return what a person sees: the rows of a terminal to which all that was written."""
+        rows, row, column = [""], 0, 0
+        for up, erase, control, text in re.findall(r"\x1b\[(\d+)A|(\x1b\[J)|([\r\n])|([^\x1b\r\n])", self.getvalue()):
+            if up:
+                row = max(row - int(up), 0)
+            elif erase:
+                rows[row:] = [rows[row][:column]]
+            elif control == "\n":
+                row, column = row + 1, 0
+            elif control:
+                column = 0
+            else:
+                if column + width(text) > columns:
+                    row, column = row + 1, 0
+                rows += [""] * (row + 1 - len(rows))
+                rows[row] = rows[row][:column].ljust(column) + text
+                column += 1
+            rows += [""] * (row + 1 - len(rows))
+        return rows
 
 
 def message(outcome: str = "running", **fields: Any) -> dict[str, Any]:
@@ -46,6 +69,65 @@ def test_a_terminal_shows_a_bar_for_each_layer_and_writes_over_it() -> None:
         message("finished", tasks={**message()["tasks"], "done": 60, "rate": None, "eta_s": None}), 1.0, is_last=True
     )
     assert file.getvalue() == "\x1b[2A\r\x1b[Jdone · 60 of 60 tasks · 5.0 s · 1.00 MiB at most\n"
+
+
+def test_lines_fit_a_terminal_and_leave_nothing_behind() -> None:
+    for columns in (20, 40, 80, 110):
+        file = Terminal()
+        display = TerminalDisplay(file, lambda columns=columns: (columns, 24))
+        layers = [
+            {**message()["layers"][0], "name": name}
+            for name in ("<load>", "sum-\u5408\u8a08-of-all-the-rows-there-are")
+        ]
+        for at_s in (102.0, 103.0, 104.0):
+            display.show(message(at=at_s, layers=layers), 0.0, is_last=False)
+        seen = file.seen(columns)
+        assert sum(row.startswith("<load>") for row in seen) == 1, seen
+        assert all(width(row) <= columns for row in seen)
+        assert " ".join("".join(seen).split("running")[1].split()).endswith("at most")
+        display.show(message("finished", layers=layers), 1.0, is_last=True)
+        assert file.seen(columns)[0].startswith("done") and "running" not in "".join(file.seen(columns))
+
+
+def test_of_more_lines_than_a_terminal_has_rows_the_last_are_shown() -> None:
+    file = Terminal()
+    layers = [{**message()["layers"][0], "name": f"layer-{number}"} for number in range(12)]
+    TerminalDisplay(file, lambda: (200, 6)).show(message(layers=layers, n_layers=12), 0.0, is_last=False)
+    assert [row.split(" ")[0] for row in file.seen()] == ["layer-8", "layer-9", "layer-10", "layer-11", "running", ""]
+
+
+def test_what_is_printed_meanwhile_stays_above_the_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = Terminal()
+    streams = {name: Terminal() for name in ("stdout", "stderr")}
+    for name, stream in streams.items():
+        stream.write = file.write  # type: ignore[method-assign]  # one terminal
+        monkeypatch.setattr(sys, name, stream)
+    display = TerminalDisplay(file)
+    print("before")
+    display.show(message(), 0.0, is_last=False)
+    print("one\ntwo")
+    sys.stderr.writelines(["three\n", "four, which goes on: "])
+    display.show(message(at=103.0), 0.0, is_last=False)
+    print("five")
+    assert file.seen() == ["before", "one", "two", "three", "four, which goes on: ", "five", ""]
+    display.show(message(at=104.0), 0.0, is_last=False)
+    display.show(message("finished"), 0.0, is_last=True)
+    assert [sys.stdout, sys.stderr] == list(streams.values())
+    print("after")
+    assert [row.partition(" ")[0] for row in file.seen()[5:]] == ["five", "done", "after", ""]
+
+
+def test_a_stream_that_somebody_has_put_in_place_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    display = TerminalDisplay(Terminal())
+    display.show(message(), 0.0, is_last=False)
+    between, theirs = sys.stdout, io.StringIO()
+    monkeypatch.setattr(sys, "stdout", theirs)
+    display.close()
+    assert sys.stdout is theirs
+    assert between.write("goes on to the terminal") == 23
+    display.show(message(), 0.0, is_last=False)
+    assert sys.stdout is theirs
 
 
 def test_a_log_gets_a_line_now_and_then() -> None:

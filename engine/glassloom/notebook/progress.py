@@ -40,6 +40,8 @@ _BLOCK = "the block"
 def progress(work: Any = None, *, file: TextIO | None = None, everyone: bool = False) -> Any:
     """Show how far computations are: a bar for each operation in a terminal or notebook, a line now and then in a log.
 
+    In a terminal the bars are its last lines; what is printed to `sys.stdout` and `sys.stderr` meanwhile stands above them.
+
     Parameters
     ----------
     work
@@ -80,14 +82,15 @@ def show_futures(futures: Sequence[Future], display: Display) -> None:
     clock = Clock()
     started_s = clock.now_s()
     rates: dict[str, Rate] = {}
-    while True:
-        message = _futures_message(futures, rates, started_s, clock.now_s())
-        is_last = message["outcome"] != "running"
-        display.show(message, monotonic(), is_last=is_last)
-        if is_last:
-            return
-        with contextlib.suppress(TimeoutError):
-            wait([future for future in futures if not future.done()], timeout=EVERY_S)
+    with contextlib.closing(display):
+        while True:
+            message = _futures_message(futures, rates, started_s, clock.now_s())
+            is_last = message["outcome"] != "running"
+            display.show(message, monotonic(), is_last=is_last)
+            if is_last:
+                return
+            with contextlib.suppress(TimeoutError):
+                wait([future for future in futures if not future.done()], timeout=EVERY_S)
 
 
 def _futures_message(
@@ -173,6 +176,7 @@ class ProgressBlock:
             with contextlib.suppress(RuntimeError):  # it has ended: the cluster has
                 wake()
         self._is_given_up = not self._ended.wait(4 * SETTLE_S)
+        self._display.close()
 
     def _cell_of(self, run: RunRow) -> str:
         if run.kernel != self._asker:
@@ -194,6 +198,7 @@ class ProgressBlock:
 
     def _crashed(self, crash: Crash) -> None:
         """Nothing more is shown; the block goes on."""
+        self._display.close()
 
     async def _watch(self, record: ClusterRecord) -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()

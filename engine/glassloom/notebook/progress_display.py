@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Protocol, TextIO
 
-from glassloom.notebook.progress_text import counts_text, lines_of, shortened, total_text
+from glassloom.notebook.progress_text import counts_text, shortened, total_text
+from glassloom.notebook.terminal_display import TerminalDisplay
 from glassloom.reprs import render
 
 LOG_EVERY_S = 10.0
@@ -18,20 +19,8 @@ class Display(Protocol):
     def show(self, message: dict[str, Any], now_s: float, *, is_last: bool) -> None:
         """Show a message; with `is_last` it stays."""
 
-
-class TerminalDisplay:
-    """Writes over its own lines."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-        self._n_lines = 0
-
-    def show(self, message: dict[str, Any], now_s: float, *, is_last: bool) -> None:
-        lines = [total_text(message)] if is_last else lines_of(message)
-        up = f"\x1b[{self._n_lines}A\r\x1b[J" if self._n_lines else ""
-        self._file.write(up + "\n".join(lines) + "\n")
-        self._file.flush()
-        self._n_lines = len(lines)
+    def close(self) -> None:
+        """Show nothing more. What is shown stays."""
 
 
 class LogDisplay:
@@ -46,6 +35,9 @@ class LogDisplay:
             self._last_s = now_s
             self._file.write(f"glassloom: {total_text(message)}\n")
             self._file.flush()
+
+    def close(self) -> None:
+        pass
 
 
 class NotebookDisplay:
@@ -62,6 +54,9 @@ class NotebookDisplay:
             self._handle = display(shown, display_id=True)
         else:
             self._handle.update(shown)
+
+    def close(self) -> None:
+        pass
 
 
 def progress_html(message: dict[str, Any]) -> str:
