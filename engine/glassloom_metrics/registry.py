@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 import sys
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +25,8 @@ Entry = TypeVar("Entry", bound=msgspec.Struct)
 CLUSTER_LOG = "cluster.log"
 """What a cluster's log is called in its directory."""
 _FOLDER = "glassloom"
+_MOST_BYTES = 2**20
+"""How much of a file in the registry is read: records have a kilobyte, and all are read each second."""
 _NO_WORDS = ("no", "n", "false", "off", "0", "0.0")
 
 
@@ -166,12 +169,20 @@ def read_entries(pattern: str, kind: type[Entry]) -> list[Entry]:
     entries = []
     for path in sorted(registry_path().glob(f"{pattern}.json")):
         try:
-            entries.append(msgspec.json.decode(path.read_bytes(), type=kind))
+            entries.append(msgspec.json.decode(_content(path), type=kind))
         except OSError:
-            continue  # ended while we read, or not for us to read
+            continue  # ended while we read, not for us to read, or nothing that could be a record
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # of another version of Glassloom; not ours to remove
     return entries
+
+
+def _content(path: Path) -> bytes:
+    """Return what a file holds that may be anything: it is never waited for, and no more of it is read than a record can have."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(f"{str(path)!r} is no file")
+        return file.read(_MOST_BYTES)
 
 
 def _standing(record: ClusterRecord) -> Standing:

@@ -143,6 +143,14 @@ def test_a_directory_in_the_place_of_a_record_hides_no_other():
     assert [found.id for found in read_records()] == ["c1"]
 
 
+def test_a_pipe_that_nobody_writes_to_and_a_file_without_end_hold_up_no_reader():
+    write_record(record("c1"))
+    os.mkfifo(runtime_dir() / "cluster-pipe.json")
+    with (runtime_dir() / "cluster-large.json").open("wb") as file:
+        file.truncate(2**40)  # of which nothing is on disk
+    assert [found.id for found in read_records()] == ["c1"]
+
+
 @pytest.mark.parametrize("pid", [-1, 0, 2**31, 2**40, 2**62])
 def test_a_pid_that_no_process_can_have_is_not_alive_and_hides_no_other(pid):
     write_record(record("bad", pid=pid, pid_started_s=1.0))
