@@ -36,7 +36,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 FINISHED = f'fill="{COLOURS["finished"]}"'
 FOLDER = Path(gl.__file__).parent / "reprs"
-STYLES = {2: "8c40c29815a79ad2"}
+STYLES = {2: "a941fcc9bb67a004"}
 """Of each version the style sheet's hash. If it changes, raise `STYLE_VERSION` and rename the classes, unless nothing of the
 version has been released."""
 

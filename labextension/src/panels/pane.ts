@@ -423,7 +423,9 @@ export class DashboardPane extends Widget {
       default:
         return isRecording(target.id)
           ? trans.__('Recording %1 is not open any more.', name)
-          : trans.__('Cluster %1 has ended.', name);
+          : name
+            ? trans.__('Cluster %1 has ended.', name)
+            : trans.__('This cluster has ended.');
     }
   }
 
