@@ -285,6 +285,16 @@ describe('DashboardPane', () => {
     pane.dispose();
   });
 
+  it('of a cluster whose name nobody knows any more, as by a button in a saved output, says that this one has', () => {
+    const models = makeModels();
+    const target = { kind: 'cluster', id: 'gone' } as const;
+    const pane = makePane(models, target, undefined, { name: '' });
+    Widget.attach(pane, document.body);
+    FakeSocket.last.tell(makeCluster());
+    expect(wordsOf(pane)).toBe('This cluster has ended.');
+    pane.dispose();
+  });
+
   it('of a saved workspace asks for no page of a cluster that is gone, and says at once that it is', async () => {
     const models = makeModels();
     const pane = makePane(models, { kind: 'cluster', id: 'gone' });
