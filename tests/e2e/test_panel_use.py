@@ -103,6 +103,48 @@ def test_the_keyboard_alone_reaches_all_and_opens_a_page(page, open_lab, one_clu
     assert pages == ["c0/status?theme=light"]
 
 
+TOGGLE_PANEL = "() => window.jupyterapp.commands.execute('application:toggle-left-area')"
+
+
+@pytest.mark.long
+def test_the_status_bar_the_launcher_and_the_keys_lead_to_the_panel_and_its_forms(page, open_lab, one_cluster, pages):
+    open_lab()
+    panel, status = page.locator("#glassloom-panel"), page.locator(".gl-Status-button")
+    expect(status).to_contain_text("cluster 05.00 / 8.00 GiB")
+    for lead in (status.click, lambda: page.keyboard.press("Control+Alt+g")):
+        page.evaluate(TOGGLE_PANEL)
+        expect(panel).to_be_hidden()
+        lead()
+        expect(panel).to_be_visible()
+
+    page.locator(".jp-LauncherCard", has_text="Glassloom Cluster").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Name")).to_be_focused()
+    expect(dialog).to_contain_text("New cluster")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+    page.keyboard.press("Control+Alt+k")
+    expect(page.locator('.gl-Pane[data-cluster="c0"]')).to_have_attribute("data-state", "live")
+
+
+@pytest.mark.long
+def test_a_section_is_moved_into_another_panel_goes_on_there_and_comes_back_to_its_place(page, open_lab, one_cluster):
+    open_lab()
+
+    def move(panel: str, entry: str) -> None:
+        page.evaluate("id => window.jupyterapp.shell.activateById(id)", panel)
+        page.locator(f"#{panel} .jp-AccordionPanel-title", has_text="Runs").click(button="right")
+        page.get_by_role("menuitem", name=entry).click()
+
+    move("glassloom-panel", "Move to File Browser")
+    expect(page.locator("#glassloom-panel .gl-Run")).to_have_count(0)
+    expect(page.locator("#filebrowser .gl-Run")).to_have_count(3)
+    move("filebrowser", "Move back to Glassloom")
+    expect(page.locator("#glassloom-panel .gl-Run")).to_have_count(3)
+    expect(page.locator("#glassloom-panel .jp-AccordionPanel-title").last).to_contain_text("Runs")
+
+
 @pytest.mark.long
 def test_two_selected_runs_are_compared_and_a_card_opens_by_a_double_click(page, open_lab, one_cluster, pages):
     open_lab()
