@@ -272,13 +272,6 @@ describe('CellRuns', () => {
     session.tell(ended({ outcome: 'cancelled' }));
     expect(runs.find('a')?.isCancelling).toBe(false);
   });
-
-  it('says what to do when the kernel speaks another version', () => {
-    const session = new FakeSession();
-    const runs = new CellRuns(session.context);
-    session.tellData({ glassloom_cells: 2, cells: [{ cell: 'a' }] });
-    expect(runs.find('a')?.problem).toContain('Update the package glassloom');
-  });
 });
 
 describe('NotebookStrips', () => {
@@ -492,6 +485,14 @@ describe('NotebookStrips', () => {
     notebook.fake.tell(makeState());
     await drawn();
     expect(cell.strip?.textContent).toContain('12 of 20 tasks');
+  });
+
+  it('says what to do when the kernel speaks another version', async () => {
+    const [notebook] = open();
+    const [cell] = notebook.content.widgets;
+    notebook.fake.tellData({ glassloom_cells: 2, cells: [{ cell: 'a' }] });
+    await drawn();
+    expect(cell.strip?.textContent).toContain('Update the package glassloom');
   });
 
   it('can be switched off', async () => {

@@ -104,8 +104,8 @@ export interface ICellEntry {
   /** The kernel's time less this page's. */
   clockMs: number;
   isCancelling: boolean;
-  /** Why nothing more is heard of it; empty if all is well. */
-  problem: string;
+  /** The kernel speaks another version of these messages: nothing of the state can be told. */
+  isOtherVersion: boolean;
 }
 
 const ENDED_KERNEL: ReadonlySet<Kernel.Status> = new Set([
@@ -231,7 +231,7 @@ export class CellRuns implements IDisposable {
           before?.isCancelling === true &&
           state.outcome === 'running' &&
           before.state.execution === state.execution,
-        problem: version === CELLS_VERSION ? '' : OTHER_VERSION
+        isOtherVersion: version !== CELLS_VERSION
       });
     }
     this._changed.emit(told.map(({ cell }) => cell));
@@ -341,9 +341,6 @@ export class CellRuns implements IDisposable {
   private _comm: string | null = null;
   private _isDisposed = false;
 }
-
-const OTHER_VERSION =
-  'The kernel and this page have different versions of Glassloom. Update the package glassloom, restart Jupyter and reload this page.';
 
 const EMPTY_STATE: ICellState = {
   cell: '',

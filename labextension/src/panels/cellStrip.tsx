@@ -163,11 +163,13 @@ interface IStripProps {
 
 function Strip(props: IStripProps): JSX.Element {
   const { entry, trans } = props;
-  const { state, isCancelling, problem } = entry;
-  if (problem !== '') {
+  const { state, isCancelling, isOtherVersion } = entry;
+  if (isOtherVersion) {
     return (
       <div className="gl-Strip-line" role="status">
-        {problem}
+        {trans.__(
+          'The kernel and this page have different versions of Glassloom. Update the package glassloom, restart Jupyter and reload this page.'
+        )}
       </div>
     );
   }
