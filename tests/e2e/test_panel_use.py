@@ -117,7 +117,9 @@ def test_the_status_bar_the_launcher_and_the_keys_lead_to_the_panel_and_its_form
         lead()
         expect(panel).to_be_visible()
 
-    page.locator(".jp-LauncherCard", has_text="Glassloom Cluster").click()
+    card = page.locator(".jp-LauncherCard", has_text="Glassloom Cluster")
+    expect(card.locator('[data-icon="glassloom:loom"]')).to_be_visible()  # not a plus sign, which is nobody's
+    card.click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label("Name")).to_be_focused()
     expect(dialog).to_contain_text("New cluster")

@@ -17,6 +17,7 @@ import { ITranslator, TranslationBundle } from '@jupyterlab/translation';
 import { addIcon } from '@jupyterlab/ui-components';
 import { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import { CommandIDs, PALETTE_CATEGORY } from '../commands';
+import { glassloomIcon } from '../icons';
 import { connectionCode, referenceOf } from '../model/insertion';
 import { can, isShared } from '../model/kinds';
 import { mergedProfiles, withTitles } from '../model/profiles';
@@ -125,7 +126,8 @@ function addNewCluster(
           ? trans.__('Glassloom Cluster')
           : trans.__('New'),
     caption: trans.__('Start a new cluster'),
-    icon: args => (args.isPalette ? undefined : addIcon),
+    icon: args =>
+      args.isPalette ? undefined : args.isLauncher ? glassloomIcon : addIcon,
     describedBy: {
       args: {
         type: 'object',
