@@ -43,7 +43,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def cluster(own_folders: None, quick: None, tmp_path: Path) -> Iterator[Processes]:
-    with processes(2, tmp_path, DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="8s") as started:
+    with processes(2, tmp_path, DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="15s") as started:
         yield started
 
 
