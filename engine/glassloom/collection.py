@@ -133,7 +133,7 @@ def compute(
         roots = optimize_plan(exprs, keeps_blocks=False) if optimize_graph else exprs
         if runtime.shares_memory:
             roots = [root.in_place(root) for root in roots]
-        graph, keys = lower(roots)
+        graph, keys = lower(roots, shares_memory=runtime.shares_memory)
     flat = [key for group in keys for key in group]
     results = runtime.get(graph, flat)
     stops = accumulate(map(len, keys))
@@ -152,11 +152,12 @@ def persist(
     rebuild = found.add_all(args)
     if not found.collections:
         return args
+    runtime = choose_runtime(scheduler)
     with gc_paused():
         roots = _planned([collection.expr for collection in found.collections], optimize_graph)
-        graph, keys = lower(roots)
+        graph, keys = lower(roots, shares_memory=runtime.shares_memory)
     flat = [key for group in keys for key in group]
-    held = choose_runtime(scheduler).hold(graph, flat)
+    held = runtime.hold(graph, flat)
     values = [
         collection._with_expr(root.persisted({key: held[key] for key in group}))
         for collection, root, group in zip(found.collections, roots, keys, strict=True)

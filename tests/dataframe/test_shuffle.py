@@ -18,6 +18,8 @@ from glassloom.dataframe.moving.hashing import hash_column, hash_keys, places_of
 from glassloom.dataframe.moving.shuffle import hash_shuffle
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import UnknownColumn
+from glassloom.expr import lower
+from glassloom.local.synchronous import SynchronousRuntime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
@@ -144,3 +146,24 @@ def test_pieces_know_their_size():
     pieces = exchange.split(frame, np.arange(100) % 3, 3)
     assert sizeof(pieces) > 800
     assert concat([pieces.piece(0), pieces.some(1, 3).piece(1)]).x.tolist() == [*range(0, 100, 3), *range(2, 100, 3)]
+
+
+def test_where_tasks_share_memory_no_pieces_are_copied_and_the_rows_are_the_same() -> None:
+    frame = pd.DataFrame({"key": np.arange(60) % 7, "value": np.arange(60.0)})
+    moved = hash_shuffle(gd.from_pandas(frame, npartitions=4).expr, ("key",), 5)
+    (sent, keys), (shared, same_keys) = lower([moved]), lower([moved], shares_memory=True)
+    assert keys == same_keys
+    assert len(sent.tasks) - len(shared.tasks) == 4 * 5
+    (flat,) = keys
+    run = SynchronousRuntime().get
+    for output, other in zip(run(sent, flat), run(shared, flat), strict=True):
+        pd.testing.assert_frame_equal(output, other)
+
+
+def test_an_output_of_one_piece_does_not_hold_its_input() -> None:
+    frame = pd.DataFrame({"value": np.arange(10.0)})
+    whole = exchange.split(frame, np.zeros(10, np.int64), 2)
+    nothing = exchange.split(frame.iloc[:0], np.zeros(0, np.int64), 2)
+    made = exchange._gathered(concat, 0, [nothing, whole])
+    pd.testing.assert_frame_equal(made, frame)
+    assert not np.shares_memory(made["value"].to_numpy(), frame["value"].to_numpy())

@@ -133,6 +133,10 @@ class Expr:
         """Return the tasks of this node alone; they may refer to the keys of its dependencies."""
         raise NotImplementedError
 
+    def tasks_in_shared_memory(self) -> dict[Key, Task]:
+        """Return what `tasks` returns, for a runtime whose tasks read each other's results where they are."""
+        return self.tasks()
+
     def aliases(self) -> dict[Key, Key]:
         """Return the keys of blocks that are blocks of a dependency, and whose: `tasks` makes none for them."""
         return {}

@@ -135,6 +135,9 @@ class _Replaced(Expr):
     def tasks(self) -> dict[Key, Task]:
         return self.node.tasks()
 
+    def tasks_in_shared_memory(self) -> dict[Key, Task]:
+        return self.node.tasks_in_shared_memory()
+
     def aliases(self) -> dict[Key, Key]:
         return self.node.aliases()
 

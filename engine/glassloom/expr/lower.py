@@ -32,16 +32,17 @@ def optimize(roots: Sequence[Expr], *, fuse_blocks: bool | None = None, keeps_bl
         return fuse(simple) if (config.get("compute.fuse") if fuse_blocks is None else fuse_blocks) else simple
 
 
-def lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
+def lower(roots: Sequence[Expr], *, shares_memory: bool = False) -> tuple[Graph, list[list[Key]]]:
     """Return the graph of the roots as they are, and the keys of each root's blocks.
 
-    Blocks that a cluster holds (of persisted nodes) are referred to, not made.
+    Blocks that a cluster holds (of persisted nodes) are referred to, not made. With `shares_memory` the graph is for a
+    runtime whose tasks read each other's results where they are.
     """
     with gc_paused():
-        return _lower(roots)
+        return _lower(roots, shares_memory)
 
 
-def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
+def _lower(roots: Sequence[Expr], shares_memory: bool) -> tuple[Graph, list[list[Key]]]:
     graph = Graph()
     held: set[Key] = set()
     aliases: dict[Key, Key] = {}
@@ -54,7 +55,7 @@ def _lower(roots: Sequence[Expr]) -> tuple[Graph, list[list[Key]]]:
             if node.origin is not None:
                 graph.origins[key_layer(task.key)] = node.origin
             continue
-        tasks = node.tasks()
+        tasks = node.tasks_in_shared_memory() if shares_memory else node.tasks()
         if not node.dependencies:
             held.update([key for key in node.output_keys() if key not in tasks])
         if aliases:
