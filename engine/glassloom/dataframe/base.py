@@ -19,9 +19,10 @@ from glassloom.dataframe.moving.repartition import repartition
 from glassloom.dataframe.moving.set_index import set_sorted_index
 from glassloom.dataframe.moving.shape import Sample, SetDivisions
 from glassloom.dataframe.moving.sort import ends_of_sorted
-from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, Partitions, require_aligned
+from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, require_aligned
 from glassloom.dataframe.operators import Operators
 from glassloom.dataframe.options import refused
+from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.reduce import Length, join_all
 from glassloom.dataframe.sampling import random_pieces, seed_of, some_rows
 from glassloom.dataframe.select import Loc, first_rows, last_rows

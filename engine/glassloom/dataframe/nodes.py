@@ -27,7 +27,7 @@ from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithFo
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta
 from glassloom.errors import DivisionError
-from glassloom.expr import Blockwise, Expr, Persisted, Pick
+from glassloom.expr import Blockwise, Expr, Persisted
 from glassloom.expr.blockwise import Mapping
 from glassloom.expr.siblings import Siblings
 from glassloom.graph import Key, Task, tokenize
@@ -496,61 +496,6 @@ class Filter(FrameBlockwise):
     @property
     def arrow_form(self) -> Form | None:
         return filter_form
-
-
-class Partitions(FrameBlockwise):
-    """Some partitions of a frame, in the order of `numbers`."""
-
-    parameters = ("frame", "numbers")
-
-    frame: FrameExpr
-    numbers: tuple[int, ...]
-
-    keeps_backend = True
-
-    @cached_property
-    def meta(self) -> Any:
-        return self.frame.meta
-
-    @cached_property
-    def divisions(self) -> tuple[Any, ...]:
-        return select_divisions(self.frame.divisions, self.numbers)
-
-    @property
-    def mappings(self) -> list[Mapping]:
-        return [(Pick(0, self.numbers),)]
-
-    @property
-    def rows(self) -> str:
-        return selected_token(self.frame.rows, self.numbers)
-
-    @property
-    def layout(self) -> str:
-        return selected_token(self.frame.layout, self.numbers)
-
-    @property
-    def lengths(self) -> tuple[int, ...] | None:
-        lengths = self.frame.lengths
-        return None if lengths is None else tuple(lengths[number] for number in self.numbers)
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        return _same
-
-
-def select_divisions(divisions: Sequence[Any], numbers: Sequence[int]) -> tuple[Any, ...]:
-    """Return the divisions of some partitions: not known unless they follow each other."""
-    if not numbers:
-        return (None,)
-    consecutive = all(after == before + 1 for before, after in zip(numbers, numbers[1:], strict=False))
-    if not consecutive:
-        return (None,) * (len(numbers) + 1)
-    return tuple(divisions[numbers[0] : numbers[-1] + 2])
-
-
-def selected_token(token: str, numbers: Sequence[int] | None) -> str:
-    """Return the `rows` or `layout` of some partitions of what has this token."""
-    return token if numbers is None else f"partitions-{tokenize(token, tuple(numbers))}"
 
 
 def require_aligned(nodes: Sequence[FrameExpr], what: str) -> None:

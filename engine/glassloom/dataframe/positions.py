@@ -10,7 +10,8 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import Filter, FrameExpr, Partitions, Projection, Rowwise
+from glassloom.dataframe.nodes import Filter, FrameExpr, Projection, Rowwise
+from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import CarriedRows, scan
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.setting_rows import (

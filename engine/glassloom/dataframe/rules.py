@@ -17,10 +17,10 @@ from glassloom.dataframe.nodes import (
     FrameBlockwise,
     FrameExpr,
     Held,
-    Partitions,
     Projection,
     Rowwise,
 )
+from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.predicates import is_index_of
 from glassloom.dataframe.reduce import Length, count_rows, sum_of
 from glassloom.dataframe.reduction_nodes import Chunk

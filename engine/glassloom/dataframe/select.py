@@ -10,7 +10,8 @@ import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
-from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, LabelKeeping, Partitions, Projection, require_aligned
+from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, LabelKeeping, Projection, require_aligned
+from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.positions import columns_at, rows_by_label
 from glassloom.dataframe.setting_rows import bounds, condition_at_hand, is_mask, rows_to_set, set_values, shown
 from glassloom.dataframe.wrap import is_node, wrap

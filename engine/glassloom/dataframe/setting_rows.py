@@ -17,7 +17,8 @@ import pandas as pd
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import with_column_at_hand
-from glassloom.dataframe.nodes import FrameExpr, Partitions, Projection, empty
+from glassloom.dataframe.nodes import FrameExpr, Projection, empty
+from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import Carried, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
 from glassloom.dataframe.widening import with_common_dtypes

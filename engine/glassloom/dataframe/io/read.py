@@ -8,7 +8,8 @@ from typing import Any
 
 from glassloom.dataframe.derived_meta import chosen_meta
 from glassloom.dataframe.io.conditions import Comparison, Condition, Term
-from glassloom.dataframe.nodes import FrameBlockwise, select_divisions, selected_token
+from glassloom.dataframe.nodes import FrameBlockwise
+from glassloom.dataframe.partitions import select_divisions, selected_token
 from glassloom.graph import tokenize
 
 

@@ -12,7 +12,8 @@ from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.moving.exchange import Exchange
 from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.shape import Repartition, SetDivisions
-from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, LabelKeeping, Partitions, Projection
+from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, LabelKeeping, Projection
+from glassloom.dataframe.partitions import Partitions
 
 TEXT_BYTES = 24
 """What a value of text, or another object, is taken to need."""

@@ -27,8 +27,9 @@ from glassloom.dataframe.moving.boundaries import (
 )
 from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split, splits_on_device
 from glassloom.dataframe.moving.ordering import stable_order
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Partitions, Projection
+from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Projection
 from glassloom.dataframe.on_device import is_on_device
+from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.reduce import Operation, join_all, tree
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.errors import OptionError
