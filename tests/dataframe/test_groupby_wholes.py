@@ -377,3 +377,11 @@ def test_the_option_decides_whether_arrow_encodes_text():
         groups = encode(keys, dropna=True, order="sorted", arrow=is_on)
         assert groups.codes.tolist() == [1, -1, 0]
         assert list(groups.keys(keys)[0]) == ["a", "b"]
+
+
+def test_a_meta_of_names_and_dtypes_has_the_keys_as_index():
+    frame = pd.DataFrame({"k": ["a", "b", "a"], "x": [1.0, 2.0, 3.0]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    for said in ({"x": "f8"}, [("x", "f8")]):
+        made = lazy.groupby("k").apply(lambda group: group[["x"]].sum(), meta=said).reset_index()
+        assert made.columns.tolist() == made.compute(**INLINE).columns.tolist() == ["k", "x"]

@@ -50,10 +50,10 @@ def concat(blocks: Sequence[Any]) -> Any:
 
 
 def _as_objects(joined: Any, indexes: list[Any]) -> Any:
-    """Return joined labels as objects if all are: pandas 3 makes text or numbers of them where it can."""
+    """Return joined labels as the objects that they were, if all are: pandas makes text or numbers of them where it can."""
     if joined.dtype == object or any(index.dtype != object or index.nlevels > 1 for index in indexes):
         return joined
-    return joined.astype(object)
+    return pd.Index(np.concatenate([index.to_numpy() for index in indexes]), dtype=object, name=joined.name)
 
 
 def _with_equal_categories(blocks: list[Any]) -> list[Any]:

@@ -108,8 +108,10 @@ def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_eve
     return tree(node, steps, meta, how, split_every=split_every, chunk_type=ValuesChunk)
 
 
-def flattened(node: FrameExpr) -> FrameExpr:
-    """Return the node of all values of a frame as one series.
+def flattened(node: FrameExpr, how: str) -> FrameExpr:
+    """Return the node of all values of a frame as one series, for a reduction.
+
+    Moments and medians of columns whose only common dtype is that of objects, such as booleans beside numbers, are those of floats.
 
     Raises
     ------
@@ -118,11 +120,24 @@ def flattened(node: FrameExpr) -> FrameExpr:
     """
     if not len(node.meta.columns):
         raise ValueError("axis=None needs a column; the frame has none")
-    return BlockOp(node, (), BlockCall(_flat, (Block(0),), label="all-values"))
+    is_mixed = how in (*_OF_NUMBERS, "median") and pd.api.types.is_object_dtype(_flat(node.meta).dtype)
+    others = [
+        f"{name!r} ({dtype})" for name, dtype in node.meta.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)
+    ]
+    if is_mixed and others:
+        raise TypeError(
+            f"{how}(axis=None) takes the values of all columns together, and these aren't of numbers: {', '.join(others)}; "
+            "use numeric_only=True, or convert them"
+        )
+    dtype = "float64" if is_mixed else None
+    return BlockOp(node, (), BlockCall(_flat, (Block(0), dtype), label="all-values"))
 
 
-def _flat(block: Any) -> Any:
-    return pd.concat([block.iloc[:, place] for place in range(block.shape[1])]).rename(None)
+def _flat(block: Any, dtype: str | None = None) -> Any:
+    columns = [block.iloc[:, place] for place in range(block.shape[1])]
+    if dtype is not None:
+        columns = [pd.Series(one.to_numpy(dtype=dtype, na_value=np.nan), index=one.index) for one in columns]
+    return pd.concat(columns).rename(None)
 
 
 def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -264,7 +279,7 @@ def _series_of_value(value: Any, dtype: Any) -> Any:
     """Return a series of one value, whose dtype fits the value."""
     if pd.api.types.is_object_dtype(dtype):  # as it is: pandas would make text of text, and numbers of numbers
         return pd.Series([value], dtype=object)
-    if value is None or value is pd.NA or value is pd.NaT:
+    if value is None or value is pd.NA or value is pd.NaT or pd.api.types.is_string_dtype(dtype):
         return pd.Series([value], dtype=dtype)
     return pd.Series([value])
 
@@ -442,7 +457,22 @@ def _counts(dropna: bool, block: Any) -> Any:
 
 def _join_counts(dropna: bool, counts: list[Any]) -> Any:
     joined = concat([one for one in counts if len(one)] or counts[:1])
+    if joined.index.dtype == object and joined.index.nlevels == 1:
+        return _join_counts_of_objects(joined)
     return joined.groupby(level=0, sort=False, dropna=dropna, observed=False).sum()
+
+
+def _join_counts_of_objects(counts: Any) -> Any:
+    """Return the sums of the counts of equal objects; None, NaN and NaT are counted apart, as pandas does."""
+    labels = counts.index.to_numpy()
+    keys = labels.copy()
+    for place in np.flatnonzero(pd.isna(labels)):
+        keys[place] = (_join_counts_of_objects, type(labels[place]))  # equal to no label
+    codes = pd.factorize(keys)[0]
+    sums = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
+    np.add.at(sums, codes, counts.to_numpy())
+    firsts = np.unique(codes, return_index=True)[1]
+    return pd.Series(sums, index=pd.Index(labels[firsts], dtype=object, name=counts.index.name), name=counts.name)
 
 
 def _finish_counts(sort: bool, ascending: bool, dropna: bool, normalize: bool, meta: Any, counts: list[Any]) -> Any:

@@ -82,7 +82,7 @@ class Statistics(Frame):
         """Return the median, exactly: of a frame for each column, of a series as a scalar. See `quantile`."""
         node = numeric_columns(self._expr) if numeric_only else self._expr
         if axis is None and isinstance(node.meta, pd.DataFrame):
-            node = flattened(node)
+            node = flattened(node, "median")
         if axis is not None and is_columns(axis, "median"):
             return operate(Method("median"), wrap(node), kwargs={"axis": 1, "skipna": skipna})
         wanted = Wanted("median", (0.5,), "linear", skipna)

@@ -114,7 +114,7 @@ class Values(RowByRow, Along, Windows, FlexibleOperators):
         if axis in (1, "columns"):
             return operate(Method(how), wrap(node), kwargs={"axis": 1, **options})
         if axis is None and is_frame and how not in _BY_COLUMN:
-            return wrap(reduce_columns(flattened(node), how, options, split_every))
+            return wrap(reduce_columns(flattened(node, how), how, options, split_every))
         return wrap(reduce_columns(node, how, options, split_every))
 
 

@@ -41,7 +41,7 @@ from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, group_sizes, 
 from glassloom.dataframe.grouping.windows import LABELLED, Windows
 from glassloom.dataframe.meta import parse_meta
 from glassloom.dataframe.nodes import FrameExpr, Projection
-from glassloom.dataframe.wrap import wrap
+from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import MetaError
 from glassloom.graph import function_label
 
@@ -280,8 +280,10 @@ class GroupBy(Methods):
         if given is not None:
             has_rows = getattr(call, "method", "") == "transform"
             made = parse_meta(given, grouping.node.meta if has_rows else None)
-            is_of_groups = not has_rows and isinstance(made, pd.Series) and not isinstance(given, pd.Series)
-            return made if not is_of_groups else parse_meta(given, grouping.sampled(Call("size"), as_index=True))
+            says_index = isinstance(given, (pd.DataFrame, pd.Series)) or is_node(given)
+            if has_rows or says_index or not isinstance(made, (pd.DataFrame, pd.Series)):
+                return made
+            return parse_meta(given, grouping.sampled(Call("size"), as_index=True))
         if not is_users:
             return grouping.sampled(call)
         try:
@@ -361,7 +363,8 @@ class GroupBy(Methods):
         args, kwargs
             Its further arguments.
         meta
-            What all calls together give, as in `map_partitions`. Default: the function is tried on two made-up rows.
+            What all calls together give, as in `map_partitions`. If it says names and dtypes alone, the index is that of the keys: give an
+            empty object if the function returns several rows of a group. Default: the function is tried on two made-up rows.
         include_groups
             False: the group has no key columns.
         split_out
