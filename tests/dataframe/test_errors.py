@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
+import re
 import traceback
 
 import glassloom.dataframe as gd
@@ -175,3 +178,44 @@ def test_functions_may_change_their_partition_without_changing_the_source():
     assert held.map_partitions(spoil).x.sum().compute() == 0
     assert held.compute().to_dict("list") == {"x": [1, 2, 3, 4]}
     assert plain.to_dict("list") == {"x": [1, 2, 3, 4]}
+
+
+USERS_KNOW = ("DataFrame", "Series", "Index", "GroupBy", "Rolling", "Expanding", "Exponential", "Resampler", "Scalar")
+
+
+@pytest.mark.parametrize("kind", USERS_KNOW)
+def test_no_message_names_a_class_that_only_implements_others(kind):
+    index = pd.date_range("2021", periods=4)
+    frame = gd.from_pandas(pd.DataFrame({"x": range(4), "c": pd.Categorical(list("abab"))}, index=index), npartitions=2)
+    series = frame.x
+    of_kind = {
+        "DataFrame": [frame],
+        "Series": [series, frame.c.cat],
+        "Index": [frame.index],
+        "GroupBy": [frame.groupby("c"), series.groupby(frame.c)],
+        "Rolling": [series.rolling(2), series.groupby(frame.c).rolling(2)],
+        "Expanding": [series.expanding()],
+        "Exponential": [series.ewm(span=2)],
+        "Resampler": [series.resample("2D")],
+        "Scalar": [series.sum()],
+    }
+    named = 0
+    for one in of_kind[kind]:
+        for name, inherited in inspect.getmembers(type(one), inspect.isfunction):
+            if name.startswith("_"):
+                continue
+            assert inherited.__qualname__.rpartition(".")[0] in ("", kind, f"{kind}.cat"), name
+            try:
+                getattr(one, name)(no_such_argument=1)
+            except TypeError as error:
+                found = re.match(r"(\w+)\.[\w.]+\(\) ", str(error))
+                assert found is None or found[1] in (*USERS_KNOW, "Categorical"), error
+                named += found is not None
+            except (NotImplementedError, MetaError, ValueError, KeyError, AttributeError):
+                pass
+    assert named
+
+
+def test_methods_that_have_been_named_are_pickled_by_their_names(frame):
+    for method in (gd.DataFrame.head, gd.DataFrame.sort_values, gd.Series.map):
+        assert pickle.loads(pickle.dumps(method)) is method

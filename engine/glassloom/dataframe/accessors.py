@@ -9,6 +9,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import is_frame
 from glassloom.dataframe.call import Attribute, Method
+from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import BlockOp, Rowwise
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.wrap import is_node, operate
@@ -108,6 +109,7 @@ class Accessor:
         return made
 
 
+@methods_named("Series.str")
 class Texts(Accessor):
     """``series.str``."""
 
@@ -174,6 +176,7 @@ def _split_into(block: Any, method: str, n: int, **options: Any) -> Any:
     return pd.concat([made, *(absent.rename(place) for place in range(made.shape[1], n + 1))], axis=1)
 
 
+@methods_named("Series.cat")
 class Categories(Accessor):
     """``series.cat``. Categories that were made partition by partition are unknown until all values have been read."""
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.options import refused
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -313,9 +314,13 @@ DIFFERENT: dict[tuple[str, str, str], str] = {
 
 
 def with_arguments(kind: str) -> Callable[[type], type]:
-    """Return a class decorator that lets the class's methods take what the tables list for a class of this name."""
+    """Return a class decorator that lets the class's methods take what the tables list for a class of this name.
+
+    Errors name the methods as those of it, too.
+    """
 
     def change(cls: type) -> type:
+        methods_named(kind)(cls)
         for method in dict.fromkeys(name for of, name in (*UNTAKEN, *OTHER_NAMES, *ORDERS) if of == kind):
             if method not in dir(cls):
                 raise TypeError(f"{cls.__name__} has no method {method}, whose arguments are listed")

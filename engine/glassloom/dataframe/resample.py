@@ -16,6 +16,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.prefix import Scan
@@ -199,6 +200,7 @@ def _empty_bins(gap: Any, labels: pd.DatetimeIndex) -> Any:
     return gap.iloc[np.zeros(len(labels), dtype="int64")].set_axis(labels.rename(gap.index.name), axis=0)
 
 
+@methods_named("Resampler")
 class Resampler(Window):
     """Bins of time, to be aggregated. Made by `DataFrame.resample`."""
 

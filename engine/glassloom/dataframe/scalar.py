@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from glassloom.dataframe.base import Frame
+from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.text import scalar_html
 from glassloom.dataframe.wrap import operate, wraps
 
 
 @wraps("scalar")
+@methods_named("Scalar")
 class Scalar(Frame):
     """A lazy value. It takes part in arithmetic with frames and series.
 
