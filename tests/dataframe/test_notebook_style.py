@@ -1,11 +1,14 @@
 """What notebooks do with frames: setters of all kinds, changes in place, slices, labels and scalars as plain values. As in pandas."""
 
+import pickle
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
 
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
+INLINE = {"scheduler": "inline"}
 TIMES = pd.date_range("2024-01-01", periods=200, freq="h", name="when")
 FRAME = pd.DataFrame(
     {"id": range(200), "name": ["a", "b", None, "c"] * 50, "x": np.arange(200) / 8, "y": [3, 1, 4, 1, 5] * 40},
@@ -260,3 +263,19 @@ def test_info_names_the_kind_of_object(capsys):
     ]
     lazy.info(show_counts=True)
     assert "1   name             150" in capsys.readouterr().out
+
+
+def test_the_name_of_the_columns_can_be_set_and_is_kept():
+    frame = pd.DataFrame({"x": [1, 2, 3], "y": [4.0, 5.0, 6.0]})
+    lazy, other = (gd.from_pandas(frame, npartitions=2) for _ in range(2))
+    lazy.columns.name = "field"
+    assert lazy.columns.name == "field" and other.columns.name is None
+    lazy["z"] = 1
+    for made in (lazy, lazy.copy(), lazy.describe(), lazy.agg(["sum", "min"]), pickle.loads(pickle.dumps(lazy))):
+        assert made.compute(**INLINE).columns.tolist() == ["x", "y", "z"]
+        assert made.columns.name == made.compute(**INLINE).columns.name == "field"
+    before = lazy.columns
+    lazy.columns = ["a", "b", "c"]
+    before.names = ["late"]
+    assert lazy.columns.name is None and lazy.compute(**INLINE).columns.name is None
+    assert lazy.a.compute(**INLINE).tolist() == [1, 2, 3]

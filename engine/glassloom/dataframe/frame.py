@@ -74,14 +74,28 @@ class DataFrame(
     @property
     def name(self) -> Any:
         """The column called ``name``, if there is one. The name of the expression is ``frame.expr.name``."""
-        if "name" not in self.columns:
+        if "name" not in self._meta.columns:
             raise AttributeError("DataFrame has no attribute 'name'")
         return self["name"]
 
     @property
+    def _expr(self) -> Any:
+        """The node. If the index of the columns that was given out has another name since, the frame has it too."""
+        node, columns = self.__dict__["_expr"], self.__dict__.get("_columns")
+        if columns is not None and columns.names != node.meta.columns.names:
+            node = self.__dict__["_expr"] = renamed_columns(node, columns.copy())
+        return node
+
+    @_expr.setter
+    def _expr(self, node: Any) -> None:
+        self.__dict__["_expr"] = node
+        self.__dict__.pop("_columns", None)
+
+    @property
     def columns(self) -> pd.Index:
-        """The names of the columns. Setting them renames the columns of this frame alone."""
-        return self._meta.columns
+        """The names of the columns. Setting them, or the name that they have together, changes this frame alone."""
+        columns = self._expr.meta.columns
+        return self.__dict__.setdefault("_columns", columns.copy())
 
     @columns.setter
     def columns(self, names: Any) -> None:
@@ -95,33 +109,36 @@ class DataFrame(
     @property
     def shape(self) -> tuple[Any, int]:
         """The number of rows, lazily, and the number of columns."""
-        return (wrap(Length(self._expr)), len(self.columns))
+        return (wrap(Length(self._expr)), len(self._meta.columns))
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *(name for name in self.columns if isinstance(name, str) and name.isidentifier())]
+        return [
+            *super().__dir__(),
+            *(name for name in self._meta.columns if isinstance(name, str) and name.isidentifier()),
+        ]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.columns)
+        return iter(self._meta.columns)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.columns
+        return name in self._meta.columns
 
     def _ipython_key_completions_(self) -> list[Any]:
-        return list(self.columns)
+        return list(self._meta.columns)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_expr":
             raise AttributeError(name)
-        if name in self.columns:
+        if name in self._meta.columns:
             return self[name]
         error = not_supported("DataFrame", name)
         if error is not None:
             raise error
-        hint = f" ({unknown_columns([name], self.columns)})" if not name.startswith("_") else ""
+        hint = f" ({unknown_columns([name], self._meta.columns)})" if not name.startswith("_") else ""
         raise AttributeError(f"DataFrame has no attribute {name!r}{did_you_mean(name, self)}{hint}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name != "_expr" and name in self.columns and (name == "name" or not hasattr(type(self), name)):
+        if name != "_expr" and name in self._meta.columns and (name == "name" or not hasattr(type(self), name)):
             self[name] = value
         else:
             super().__setattr__(name, value)
@@ -250,7 +267,7 @@ class DataFrame(
             wanted = set(columns) if isinstance(columns, (list, tuple, set, pd.Index)) else {columns}
             if errors != "ignore":
                 require_columns(wanted, self._meta)
-            made = made[[name for name in self.columns if name not in wanted]]
+            made = made[[name for name in self._meta.columns if name not in wanted]]
         return made if index is None else dropped_rows(made, index, level, False, errors)
 
     def pop(self, item: Any) -> Series:

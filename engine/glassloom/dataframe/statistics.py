@@ -172,7 +172,7 @@ class Statistics(Frame):
         parts = [_description(column, fractions, split_every) for column in columns]
         if not isinstance(self._meta, pd.DataFrame):
             return parts[0]
-        return assembled(_side_by_side, [part.expr for part in parts], "describe")
+        return assembled(partial(_side_by_side, self._meta.columns.names), [part.expr for part in parts], "describe")
 
     def agg(self, func: Any = None, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
         """Return one or several reductions.
@@ -228,7 +228,8 @@ class Statistics(Frame):
             if are_single
             else {column: _dtype_of(self._meta[[column]], how, is_list) for column, how in names.items()}
         )
-        return assembled(partial(_by_column, names, are_single, dtypes), parts, "agg")
+        level_names = self._meta.columns.names if is_list else None
+        return assembled(partial(_by_column, names, are_single, dtypes, level_names), parts, "agg")
 
 
 def _require_quantile_method(of: str, method: Any) -> None:
@@ -325,14 +326,19 @@ def _named(names: list[str], columns: list[Any], *values: Any) -> Any:
     return cells.infer_objects()
 
 
-def _by_column(names: dict[Any, tuple[str, ...]], are_single: bool, dtypes: dict[Any, Any], *values: Any) -> Any:
+def _by_column(
+    names: dict[Any, tuple[str, ...]], are_single: bool, dtypes: dict[Any, Any], level_names: Any, *values: Any
+) -> Any:
     left = iter(values)
     columns = {
         column: _cells({how: next(left) for how in every}, dtypes.get(column)) for column, every in names.items()
     }
     if are_single:
         return pd.Series({column: one.iloc[0] for column, one in columns.items()})
-    return pd.concat(columns, axis=1)
+    made = pd.concat(columns, axis=1)
+    if level_names is not None:
+        made.columns.names = level_names
+    return made
 
 
 def _cells(values: dict[str, Any], dtype: Any) -> Any:
@@ -341,11 +347,13 @@ def _cells(values: dict[str, Any], dtype: Any) -> Any:
     return pd.Series(values, dtype=None if has_missing else dtype)
 
 
-def _side_by_side(*columns: Any) -> Any:
+def _side_by_side(level_names: Any, *columns: Any) -> Any:
     order: list[Any] = []
     for one in sorted((column.index for column in columns), key=len):
         order.extend(label for label in one if label not in order)
-    return pd.concat([column.reindex(order) for column in columns], axis=1)
+    made = pd.concat([column.reindex(order) for column in columns], axis=1)
+    made.columns.names = level_names
+    return made
 
 
 def _described_columns(meta: Any, include: Any, exclude: Any) -> list[Any]:
