@@ -279,3 +279,37 @@ def test_the_name_of_the_columns_can_be_set_and_is_kept():
     before.names = ["late"]
     assert lazy.columns.name is None and lazy.compute(**INLINE).columns.name is None
     assert lazy.a.compute(**INLINE).tolist() == [1, 2, 3]
+
+
+OF_VALUES = {
+    "array": lambda x, values: x + values,
+    "array on the left": lambda x, values: values - x,
+    "list": lambda x, values: x * values.tolist(),
+    "comparison": lambda x, values: values > x,
+    "function of NumPy": lambda x, values: np.maximum(values, x),
+    "method": lambda x, values: x.sub(values, fill_value=0),
+    "nullable": lambda x, values: x + pd.array([1, None, 3, 4, 5], dtype="Int64"),
+    "filtered after": lambda x, values: (x + values)[x > 2],
+    "filtered before": lambda x, values: x[x > 2] + values[:3],
+    "reduced": lambda x, values: (x + values).sum(),
+}
+
+
+@pytest.mark.parametrize("of", OF_VALUES)
+def test_operators_take_arrays_and_lists_with_a_value_for_each_row(of):
+    series = pd.Series([1, 2, 3, 4, 5], index=[5, 4, 3, 2, 1], name="x")
+    lazy = gd.from_pandas(series, npartitions=3, sort=False)
+    found, expected = (OF_VALUES[of](one, np.arange(10, 15)) for one in (lazy, series))
+    if isinstance(expected, pd.Series):
+        pd.testing.assert_series_equal(found.compute(**INLINE), expected)
+    else:
+        assert found.compute(**INLINE) == expected
+
+
+def test_operators_say_of_arrays_that_do_not_fit_how_many_values_there_should_be():
+    lazy = gd.from_pandas(pd.DataFrame({"x": range(5)}), npartitions=3)
+    with pytest.raises(ValueError, match=r"add: Length of values \(3\) does not match length of index \(5\)"):
+        lazy.x + np.arange(3)
+    for one in (lazy, lazy.x):
+        with pytest.raises(TypeError, match=r"an array of shape \(5, 2\): it takes numbers, lazy objects"):
+            one + np.ones((5, 2))

@@ -62,6 +62,10 @@ class WithColumn(AtHand):
         return self.frame.layout
 
 
+class BesideValues(WithColumn):
+    """What an operator makes of a series and values that were at hand."""
+
+
 class WithLabels(AtHand):
     """A frame or series with labels that were at hand."""
 
@@ -96,6 +100,19 @@ def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
     array = pd.Series(value).array if isinstance(value, list) else value
     pieces = _pieces_by_place(frame, array, f"column {name!r}")
     return WithColumn(node, BlockCall(_with_array, (Block(0), name, Block(1)), label="setitem"), pieces)
+
+
+def beside_values_at_hand(series: Any, function: Callable[[Any, Any], Any], values: Any, what: str) -> FrameExpr:
+    """Return the node of what an operator makes of a series and an array or list with a value for each row.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many values as rows.
+    """
+    array = pd.Series(values).array if isinstance(values, list) else values
+    pieces = _pieces_by_place(series, array, what)
+    return BesideValues(series.expr, BlockCall(function, (Block(0), Block(1)), label=what), pieces)
 
 
 def _as_wide_as_needed(frame: Any, series: pd.Series) -> pd.Series:

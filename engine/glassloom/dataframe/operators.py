@@ -33,10 +33,30 @@ def _is_of_rows(lazy: Any, other: Any, axis: Any = "columns") -> bool:
     )
 
 
+def _is_of_places(lazy: Any, other: Any) -> bool:
+    """Whether something has a value for each row of a series, by place: an array or list of several values.
+
+    Raises
+    ------
+    TypeError
+        If it is an array of more than one axis.
+    """
+    if not isinstance(other, (np.ndarray, list, pd.api.extensions.ExtensionArray)) or len(np.shape(other)) == 0:
+        return False
+    if isinstance(other, np.ndarray) and other.ndim > 1:
+        raise TypeError(
+            f"a lazy {type(lazy).__name__} and an array of shape {other.shape}: it takes numbers, lazy objects, pandas objects with "
+            "the labels of rows, and beside a series arrays of one axis"
+        )
+    return isinstance(lazy.expr.meta, pd.Series) and len(other) != 1
+
+
 def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if _is_of_rows(self, other):
             return self._with_rows_at_hand(function, other)
+        if _is_of_places(self, other):
+            return self._with_values_at_hand(function, other)
         return operate(function, self, other, kind=_kind(self, other), label=function.__name__.strip("_"))
 
     return method
@@ -46,6 +66,8 @@ def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]
     def method(self: Any, other: Any) -> Any:
         if _is_of_rows(self, other):
             return self._with_rows_at_hand(partial(_swapped, function), other)
+        if _is_of_places(self, other):
+            return self._with_values_at_hand(partial(_swapped, function), other)
         return operate(function, other, self, kind=_kind(other, self), label=function.__name__.strip("_"))
 
     return method
@@ -74,6 +96,8 @@ class Operators:
 
         def _with_rows_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any: ...
 
+        def _with_values_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any: ...
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options.get("out") is not None or ufunc.signature is not None:
             return NotImplemented
@@ -83,6 +107,10 @@ class Operators:
                 return one._with_rows_at_hand(ufunc, other)
             if is_node(other) and _is_of_rows(other, one):
                 return other._with_rows_at_hand(partial(_swapped, ufunc), one)
+            if is_node(one) and not is_node(other) and _is_of_places(one, other):
+                return one._with_values_at_hand(ufunc, other)
+            if is_node(other) and not is_node(one) and _is_of_places(other, one):
+                return other._with_values_at_hand(partial(_swapped, ufunc), one)
         return operate(ufunc, *inputs, kind=Columnwise if len(inputs) == 1 else Rowwise, kwargs=options)
 
     def __bool__(self) -> bool:
@@ -106,8 +134,11 @@ def _flexible(name: str) -> Callable[..., Any]:
         kwargs: dict[str, Any] = {} if fill_value is None else {"fill_value": fill_value}
         if axis != "columns":
             kwargs["axis"] = axis
+        function = partial(Method(name), **kwargs) if kwargs else Method(name)
         if _is_of_rows(self, other, axis):
-            return self._with_rows_at_hand(partial(Method(name), **kwargs) if kwargs else Method(name), other)
+            return self._with_rows_at_hand(function, other)
+        if _is_of_places(self, other):
+            return self._with_values_at_hand(function, other)
         return operate(Method(name), self, other, kwargs=kwargs)
 
     method.__name__ = method.__qualname__ = name

@@ -10,6 +10,7 @@ import pandas as pd
 
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.column_at_hand import beside_values_at_hand
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.concat import SideBySide, cut_alike
@@ -24,8 +25,11 @@ class WithOther(Frame):
 
     def _with_rows_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
         """Return what an operator makes of this object and a pandas one, aligned by label."""
-        named = getattr(function, "args", (function,))[:1] or (getattr(function, "func", function),)  # of a partial
-        return _together(self, other, function, str(getattr(named[0], "__name__", "operator")).strip("_"))
+        return _together(self, other, function, _name_of(function))
+
+    def _with_values_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
+        """Return what an operator makes of this series and an array or list with a value for each row."""
+        return wrap(beside_values_at_hand(self, function, other, _name_of(function)))
 
     def combine_first(self, other: Any) -> Any:
         """Return the values with missing ones taken from another frame or series, by label.
@@ -131,6 +135,12 @@ class WithOther(Frame):
         if type(own) is not type(theirs) or not own.iloc[:0].equals(theirs.iloc[:0]):
             return False
         return bool(self.compute().equals(other.compute() if is_node(other) else other))
+
+
+def _name_of(function: Callable[[Any, Any], Any]) -> str:
+    """Return what an operator is called, or that of a partial."""
+    named = getattr(function, "args", (function,))[:1] or (getattr(function, "func", function),)
+    return str(getattr(named[0], "__name__", "operator")).strip("_")
 
 
 def _together(frame: Any, other: Any, function: Callable[[Any, Any], Any], method: str) -> Any:
