@@ -219,3 +219,29 @@ def test_no_message_names_a_class_that_only_implements_others(kind):
 def test_methods_that_have_been_named_are_pickled_by_their_names(frame):
     for method in (gd.DataFrame.head, gd.DataFrame.sort_values, gd.Series.map):
         assert pickle.loads(pickle.dumps(method)) is method
+
+
+TRIED = {
+    "rolling().apply": lambda frame: frame.delay.rolling(2).apply(_raise),
+    "reduction": lambda frame: frame.reduction(_raise),
+    "resample().apply": lambda frame: frame.set_index("day", sorted=True).delay.resample("D").apply(_raise),
+    "correlations of groups": lambda frame: frame.groupby("delay")[["carrier", "delay"]].corr(),
+}
+
+
+def _raise(values):
+    raise ValueError(f"of {list(values)}")
+
+
+@pytest.mark.parametrize("of", TRIED)
+def test_errors_that_come_of_made_up_rows_say_so(of, frame):
+    frame["day"] = pd.date_range("2021", periods=4)
+    with pytest.raises(ValueError, match="of |could not convert") as caught:
+        TRIED[of](frame)
+    assert [note.partition(" of the")[0] for note in caught.value.__notes__] == ["This came of two made-up rows"]
+
+
+def test_errors_that_come_of_real_rows_do_not_say_that_rows_were_made_up(frame):
+    with pytest.raises(ValueError, match="could not convert string to float: '[a-d]'") as caught:
+        frame.corr().compute(scheduler="inline")
+    assert not any("made-up" in note for note in getattr(caught.value, "__notes__", ()))

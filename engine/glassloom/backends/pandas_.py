@@ -185,16 +185,27 @@ _TEXTS, _NUMBERS = ("a", "b"), (1, 2)
 
 
 def of_samples(function: Callable[..., Any], *metas: Any) -> Any:
-    """Return what a function makes of made-up rows. Python objects are texts; if it refuses those, numbers."""
+    """Return what a function makes of made-up rows. Python objects are texts; if it refuses those, numbers.
+
+    An error that it raises has a note that says of which rows.
+    """
     try:
         return function(*map(sample, metas))
     except Exception as error:  # the function may be a user's
+        if _OF_SAMPLES not in getattr(error, "__notes__", ()):
+            error.add_note(_OF_SAMPLES)
         if not any(map(_has_objects, metas)):
             raise
         try:
             return function(*[sample(meta, _NUMBERS) for meta in metas])
         except Exception:
             raise error from None
+
+
+_OF_SAMPLES = (
+    "This came of two made-up rows of the columns' dtypes, on which the operation was tried to find out what it returns: values that "
+    "are named are theirs."
+)
 
 
 def _has_objects(meta: Any) -> bool:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from glassloom.array.api.creation import from_delayed
 from glassloom.array.api.joining import concatenate
-from glassloom.backends.pandas_ import guarded, is_frame, sample
+from glassloom.backends.pandas_ import guarded, is_frame, of_samples, sample
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.meta import parse_meta
@@ -126,7 +126,7 @@ class Measuring(Frame):
         middle = partial(_joined, combine or last, inner)
         first = partial(_chunked, chunk, {**kwargs, **(chunk_kwargs or {})})
         if meta is None:
-            found = finish([first(sample(self._meta))])
+            found = of_samples(lambda some: finish([first(some)]), self._meta)
         else:
             found = meta if pd.api.types.is_scalar(meta) and not isinstance(meta, str) else parse_meta(meta)
         title = token or function_label(chunk)

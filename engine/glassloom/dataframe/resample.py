@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat, sample
+from glassloom.backends.pandas_ import concat, of_samples
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import FrameExpr, empty
@@ -248,12 +248,17 @@ def _call(how: str, args: tuple[Any, ...], kwargs: dict[str, Any], groups: Any) 
 
 def _gap_and_meta(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any]) -> tuple[Any, Any]:
     """Return the row of a bin without rows, and an empty result: out of two made-up rows with such bins between them."""
-    some = sample(frame.meta)
-    offset = pd.tseries.frequencies.to_offset(bins.rule)
-    some.index = pd.DatetimeIndex([some.index[0], some.index[0] + 4 * offset], name=frame.meta.index.name)
-    made = function(bins.of(some))
-    whole = function(bins.of(sample(frame.meta)))
+    made = of_samples(lambda some: function(bins.of(_far_apart(some, bins.rule))), frame.meta)
+    whole = of_samples(lambda some: function(bins.of(some)), frame.meta)
     return made.iloc[2:3], empty(whole)
+
+
+def _far_apart(some: Any, rule: Any) -> Any:
+    """Return two rows with bins between them."""
+    first = some.index[0]
+    return some.set_axis(
+        pd.DatetimeIndex([first, first + 4 * pd.tseries.frequencies.to_offset(rule)], name=some.index.name), axis=0
+    )
 
 
 def _aggregation(how: str, what: str) -> Callable[..., Any]:
