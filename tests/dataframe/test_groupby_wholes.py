@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import product
 
 import glassloom.dataframe as gd
 import numpy as np
@@ -385,3 +386,21 @@ def test_a_meta_of_names_and_dtypes_has_the_keys_as_index():
     for said in ({"x": "f8"}, [("x", "f8")]):
         made = lazy.groupby("k").apply(lambda group: group[["x"]].sum(), meta=said).reset_index()
         assert made.columns.tolist() == made.compute(**INLINE).columns.tolist() == ["k", "x"]
+
+
+@pytest.mark.parametrize("sort", [True, False])
+@pytest.mark.parametrize("ascending", [True, False])
+@pytest.mark.parametrize("keys", ["c", ["c", "d"], ["i", "c"]], ids=str)
+def test_numbers_of_groups_leave_out_categories_without_rows(keys, ascending, sort):
+    frame = pd.DataFrame({
+        "c": pd.Categorical(["u", None, "v", "u", "v", "u"], categories=["w", "v", "u", "q"]),
+        "d": pd.Categorical(["x", "x", "y", "y", None, "x"], categories=["z", "y", "x"]),
+        "i": [2, 1, 1, 2, 3, 1],
+    })  # fmt: skip
+    lazy = gd.from_pandas(frame, npartitions=3)
+    for observed, dropna in product([True, False], repeat=2):
+        found, expected = (
+            one.groupby(keys, observed=observed, dropna=dropna, sort=sort).ngroup(ascending=ascending)
+            for one in (lazy, frame)
+        )
+        assert_same(found.compute(**INLINE), expected)

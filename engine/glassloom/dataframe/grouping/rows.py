@@ -123,7 +123,9 @@ def _rows_of_groups(recipe: Recipe, meta: Any, block: Any, *others: Any) -> Any:
 def _numbers(recipe: Recipe, ascending: bool, block: Any, *others: Any) -> Any:
     *blocks, sizes = others
     groups = find_groups(sizes.index, recipe.key_values(block, blocks), arrow=recipe.arrow)
-    if not ascending:
+    have_rows = np.cumsum(sizes.to_numpy() > 0) - 1
+    groups = np.append(have_rows, -1)[groups]  # groups without rows aren't numbered
+    if not ascending:  # but are counted then, as in pandas
         groups = np.where(groups >= 0, len(sizes) - 1 - groups, -1)
     numbers = pd.Series(groups.astype(np.int64), index=block.index)
     return numbers.where(numbers >= 0) if recipe.dropna else numbers
