@@ -3,6 +3,7 @@
 from graphlib import TopologicalSorter
 
 import glassloom.dataframe as gd
+import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, cut_frames
@@ -145,3 +146,24 @@ def test_functions_get_rows_of_partitions_beside():
 
 def dropping(block):
     return block.iloc[:1]
+
+
+APPLIED = {
+    "two values": lambda rows: pd.Series({"a": rows.sum(), "b": rows.mean()}),
+    "some rows": lambda rows: rows.head(2),
+    "perhaps no row": lambda rows: rows[rows > 5],
+    "one value": lambda rows: rows.sum(),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Converting a Series")
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("of", APPLIED)
+def test_functions_of_bins_may_return_any_number_of_rows_in_any_number_of_partitions(of, zone):
+    times = pd.date_range("2021-01-01", periods=24, freq="7h", tz=zone)
+    series = pd.Series(np.arange(24.0), index=times).drop(times[6:14])  # days without rows
+    expected = series.resample("D").apply(APPLIED[of])
+    for npartitions in (1, 2, 5):
+        lazy = gd.from_pandas(series, npartitions=npartitions)
+        found = lazy.resample("D").apply(APPLIED[of]).compute(scheduler="inline")
+        pd.testing.assert_series_equal(found, expected, check_freq=False)

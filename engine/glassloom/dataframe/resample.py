@@ -17,9 +17,11 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat, of_samples
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.method_names import methods_named
+from glassloom.dataframe.moving.shape import SetDivisions
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.prefix import Scan
+from glassloom.dataframe.reduce import join_all
 from glassloom.dataframe.statistics import Assembled
 from glassloom.dataframe.window import Window, named_arguments
 from glassloom.dataframe.wrap import wrap
@@ -217,7 +219,10 @@ class Resampler(Window):
     def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
         frame: FrameExpr = self._frame.expr
         function = partial(_call, how, args, kwargs)
-        gap, meta = _gap_and_meta(frame, self._bins, function)
+        gap, meta, made = _gap_and_meta(frame, self._bins, function)
+        is_apart = how != "apply" or frame.npartitions == 1 or _is_one_row_a_bin(frame, self._bins, function, made)
+        if not is_apart:  # what bins without rows give isn't known before
+            frame = SetDivisions(join_all(frame), (frame.divisions[0], frame.divisions[-1]))
         blocks = BinnedBlocks(frame, self._bins, function, f"resample-{how}")
         beside = tuple(Scan(blocks, _first_label, is_reversed, None, "resample") for is_reversed in (False, True))
         finish = partial(_finished, self._bins, meta, gap)
@@ -232,7 +237,7 @@ class Resampler(Window):
     aggregate = agg
 
     def apply(self, func: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Call a function with the rows of each bin."""
+        """Call a function with the rows of each bin. If it returns other than one row for each, all rows move to one partition."""
         return self._aggregated("apply", (func, *args), kwargs)
 
     def quantile(self, q: float = 0.5, **kwargs: Any) -> Any:
@@ -246,11 +251,18 @@ def _call(how: str, args: tuple[Any, ...], kwargs: dict[str, Any], groups: Any) 
     return getattr(groups, how)(*args, **kwargs)
 
 
-def _gap_and_meta(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Return the row of a bin without rows, and an empty result: out of two made-up rows with such bins between them."""
+def _gap_and_meta(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
+    """Return the row of a bin without rows, an empty result, and what all come of: two made-up rows, three bins between them."""
     made = of_samples(lambda some: function(bins.of(_far_apart(some, bins.rule))), frame.meta)
     whole = of_samples(lambda some: function(bins.of(some)), frame.meta)
-    return made.iloc[2:3], empty(whole)
+    return made.iloc[2:3], empty(whole), made
+
+
+def _is_one_row_a_bin(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any], made: Any) -> bool:
+    """Whether a function makes one row of two rows, too, and five of five bins, none of which is a list."""
+    if len(made) != 5 or any(map(pd.api.types.is_list_like, np.ravel(made.iloc[2:3].to_numpy()))):
+        return False
+    return len(of_samples(lambda some: function(bins.of(some.set_axis(some.index[[0, 0]], axis=0))), frame.meta)) == 1
 
 
 def _far_apart(some: Any, rule: Any) -> Any:
