@@ -225,7 +225,9 @@ TRIED = {
     "rolling().apply": lambda frame: frame.delay.rolling(2).apply(_raise),
     "reduction": lambda frame: frame.reduction(_raise),
     "resample().apply": lambda frame: frame.set_index("day", sorted=True).delay.resample("D").apply(_raise),
-    "correlations of groups": lambda frame: frame.groupby("delay")[["carrier", "delay"]].corr(),
+    "correlations of groups": lambda frame: (
+        frame.astype({"carrier": "string"}).groupby("delay")[["carrier", "delay"]].corr()
+    ),
 }
 
 

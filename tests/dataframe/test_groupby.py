@@ -173,6 +173,9 @@ def test_texts_as_objects_are_joined_where_a_partition_has_none_of_a_group(npart
     assert lazy.sum(min_count=1).compute().isna().tolist() == [False, False, True]
 
 
+@pytest.mark.skipif(
+    not HAS_COPY_ON_WRITE, reason="text is objects before pandas 3, which aren't encoded for the next time"
+)
 def test_text_that_is_grouped_again_gives_the_same_and_is_forgotten_with_its_frame():
     rows = 36_000
     random = np.random.default_rng(0)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, by_keys, cut_frames
 from glassloom import config
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.grouping.encode import encode
 from glassloom.errors import MetaError, UnknownColumn
 from hypothesis import given, settings
@@ -202,6 +203,11 @@ def events():
 )
 @pytest.mark.parametrize("as_index", [True, False])
 def test_windows_of_groups_have_columns_and_keep_labels(events, how, as_index):
+    try:
+        how(events.groupby("k", as_index=as_index))
+    except (AttributeError, ValueError):
+        assert not HAS_COPY_ON_WRITE  # there pandas has no pipe() of such windows, and refuses bins without as_index
+        return
     for npartitions in (1, 4):
         lazy = gd.from_pandas(events, npartitions=npartitions)
         found = how(lazy.groupby("k", as_index=as_index)).compute(**INLINE)

@@ -32,6 +32,10 @@ def test_statistics_of_all_values_take_numbers_and_booleans_of_all_kinds_togethe
             expected = getattr(frame, how)(axis=None)
         except TypeError:  # of some pairs pandas 2 has none
             continue
+        if isinstance(expected, pd.Series):  # pandas 2 takes axis=None for axis=0 in some
+            continue
+        if not HAS_COPY_ON_WRITE and "double[pyarrow]" in dtypes and how in ("skew", "kurt"):  # biased there
+            continue
         assert getattr(lazy, how)(axis=None).compute(**INLINE) == pytest.approx(expected), how
 
 
@@ -64,6 +68,10 @@ def test_counts_of_objects_keep_the_values_as_they_are_and_missing_ones_apart(va
     series = pd.Series(values, dtype=object)
     expected = series.value_counts(dropna=dropna)
     found = gd.from_pandas(series, npartitions=2).value_counts(dropna=dropna).compute(**INLINE)
+    if not HAS_COPY_ON_WRITE:  # before, the order of equal counts was another
+        pairs = [dict(zip(map(repr, one.index), one, strict=True)) for one in (found, expected)]
+        assert pairs[0] == pairs[1]
+        return
     assert_same(found, expected)
     assert list(map(type, found.index)) == list(map(type, expected.index))
 

@@ -452,6 +452,10 @@ def value_counts(
 def _counts(dropna: bool, block: Any) -> Any:
     if type(block) is ColumnBlock:
         block = block.series()
+    if block.dtype == object and not HAS_COPY_ON_WRITE:  # before, pandas found a dtype for the labels of each partition
+        kept = block.dropna() if dropna else block
+        labels = pd.Index(kept.to_numpy(), dtype=object, name=block.name)
+        return _join_counts_of_objects(pd.Series(np.ones(len(kept), dtype=np.int64), index=labels, name="count"))
     return block.value_counts(sort=False, dropna=dropna)
 
 

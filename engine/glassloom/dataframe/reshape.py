@@ -348,14 +348,14 @@ def _row_counts(names: list[Any], block: Any) -> Any:
     return block.groupby(keys, sort=False, dropna=False, observed=True).size().rename("count")
 
 
-def _added_counts(counts: list[Any], *, observed: bool = True, dropna: bool = False) -> Any:
+def _added_counts(counts: list[Any], *, observed: bool = True, dropna: bool = False, sort: bool = False) -> Any:
     whole = concat([one for one in counts if len(one)] or counts[:1])
     levels = list(range(whole.index.nlevels))
     if not any(whole.index.get_level_values(level).dtype == object for level in levels):
-        return whole.groupby(level=levels, sort=False, dropna=dropna, observed=observed).sum()
+        return whole.groupby(level=levels, sort=sort, dropna=dropna, observed=observed).sum()
     # pandas finds the dtype of keys that are objects from their values, if they are a column's and not a level's.
     keys = [pd.Series(values, dtype=values.dtype) for values in map(whole.index.get_level_values, levels)]
-    return whole.reset_index(drop=True).groupby(keys, sort=False, dropna=dropna, observed=observed).sum()
+    return whole.reset_index(drop=True).groupby(keys, sort=sort, dropna=dropna, observed=observed).sum()
 
 
 def _labelled_plainly(count: Any, counts: list[Any]) -> Any:
@@ -367,10 +367,9 @@ def _labelled_plainly(count: Any, counts: list[Any]) -> Any:
 def _counted_rows(
     names: list[Any], normalize: bool, sort: bool, ascending: bool, dropna: bool, counts: list[Any]
 ) -> Any:
-    joined = _added_counts(
-        counts, observed=not HAS_COPY_ON_WRITE, dropna=dropna
-    )  # pandas 3 lists all combinations of categories
-    joined = joined if HAS_COPY_ON_WRITE else joined.sort_index()  # since pandas 3 rows stay in order of appearance
+    # pandas 3 lists all combinations of categories, where before it listed all of a single column; and it keeps the order of appearance
+    observed = not HAS_COPY_ON_WRITE and len(names) > 1
+    joined = _added_counts(counts, observed=observed, dropna=dropna, sort=not HAS_COPY_ON_WRITE)
     if sort:
         joined = joined.sort_values(ascending=ascending, kind="stable")
     if not isinstance(joined.index, pd.MultiIndex):

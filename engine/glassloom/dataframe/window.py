@@ -31,6 +31,7 @@ _NOT_THERE = {
     "bfill": "resample(...).first().bfill()",
     "ffill": "resample(...).first().ffill()",
     "interpolate": "resample(...).mean().interpolate()",
+    "fillna": "resample(...).first().fillna(...)",
     "nearest": "merge_asof(direction='nearest') with a frame of the times",
     "transform": "groupby(frame.index.to_series().dt.floor(rule)).transform(...)",
     "get_group": "loc[start:end] of the frame",

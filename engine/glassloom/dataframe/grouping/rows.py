@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.encode import find_groups, take
 from glassloom.dataframe.grouping.recipe import Recipe
@@ -46,9 +46,11 @@ def group_numbers(grouping: Grouping, *, ascending: bool) -> FrameExpr:
     """Return the node of the number of each row's group."""
     meta = grouping.sampled(_ngroup)
     call = _call(partial(_numbers, grouping.recipe, ascending), grouping, 1, "groupby-ngroup")
-    return BesideAll(
-        grouping.node, (*grouping.blocks, group_sizes(grouping, observed=grouping.recipe.observed)), call, meta
-    )
+    is_old = (
+        not HAS_COPY_ON_WRITE and len(grouping.recipe.keys) > 1
+    )  # such pandas counts only groups that have rows then
+    sizes = group_sizes(grouping, observed=grouping.recipe.observed or is_old)
+    return BesideAll(grouping.node, (*grouping.blocks, sizes), call, meta)
 
 
 def kept_first(grouping: Grouping, method: str, n: int) -> FrameExpr:
