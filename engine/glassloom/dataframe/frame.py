@@ -18,6 +18,7 @@ from glassloom.dataframe.io.writers import FrameWriters
 from glassloom.dataframe.levels import FrameLevels
 from glassloom.dataframe.measuring import FrameMeasuring
 from glassloom.dataframe.moving.among_all import FrameAmongAll
+from glassloom.dataframe.moving.joins import Joins
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Assign, Filter, LabelKeeping, Projection, require_aligned
@@ -40,6 +41,7 @@ from glassloom.reprs.live_blocks import show_blocks
 @with_arguments("DataFrame")
 class DataFrame(
     MovingFrame,
+    Joins,
     FrameAmongAll,
     WithOther,
     FrameLevels,

@@ -12,9 +12,7 @@ from pandas.api.extensions import no_default
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns
-from glassloom.dataframe.moving.concat import align
 from glassloom.dataframe.moving.distinct import distinct_rows
-from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.reindex import reindexed
 from glassloom.dataframe.moving.set_index import BY_INDEX, SetIndex, set_sorted_index, sort_by_index
@@ -184,22 +182,6 @@ class MovingRows(Collection):
                 raise TypeError("reindex of a series takes no columns")
             found = operate(Method("reindex"), found, kwargs={"columns": list(columns), **options}, label="reindex")
         return found if index is None else wrap(reindexed(found.expr, index, options))
-
-    def align(self, other: Any, join: str = "outer", axis: Any = None, fill_value: Any = None) -> tuple[Any, Any]:
-        """Return this frame and another one with the same labels, as `pandas.DataFrame.align` does.
-
-        Parameters
-        ----------
-        other
-            A frame or series whose partitions correspond to this one's; or both have known divisions.
-        join
-            Whose labels: ``"outer"``, ``"inner"``, ``"left"`` or ``"right"``.
-        axis
-            0 to align rows, 1 for columns, None for both.
-        fill_value
-            What stands where a label was missing.
-        """
-        return align(self, other, join, axis, fill_value)
 
     def shuffle(
         self,
@@ -478,91 +460,6 @@ class MovingFrame(MovingRows):
         else:
             found = sort_by_index(node, labels, count, divisions)
         return wrap(found)
-
-    def merge(
-        self,
-        right: Any,
-        how: str = "inner",
-        on: Any = None,
-        left_on: Any = None,
-        right_on: Any = None,
-        left_index: bool = False,
-        right_index: bool = False,
-        sort: bool = False,
-        suffixes: tuple[str | None, str | None] = ("_x", "_y"),
-        copy: Any = None,
-        indicator: bool | str = False,
-        validate: str | None = None,
-        *,
-        npartitions: int | None = None,
-        shuffle_method: str | None = None,
-        broadcast: bool | float | None = None,
-    ) -> Any:
-        """Join with another frame. See `glassloom.dataframe.merge`."""
-        return merge(
-            self, right, how, on, left_on, right_on, left_index, right_index, sort, suffixes, copy, indicator, validate,
-            npartitions=npartitions, shuffle_method=shuffle_method, broadcast=broadcast,
-        )  # fmt: skip
-
-    def join(
-        self,
-        other: Any,
-        on: Any = None,
-        how: str = "left",
-        lsuffix: str = "",
-        rsuffix: str = "",
-        sort: bool = False,
-        validate: str | None = None,
-        *,
-        suffixes: tuple[str | None, str | None] | None = None,
-        npartitions: int | None = None,
-        shuffle_method: str | None = None,
-    ) -> Any:
-        """Join with other frames by their index, as `pandas.DataFrame.join` does. See `glassloom.dataframe.merge`.
-
-        Parameters
-        ----------
-        other
-            A frame, a series with a name, or a list of those.
-        on
-            Columns of this frame to look up in the other's index. Default: this frame's index.
-        how
-            ``"left"``, ``"right"``, ``"inner"``, ``"outer"`` or ``"cross"``.
-        lsuffix, rsuffix
-            What is appended to the names of columns that both have.
-        suffixes
-            Both of them, as in `merge`.
-        sort
-            Only False; use `sort_index`.
-        validate, npartitions, shuffle_method
-            As in `merge`.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> import glassloom.dataframe as gd
-        >>> frame = gd.from_pandas(pd.DataFrame({"k": ["a", "b"]}), npartitions=2)
-        >>> frame.join(pd.DataFrame({"x": [1, 2]}, index=["b", "a"]), on="k").x.compute().tolist()
-        [2, 1]
-        """
-        if suffixes is not None:
-            if lsuffix or rsuffix:
-                raise ValueError("join: give suffixes=, or lsuffix= and rsuffix=, not both")
-            lsuffix, rsuffix = (one or "" for one in suffixes)
-        if isinstance(other, (list, tuple)):
-            if on is not None or lsuffix or rsuffix:
-                raise ValueError("join with a list of frames is by index alone, and takes no suffixes")
-            found = self
-            for one in other:
-                found = found.join(one, how=how, npartitions=npartitions, shuffle_method=shuffle_method)
-            return found
-        keys: dict[str, Any] = {"left_index": True} if on is None else {"left_on": on}
-        if how == "cross":
-            keys = {}
-        return merge(
-            self, other, how, right_index=how != "cross", sort=sort, suffixes=(lsuffix, rsuffix), validate=validate,
-            npartitions=npartitions, shuffle_method=shuffle_method, **keys,
-        )  # fmt: skip
 
 
 def _shuffled_series(series: Any, on: Any, ignore_index: bool, npartitions: int | None, on_index: bool) -> Any:

@@ -1,4 +1,4 @@
-"""Methods of a frame or series and another one that are aligned by label: `combine_first`, `combine`, `compare`, `update`."""
+"""Methods of a frame or series and another one that are aligned by label: `align`, `combine_first`, `combine`, `compare`, `update`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import beside_values_at_hand
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.meta import infer_meta
-from glassloom.dataframe.moving.concat import SideBySide, cut_alike
+from glassloom.dataframe.moving.concat import SideBySide, align, cut_alike
 from glassloom.dataframe.moving.shape import conform
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.wrap import is_node, wrap
@@ -30,6 +30,22 @@ class WithOther(Frame):
     def _with_values_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
         """Return what an operator makes of this series and an array or list with a value for each row."""
         return wrap(beside_values_at_hand(self, function, other, _name_of(function)))
+
+    def align(self, other: Any, join: str = "outer", axis: Any = None, fill_value: Any = None) -> tuple[Any, Any]:
+        """Return this frame and another one with the same labels, as `pandas.DataFrame.align` does.
+
+        Parameters
+        ----------
+        other
+            A frame or series whose partitions correspond to this one's; or both have known divisions.
+        join
+            Whose labels: ``"outer"``, ``"inner"``, ``"left"`` or ``"right"``.
+        axis
+            0 to align rows, 1 for columns, None for both.
+        fill_value
+            What stands where a label was missing.
+        """
+        return align(self, other, join, axis, fill_value)
 
     def combine_first(self, other: Any) -> Any:
         """Return the values with missing ones taken from another frame or series, by label.
