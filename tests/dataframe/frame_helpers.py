@@ -71,6 +71,30 @@ def _check_one(operation, frame, lazy, check_dtype):
     assert_same(operation(lazy).compute(scheduler="inline"), expected, check_dtype=check_dtype)
 
 
+def partitionings(frame):
+    """Return a frame cut in several ways: one partition, known divisions if it is sorted, and unknown ones with empty partitions."""
+    cuts = [0, 0, len(frame) // 3, len(frame) // 3, max(len(frame) - 1, 0), len(frame)]
+    pieces = [frame.iloc[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+    ragged = gd.from_map(pieces.__getitem__, range(len(pieces)), meta=frame.iloc[:0])
+    if isinstance(frame.index, pd.MultiIndex) or not frame.index.is_monotonic_increasing:
+        return [gd.from_pandas(frame, npartitions=1, sort=False), ragged]
+    return [gd.from_pandas(frame, npartitions=1), gd.from_pandas(frame, npartitions=4), ragged]
+
+
+def check_in_parts(frame, operation, **options):
+    """Check that an operation makes of a frame in several partitionings what it makes of pandas'; also what it raises."""
+    for lazy in partitionings(frame):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = operation(frame)
+            except (TypeError, ValueError, KeyError) as error:
+                with pytest.raises(type(error)):
+                    operation(lazy).compute(scheduler="inline")
+                continue
+            assert_same(operation(lazy).compute(scheduler="inline"), expected, **options)
+
+
 def plan(*collections):
     """Return the simplified nodes of collections, as (label, node) without what lies below."""
     return walk(simplify([collection.expr for collection in collections]))

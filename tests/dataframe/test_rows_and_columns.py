@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, cut_frames
+from glassloom.errors import OptionError
 from hypothesis import given, settings
 
 INLINE = {"scheduler": "inline"}
@@ -200,7 +201,7 @@ def test_what_cant_be_set_says_how_it_can(frame):
         lazy.index = [1, 2]
     with pytest.raises(ValueError, match="2 columns are assigned 3 values"):
         lazy[["x", "y"]] = [1, 2, 3]
-    with pytest.raises(NotImplementedError, match=r"drop\(errors='raise'\) isn't supported: a label may be in any"):
-        lazy.drop([5])
+    with pytest.raises(OptionError, match="drop: errors='no' should be 'raise' or 'ignore'"):
+        lazy.drop([5], errors="no")
     with pytest.raises(pd.errors.UndefinedVariableError, match="nowhere"):
         lazy.query("x > @nowhere")

@@ -13,6 +13,7 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_at_hand import is_column, with_column_at_hand
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import FrameWriters
 from glassloom.dataframe.levels import FrameLevels
@@ -22,10 +23,10 @@ from glassloom.dataframe.moving.joins import Joins
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Assign, Filter, LabelKeeping, Projection, require_aligned
-from glassloom.dataframe.options import is_columns, is_of_positions, refused
+from glassloom.dataframe.options import is_columns, is_listed, is_of_positions, refused
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reshape import Reshaping
-from glassloom.dataframe.rowwise import FrameRowByRow, call_user, dropped_rows
+from glassloom.dataframe.rowwise import FrameRowByRow, call_user
 from glassloom.dataframe.series import Series
 from glassloom.dataframe.setting import Setting, labels_as_keys, renamed_columns, with_variables
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
@@ -258,19 +259,36 @@ class DataFrame(
         labels, axis
             What to drop, and which: ``axis=1`` or ``"columns"`` columns, otherwise rows.
         index, columns
-            Labels of rows, and columns.
+            Labels of rows, and columns. Rows: also a lazy index or series of labels, such as ``frame[condition].index``, whose
+            distinct labels are brought together in one block.
+        level
+            The level of the rows' `MultiIndex` that has the labels.
         errors
-            ``"ignore"`` if what isn't there is no error. Rows need it: a label may be in any partition.
+            ``"ignore"`` if what isn't there is no error. Otherwise all partitions that may have a label are looked at before
+            any row is returned: those that the known divisions say, or all.
+
+        Raises
+        ------
+        KeyError
+            If a label lies outside the known divisions; when computing, if no row has it.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.from_pandas(pd.DataFrame({"x": [1, 2, 3], "y": list("abc")}), npartitions=2)
+        >>> frame.drop(frame[frame.x > 2].index).drop(columns="y").x.compute().tolist()
+        [1, 2]
         """
         if labels is not None:
             index, columns = (index, labels) if is_columns(axis, "drop") else (labels, columns)
         made = self
         if columns is not None:
-            wanted = set(columns) if isinstance(columns, (list, tuple, set, pd.Index)) else {columns}
+            wanted = set(columns) if is_listed(columns, self._meta.columns) else {columns}
             if errors != "ignore":
                 require_columns(wanted, self._meta)
             made = made[[name for name in self._meta.columns if name not in wanted]]
-        return made if index is None else dropped_rows(made, index, level, False, errors)
+        return made if index is None and columns is not None else dropped_rows(made, index, level, errors)
 
     def pop(self, item: Any) -> Series:
         """Remove a column from this frame, and return it."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from glassloom.errors import OptionError
 
@@ -52,6 +53,12 @@ def is_of_positions(rows: slice) -> bool:
     """Whether a slice of a frame or series, as in ``frame[2:5]``, means positions: as in pandas, if it is of whole numbers."""
     ends = [one for one in (rows.start, rows.stop, rows.step) if one is not None]
     return all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in ends)
+
+
+def is_listed(labels: Any, axis: pd.Index) -> bool:
+    """Whether an argument lists labels of an axis, rather than being one: tuples are labels where the axis has levels, or that one."""
+    is_label = isinstance(labels, tuple) and (axis.nlevels > 1 or labels in axis)
+    return bool(pd.api.types.is_list_like(labels)) and not is_label
 
 
 def piped(target: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -16,6 +16,7 @@ from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
 from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.numbering import renumber
@@ -574,17 +575,8 @@ class SeriesRowByRow(RowByRow):
 
     def drop(self, labels: Any = None, *, axis: Any = 0, index: Any = None, columns: Any = None, level: Any = None,
              inplace: bool = False, errors: str = "raise") -> Any:  # fmt: skip
-        """Return the rows without those of some labels. Only ``errors="ignore"``: labels may be in any partition."""
-        return dropped_rows(self, labels if index is None else index, level, inplace, errors)
-
-
-def dropped_rows(frame: Any, labels: Any, level: Any, inplace: bool, errors: str) -> Any:
-    """Return the rows without those of some labels."""
-    if level is not None:
-        raise refused("drop", "level", level, "divisions are of one level")
-    if errors != "ignore":
-        raise refused("drop", "errors", errors, "a label may be in any partition, so give errors='ignore' to drop rows")
-    return operate(Method("drop"), frame, kind=LabelKeeping, kwargs={"labels": labels, "errors": errors})
+        """Return the rows without those of some labels. See `DataFrame.drop`."""
+        return dropped_rows(self, labels if index is None else index, level, errors)
 
 
 def _case_when(block: Any, *flat: Any) -> Any:

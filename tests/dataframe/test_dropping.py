@@ -1,0 +1,60 @@
+"""`drop` of rows: the labels go, and one that no row has is pandas' error, at once where divisions tell."""
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import check_in_parts, labels, plan
+
+NUMBERS = pd.DataFrame({"x": range(9), "y": list("abcdefghi")})
+TIMES = NUMBERS.set_axis(pd.date_range("2024", periods=9))
+LEVELS = NUMBERS.iloc[:8].set_axis(pd.MultiIndex.from_product([["a", "b"], range(4)], names=["k", "n"]))
+TWICE = NUMBERS.set_axis([3, 1, 3, 2, 1, 2, 0, 0, 3])
+DROPS = {
+    "numbers": (NUMBERS, [4, [1, 7], [], {0, 8}, np.array([2, 2]), range(9), 99, [1, 99], "a", [1.0], [1.5], None]),
+    "times": (TIMES, ["2024-01-02", ["2024-01-02"], pd.Timestamp("2024-01-03"), TIMES.index[3:5], ["2025-01-01"]]),
+    "levels": (LEVELS, ["a", ("a", 1), [("a", 1), ("b", 2)], "z", [("a", 9)]]),
+    "labels that occur twice": (TWICE, [3, [1, 0], 9]),
+    "one row": (NUMBERS.iloc[:1], [0, 1]),
+    "text": (NUMBERS.set_index("y"), ["b", ["a", "i"], "z"]),
+}
+
+
+@pytest.mark.parametrize("name", DROPS)
+def test_rows_are_dropped_by_label_as_in_pandas(name):
+    frame, drops = DROPS[name]
+    for wanted in drops:
+        check_in_parts(frame, lambda f, wanted=wanted: f.drop(wanted))
+        check_in_parts(frame, lambda f, wanted=wanted: f.x.drop(index=wanted))
+        check_in_parts(frame, lambda f, wanted=wanted: f.drop(index=wanted, columns=np.array(["x"]), errors="ignore"))
+
+
+def test_labels_of_a_level_are_dropped_as_in_pandas():
+    check_in_parts(LEVELS, lambda f: f.drop([1, 2], level="n"))
+    check_in_parts(LEVELS, lambda f: f.drop([1, 9], level="n"))
+    check_in_parts(NUMBERS, lambda f: f.drop(index=1, inplace=False).x)
+
+
+def test_lazy_labels_are_dropped_wherever_they_are():
+    for frame in (NUMBERS, TIMES, TWICE):
+        check_in_parts(frame, lambda f: f.drop(f[f.x % 3 == 0].index))
+        check_in_parts(frame, lambda f: f.y.drop(f[f.x > 99].index))
+    lazy = gd.from_pandas(NUMBERS, npartitions=3)
+    train = lazy.sample(frac=0.5, random_state=1)
+    rest = lazy.drop(train.index)
+    assert sorted([*train.index.compute(), *rest.index.compute()]) == list(range(9))
+    with pytest.raises(KeyError, match=r"\[99\] not found in axis"):
+        lazy.drop(gd.from_pandas(pd.Series([1, 99]), npartitions=1)).compute()
+    with pytest.raises(TypeError, match="drop takes labels, a lazy index or a lazy series, not a lazy DataFrame"):
+        lazy.drop(train)
+
+
+def test_known_divisions_say_at_once_that_a_label_is_nowhere_and_which_partitions_are_looked_at():
+    lazy = gd.from_pandas(NUMBERS, npartitions=3)
+    with pytest.raises(KeyError, match=r"\[-1, 9\] not found in axis"):
+        lazy.drop([3, -1, 9])
+    assert lazy.drop([-1], errors="ignore").divisions == lazy.divisions
+    dropped = lazy.drop([0, 1])
+    looked_at = [node for node in plan(dropped) if node.label == "drop-check-chunk"]
+    assert [node.npartitions for node in looked_at] == [1]
+    assert "drop-check" not in labels(lazy.drop([0], errors="ignore"))
