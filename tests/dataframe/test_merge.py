@@ -6,7 +6,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, cut_frames, frames, labels, plan
+from frame_helpers import assert_same, cut_frames, frames, labels, partitionings, plan
 from glassloom.dataframe.moving import merge_asof
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import OptionError, UnknownColumn
@@ -49,6 +49,38 @@ def test_any_merge_by_columns_is_that_of_pandas(data):
     }
     got = lazy.merge(other_lazy, **options, **moving).compute(**INLINE)
     assert_same_rows(got, frame.merge(other, **options))
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("by", ["k", ["k", "n"], "names", "index and column", "column and index", "index"])
+def test_merges_are_sorted_by_their_keys_as_in_pandas(how, by):
+    left = pd.DataFrame({"k": ["b", None, "a", "b", "d", "a"], "n": [2, 1, 3, 1, 2, 0], "x": range(6)})
+    right = pd.DataFrame({"k": ["c", "b", "a", None, "b"], "n": [1, 2, 3, 9, 1], "y": range(5)})
+    options = {"how": how, "sort": True, "on": by}
+    if by == "names":
+        right = right.rename(columns={"k": "l"})
+        options |= {"on": None, "left_on": ["k", "n"], "right_on": ["l", "n"]}
+    elif by == "index and column":
+        left, options = left.set_index("n"), {**options, "on": None, "left_index": True, "right_on": "n"}
+    elif by == "column and index":
+        right, options = right.set_index("n"), {**options, "on": None, "left_on": "n", "right_index": True}
+    elif by == "index":
+        left, right = left.set_index("n"), right.set_index("n")
+        options |= {"on": None, "left_index": True, "right_index": True}
+    expected = left.merge(right, **options)
+    is_numbered = by not in ("index and column", "index")
+    one, other = partitionings(left)[-1], partitionings(right)[-1]
+    moved = one.merge(other, **options, broadcast=False).compute(**INLINE)
+    looked_up = one.merge(other.repartition(npartitions=1), **options).compute(**INLINE)
+    if is_numbered:
+        moved, looked_up, expected = (made.reset_index(drop=True) for made in (moved, looked_up, expected))
+    assert_same(moved, expected)
+    names = [
+        *dict.fromkeys([*(options.get("left_on") or []), *(options.get("right_on") or []), *(options["on"] or [])])
+    ]
+    keys = [name for name in names if name in expected.columns]
+    assert_same(looked_up[keys].reset_index(drop=True), expected[keys].reset_index(drop=True))
+    assert_same_rows(looked_up, expected)
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -160,8 +192,10 @@ def test_wrong_options_are_named():
         lazy.merge(lazy, on="k", validate="2:2")
     with pytest.raises(NotImplementedError, match="merge takes names of columns as keys; assign"):
         lazy.merge(lazy, left_on=lazy.k, right_on="k")
-    with pytest.raises(NotImplementedError, match=r"merge\(sort=True\) isn't supported: sort the result"):
-        lazy.merge(lazy, on="k", sort=True)
+    with pytest.raises(
+        NotImplementedError, match=r"merge\(sort=True\) by index level 'row': call reset_index\(\) before"
+    ):
+        lazy.rename_axis("row").merge(lazy, left_on="row", right_on="k", sort=True)
     with pytest.raises(
         TypeError, match="the right side of a merge should be a lazy frame or a pandas object, got list"
     ):

@@ -37,3 +37,11 @@ def require_columns(names: Iterable[Any], frame: Any) -> None:
     unknown = [name for name in names if name not in frame.columns]
     if unknown:
         raise unknown_columns(unknown, frame.columns)
+
+
+def unused_name(columns: Any) -> str:
+    """Return the name of a temporary column that is none of `columns`."""
+    name = "_key"
+    while name in columns:
+        name += "_"
+    return name

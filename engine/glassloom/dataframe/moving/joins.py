@@ -65,7 +65,7 @@ class Joins(Frame):
         suffixes
             Both of them, as in `merge`.
         sort
-            Only False; use `sort_index`.
+            Whether to sort the result by the keys.
         validate, npartitions, shuffle_method
             As in `merge`.
 

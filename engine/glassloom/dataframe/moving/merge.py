@@ -17,6 +17,7 @@ from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.divisions import redivide, union_of_divisions
 from glassloom.dataframe.moving.joining import ANTI, AnyJoin, Joining
+from glassloom.dataframe.moving.key_order import in_key_order
 from glassloom.dataframe.moving.lookup import JoinByLookup, LookupJoin, LookupTable, can_join_by_lookup
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
@@ -120,7 +121,7 @@ def merge(
     on, left_on, right_on, left_index, right_index, suffixes, indicator, validate
         As in `pandas.merge`. Keys are names of columns or index levels.
     sort
-        Only False; use `sort_values`.
+        Whether to sort the result by the keys, missing ones last. Rows of equal keys keep the order that the join gives them.
     copy
         Ignored, as by pandas.
     npartitions
@@ -149,8 +150,6 @@ def merge(
         raise TypeError(f"merge needs a lazy frame on one side, got {type(left).__name__} and {type(right).__name__}")
     left, right = _as_lazy_frame(left, "left"), _as_lazy_frame(right, "right")
     require_shuffle_method(shuffle_method)
-    if sort:
-        raise NotImplementedError("merge(sort=True) isn't supported: sort the result with sort_values()")
     if how not in _HOWS:
         raise OptionError(f"how={how!r} should be one of {list(_HOWS)}")
     if validate is not None and validate not in _VALIDATIONS:
@@ -170,9 +169,10 @@ def merge(
         indicator,
         validate,
     )
-    return wrap(
-        join_nodes(left.expr, right.expr, joining, npartitions, None if type(broadcast) in (int, float) else broadcast)
+    joined = join_nodes(
+        left.expr, right.expr, joining, npartitions, None if type(broadcast) in (int, float) else broadcast
     )
+    return in_key_order(wrap(joined), joining, left.columns, right.columns) if sort and how != "cross" else wrap(joined)
 
 
 def join_nodes(

@@ -11,7 +11,7 @@ from pandas.api.extensions import no_default
 
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Method
-from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.columns import require_columns, unused_name
 from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.reindex import reindexed
@@ -224,7 +224,7 @@ class MovingRows(Collection):
         count = _checked_count(npartitions)
         node = self._expr
         if is_node(on):
-            temporary = _unused_name(node.meta)
+            temporary = unused_name(node.meta.columns)
             require_aligned([node, on.expr], "shuffle(on=series)")
             node = wrap(node)._assigned({temporary: on if not _is_frame(on) else on[on.columns[0]]})
             found: FrameExpr = Projection(hash_shuffle(node, (temporary,), count), list(self._expr.meta.columns))
@@ -506,13 +506,6 @@ def _listed(names: Any) -> list[Any]:
 
 def _is_frame(value: Any) -> bool:
     return isinstance(value.expr.meta, pd.DataFrame)
-
-
-def _unused_name(meta: Any) -> str:
-    name = "_key"
-    while name in meta.columns:
-        name += "_"
-    return name
 
 
 def _index_as_series(block: Any) -> Any:
