@@ -7,7 +7,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, check_all, cut_frames
+from frame_helpers import assert_same, check_all, check_in_parts, cut_frames, partitionings
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.expr import lower, optimize
 from hypothesis import given, settings
@@ -159,8 +159,10 @@ def test_no_quantiles_are_an_empty_series():
 
 def test_what_statistics_cant_do_is_said():
     lazy = gd.from_pandas(pd.DataFrame({"x": [1.0, 2.0], "s": ["a", "b"]}), npartitions=2)
-    with pytest.raises(NotImplementedError, match=r"corr\(method='spearman'\) isn't supported: only 'pearson'"):
-        lazy[["x"]].corr("spearman")
+    with pytest.raises(
+        NotImplementedError, match=r"corr\(method='kendall'\) isn't supported: 'pearson' and 'spearman' are"
+    ):
+        lazy[["x"]].corr("kendall")
     with pytest.raises(NotImplementedError, match=r"quantile\(method='table'\) isn't supported"):
         lazy.x.quantile(0.5, method="table")
     with pytest.raises(ValueError, match=r"q=1.5 should be between 0 and 1"):
@@ -324,3 +326,25 @@ def test_products_of_years_are_floats_if_one_is_missing_in_any_partition():
     frame = pd.DataFrame({"y": times.where(times.index != 33).dt.year, "i": range(1, 41), "b": True})
     lazy = gd.from_map([frame[:20].astype({"y": "int32"}), frame[20:]].__getitem__, range(2), meta=frame[:0])
     assert_same(lazy.prod().compute(**INLINE), frame.prod())
+
+
+def test_correlations_of_ranks_are_those_of_pandas():
+    frame = pd.DataFrame(
+        {
+            "i": [3, 1, 2, 2, 5, 1, 7, 0],
+            "f": [0.5, None, 2.5, 1e9, -1, None, 3, 3],
+            "n": pd.array([1, 2, None, 4, 4, 0, 9, 8], dtype="Int64"),
+            "b": [True, False, True, True, False, False, True, True],
+            "one": [1.5] * 8,
+            "s": list("abcdefgh"),
+        }
+    )
+    for rows in (8, 1, 0):
+        some = frame.iloc[:rows]
+        lazy = partitionings(some)[-1]
+        assert_same(lazy[["i", "f", "one"]].corr("spearman").compute(**INLINE), some[["i", "f", "one"]].corr("spearman"))
+        got = lazy.f.corr(lazy.n, method="spearman", min_periods=3).compute(**INLINE)
+        assert_same(got, some[["f", "n"]].corr("spearman", min_periods=3).loc["f", "n"])
+    check_in_parts(frame[["f", "s", "b"]], lambda f: f.corr("spearman", min_periods=7, numeric_only=True))
+    check_in_parts(frame, lambda f: f[["i", "f"]].corrwith(f.n, method="spearman"))
+    check_in_parts(frame, lambda f: f.corr("spearman"))

@@ -17,6 +17,7 @@ from glassloom.dataframe.correlation import correlation, correlation_of_two
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, empty
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.quantiles import Wanted, column_quantiles, fractions_of
+from glassloom.dataframe.rank_correlation import matrix_of_ranks, ranks_of_two, require_method
 from glassloom.dataframe.reduce import Length, flattened, value_counts
 from glassloom.dataframe.widening import is_narrowing
 from glassloom.dataframe.wrap import is_node, operate, wrap
@@ -411,9 +412,26 @@ class FrameStatistics(Statistics):
     """Methods of frames."""
 
     def corr(self, method: Any = "pearson", min_periods: int = 1, numeric_only: bool = False, *, split_every: int | None = None) -> Any:  # fmt: skip
-        """Return the correlations of all pairs of columns. Only Pearson's: ranks depend on all rows."""
-        _require_pearson("corr", method)
-        return self._matrix("corr", min_periods, 1, numeric_only, split_every)
+        """Return the correlations of all pairs of columns.
+
+        Parameters
+        ----------
+        method
+            ``"pearson"``; or ``"spearman"``, for which each column is ranked once for each other one that may have missing
+            values, as pairs of rows where one is missing don't count.
+        min_periods
+            The number of rows with both values that a correlation needs.
+        numeric_only
+            Whether to leave out columns that aren't numbers.
+        """
+        require_method("corr", method)
+        matrix = self._matrix("corr", min_periods, 1, numeric_only, split_every)
+        if method == "pearson":
+            return matrix
+        frame = wrap(numeric_columns(self._expr) if numeric_only else self._expr)
+        _require_distinct("corr", frame._meta)
+        function, parts = matrix_of_ranks(frame, lambda one, other: one.corr(other, "spearman", min_periods))
+        return assembled(function, parts, "corr", matrix._meta) if parts else matrix
 
     def cov(self, min_periods: int | None = None, ddof: int = 1, numeric_only: bool = False, *, split_every: int | None = None) -> Any:  # fmt: skip
         """Return the covariances of all pairs of columns."""
@@ -469,8 +487,11 @@ class SeriesStatistics(Statistics):
     """Methods of series."""
 
     def corr(self, other: Any, method: Any = "pearson", min_periods: int | None = None, *, split_every: int | None = None) -> Any:  # fmt: skip
-        """Return the correlation with another series of the same rows. Only Pearson's: ranks depend on all rows."""
-        _require_pearson("corr", method)
+        """Return the correlation with another series of the same rows: Pearson's, or with ``"spearman"`` that of the ranks."""
+        require_method("corr", method)
+        if method == "spearman" and is_node(other) and isinstance(other.expr.meta, pd.Series):
+            ranks, others = ranks_of_two(self, other)
+            return ranks.corr(others, "pearson", min_periods, split_every=split_every)
         return self._with_other("corr", other, min_periods, 1, split_every)
 
     def cov(self, other: Any, min_periods: int | None = None, ddof: int = 1, *, split_every: int | None = None) -> Any:
@@ -536,11 +557,6 @@ def _require_distinct(method: str, meta: Any) -> None:
         raise NotImplementedError(
             f"{method} of a frame with equal names of columns ({twice!r}): rename them before, as frame.columns = [...]"
         )
-
-
-def _require_pearson(method: str, value: Any) -> None:
-    if value != "pearson":
-        raise refused(method, "method", value, "only 'pearson' can be computed of partitions")
 
 
 def _paired(one: Any, other: Any) -> Any:

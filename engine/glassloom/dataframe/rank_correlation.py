@@ -1,0 +1,68 @@
+"""Spearman's correlation: Pearson's of the ranks among all partitions. Of rows where one of both values is missing neither counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.dataframe.options import refused
+from glassloom.dataframe.widening import can_miss_nothing
+
+
+def require_method(of: str, method: Any) -> None:
+    """Check that a correlation can be computed of partitions.
+
+    Raises
+    ------
+    NotImplementedError
+        If it isn't Pearson's or Spearman's.
+    """
+    if method not in ("pearson", "spearman"):
+        why = (
+            "it compares each row with all others; compute() the columns, or a sample(frac=...) of them, and use pandas"
+        )
+        raise refused(of, "method", method, f"'pearson' and 'spearman' are there. {why}")
+
+
+def ranks_of_two(one: Any, other: Any) -> tuple[Any, Any]:
+    """Return the ranks of two lazy series of the same rows, missing where one of both is."""
+    return _ranks(one, other), _ranks(other, one)
+
+
+def matrix_of_ranks(frame: Any, correlate: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], list[Any]]:
+    """Return the function that makes a matrix of the correlations of each pair of columns, and the nodes of these.
+
+    A column is ranked once for each other one that may have missing values.
+
+    Parameters
+    ----------
+    frame
+        A lazy frame of columns with different names.
+    correlate
+        Returns Spearman's correlation of two lazy series.
+    """
+    names = list(frame.columns)
+    columns = [frame[name] for name in names]
+    pairs = [(row, column) for row in range(len(names)) for column in range(row + 1)]
+    parts = [correlate(columns[row], columns[column]).expr for row, column in pairs]
+    return partial(_matrix, frame.columns, pairs), parts
+
+
+def _ranks(values: Any, other: Any) -> Any:
+    numbers = values.astype("float64")
+    return (numbers if _has_all(other) else numbers.where(other.notna())).rank()
+
+
+def _has_all(series: Any) -> bool:
+    return can_miss_nothing(series.expr.meta.dtype)
+
+
+def _matrix(columns: pd.Index, pairs: list[tuple[int, int]], *values: Any) -> Any:
+    made = np.full((len(columns), len(columns)), np.nan)
+    for (row, column), value in zip(pairs, values, strict=True):
+        made[row, column] = made[column, row] = value
+    return pd.DataFrame(made, index=columns, columns=columns)
