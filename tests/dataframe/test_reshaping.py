@@ -218,8 +218,6 @@ def test_labels_have_the_size_and_kind_of_pandas():
     assert_same(index.value_counts().compute(**INLINE), frame.index.value_counts())
     index.name = "other"
     assert index.compute(**INLINE).name == "other"
-    with pytest.raises(NotImplementedError, match="cut\\(bins=3\\) isn't supported: give the edges"):
-        gd.cut(gd.from_pandas(frame).x, 3)
     with pytest.raises(NotImplementedError, match=r"dropna\(axis=1\) isn't supported"):
         gd.from_pandas(frame).dropna(axis=1)
 

@@ -342,7 +342,9 @@ def test_correlations_of_ranks_are_those_of_pandas():
     for rows in (8, 1, 0):
         some = frame.iloc[:rows]
         lazy = partitionings(some)[-1]
-        assert_same(lazy[["i", "f", "one"]].corr("spearman").compute(**INLINE), some[["i", "f", "one"]].corr("spearman"))
+        assert_same(
+            lazy[["i", "f", "one"]].corr("spearman").compute(**INLINE), some[["i", "f", "one"]].corr("spearman")
+        )
         got = lazy.f.corr(lazy.n, method="spearman", min_periods=3).compute(**INLINE)
         assert_same(got, some[["f", "n"]].corr("spearman", min_periods=3).loc["f", "n"])
     check_in_parts(frame[["f", "s", "b"]], lambda f: f.corr("spearman", min_periods=7, numeric_only=True))

@@ -17,6 +17,7 @@ from glassloom.dataframe import joined_reads as _joined_reads  # noqa: F401 - re
 from glassloom.dataframe import moving as _moving  # noqa: F401 - registers its rules, before those of reading
 from glassloom.dataframe import plan as _plan  # noqa: F401 - registers its passes
 from glassloom.dataframe import rules as _rules  # noqa: F401 - registers its rules
+from glassloom.dataframe.cutting import cut, qcut
 from glassloom.dataframe.frame import DataFrame
 from glassloom.dataframe.index import Index
 from glassloom.dataframe.io.csv import read_csv, read_fwf, read_table
@@ -34,7 +35,6 @@ from glassloom.dataframe.moving.concat import concat, map_overlap, map_partition
 from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.moving.merge_asof import merge_asof
 from glassloom.dataframe.reshape import (
-    cut,
     get_dummies,
     isna,
     isnull,
@@ -79,6 +79,7 @@ __all__ = [
     "notna",
     "notnull",
     "pivot_table",
+    "qcut",
     "read_csv",
     "read_fwf",
     "read_json",

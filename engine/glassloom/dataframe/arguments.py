@@ -127,7 +127,7 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("GroupBy", "resample", "group_keys", (False, None), "the keys of groups come first in the result"),
     ("GroupBy", "resample", "include_groups", (False,), "the keys of groups aren't among the values"),
     ("GroupBy", "shift", "meta", ANY, "the result's dtypes are known"),
-    ("GroupBy", "value_counts", "bins", (None,), "glassloom.dataframe.cut(series, edges) before"),
+    ("GroupBy", "value_counts", "bins", (None,), "glassloom.dataframe.cut(series, bins) before"),
     # Of functions.
     ("function", "read_csv read_table read_fwf read_json", "sample", ANY, "columns and dtypes are taken from the first thousand rows"),
     ("function", "read_csv read_table read_fwf", "sample_rows", ANY, "columns and dtypes are taken from the first thousand rows"),

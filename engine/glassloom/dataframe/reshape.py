@@ -1,4 +1,4 @@
-"""Other shapes of the same values: `melt`, `pivot_table`, `get_dummies`, `cut`; conversions; counts of rows."""
+"""Other shapes of the same values: `melt`, `pivot_table`, `get_dummies`; conversions; counts of rows."""
 
 from __future__ import annotations
 
@@ -445,32 +445,6 @@ def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: 
     }
     extra = {"columns": columns} if isinstance(meta, pd.DataFrame) else {}
     return operate(pd.get_dummies, data, kwargs={**options, **extra}, label="get-dummies")
-
-
-def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool = False, precision: int = 3,
-        include_lowest: bool = False, duplicates: str = "raise", ordered: bool = True) -> Any:  # fmt: skip
-    """Return into which of some intervals each value falls.
-
-    Parameters
-    ----------
-    x
-        A lazy series.
-    bins
-        The edges. (A number of bins would depend on all values: make edges of ``min()`` and ``max()``.)
-    right, labels, precision, include_lowest, duplicates, ordered
-        As pandas.
-    retbins
-        Not supported: the edges are at hand.
-    """
-    _on_lazy("cut", x)
-    if isinstance(bins, (int, np.integer)):
-        raise refused("cut", "bins", bins, "give the edges, such as numpy.linspace(low, high, n + 1)")
-    if retbins:
-        raise refused("cut", "retbins", retbins, "the edges are at hand")
-    options = {"right": right, "labels": labels, "precision": precision, "include_lowest": include_lowest}
-    more = {"duplicates": duplicates, "ordered": ordered}
-    edges = bins if isinstance(bins, pd.IntervalIndex) else list(bins)
-    return operate(pd.cut, x, edges, kwargs={**options, **more}, label="cut")
 
 
 @with_function_arguments()

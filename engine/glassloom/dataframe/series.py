@@ -209,7 +209,12 @@ class Series(
         """
         require_one_output("value_counts", split_out, "groupby(series).size(split_out=...)")
         if bins is not None:
-            raise refused("value_counts", "bins", bins, "glassloom.dataframe.cut(series, edges).value_counts()")
+            raise refused(
+                "value_counts",
+                "bins",
+                bins,
+                "glassloom.dataframe.cut(series, bins, include_lowest=True).value_counts()",
+            )
         node = value_counts(
             self._expr, sort=sort, ascending=ascending, dropna=dropna, normalize=normalize, split_every=split_every
         )

@@ -141,7 +141,6 @@ _FUNCTIONS: tuple[tuple[str, str, str], ...] = (
     ("to_pickle ExcelWriter", _ONE_OBJECT, "to_parquet()"),
     ("json_normalize", _ONE_OBJECT, "from_pandas(pandas.json_normalize(...)), or a bag's to_dataframe()"),
     ("crosstab pivot", "the result's columns depend on the values of all rows", "pivot_table() with a categorical column, or groupby([one, other]).size()"),
-    ("qcut", "edges depend on the values of all rows", "cut(series, list(series.quantile([...]).compute()))"),
     ("factorize", "codes would depend on the values of all rows", "astype('category').cat.as_known().cat.codes"),
     ("unique value_counts", "it is a method here", "series.unique() or series.value_counts()"),
     ("eval", "it takes variables of several frames", "frame.eval(...), or operators"),

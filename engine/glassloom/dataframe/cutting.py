@@ -1,0 +1,110 @@
+"""`cut` and `qcut`: into which of some intervals each value falls. Edges that depend on the values are found out at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.collection import compute
+from glassloom.dataframe.wrap import is_node, operate
+
+
+def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool = False, precision: int = 3,
+        include_lowest: bool = False, duplicates: str = "raise", ordered: bool = True) -> Any:  # fmt: skip
+    """Return into which of some intervals each value falls.
+
+    Parameters
+    ----------
+    x
+        A lazy series.
+    bins
+        The edges; or a number of intervals of equal length, for which the series' smallest and largest value are computed now.
+    right, labels, precision, include_lowest, duplicates, ordered
+        As pandas.
+    retbins
+        Whether to return the edges too.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import glassloom.dataframe as gd
+    >>> ages = gd.from_pandas(pd.Series([3, 31, 59, 63]), npartitions=2)
+    >>> gd.cut(ages, 2, labels=["young", "old"]).compute().tolist()
+    ['young', 'young', 'old', 'old']
+    """
+    series = _lazy_series("cut", x)
+    options: dict[str, Any] = {
+        "right": right,
+        "labels": labels,
+        "precision": precision,
+        "include_lowest": include_lowest,
+    }
+    options |= {"duplicates": duplicates, "ordered": ordered}
+    if isinstance(bins, (int, np.integer)):
+        ends = _ends(series)
+        _, edges = pd.cut(ends, bins, retbins=True, **{**options, "labels": False})
+    else:
+        edges = bins if isinstance(bins, pd.IntervalIndex) else list(bins)
+    made = operate(pd.cut, series, edges, kwargs=options, label="cut")
+    if not retbins:
+        return made
+    return made, edges if isinstance(bins, (int, np.integer)) else _returned_edges(series, edges, options)
+
+
+def qcut(x: Any, q: Any, labels: Any = None, retbins: bool = False, precision: int = 3, duplicates: str = "raise") -> Any:  # fmt: skip
+    """Return into which of some intervals with equally many values each value falls. The edges are computed now, exactly.
+
+    Parameters
+    ----------
+    x
+        A lazy series.
+    q
+        The number of intervals, or a list of fractions: ``[0, 0.25, 0.5, 0.75, 1]`` for quarters.
+    labels, precision, duplicates
+        As pandas.
+    retbins
+        Whether to return the edges too.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import glassloom.dataframe as gd
+    >>> prices = gd.from_pandas(pd.Series([1, 2, 30, 400]), npartitions=2)
+    >>> gd.qcut(prices, 2, labels=False).compute().tolist()
+    [0, 0, 1, 1]
+    """
+    series = _lazy_series("qcut", x)
+    dtype = series.dtype
+    is_nullable = not isinstance(dtype, np.dtype) and pd.api.types.is_numeric_dtype(dtype)
+    values = series.astype("float64") if is_nullable or dtype == np.dtype(bool) else series
+    fractions = np.linspace(0, 1, q + 1) if isinstance(q, (int, np.integer)) else np.asarray(q)
+    edges = pd.Index(values.quantile(fractions.tolist()).compute())
+    options = {"labels": labels, "precision": precision, "duplicates": duplicates}
+    if edges.isna().all():  # there are no values
+        made = operate(pd.qcut, series, q, kwargs=options, label="qcut")
+        return (made, edges.to_numpy()) if retbins else made
+    if edges.hasnans:
+        raise ValueError(f"qcut: infinite values have no quantiles between them; the edges are {edges.tolist()}")
+    options["include_lowest"] = True
+    made = operate(pd.cut, series, edges, kwargs=options, label="qcut")
+    return (made, _returned_edges(series, edges, options)) if retbins else made
+
+
+def _lazy_series(function: str, x: Any) -> Any:
+    if not is_node(x) or not isinstance(x.expr.meta, pd.Series):
+        raise TypeError(
+            f"{function} takes a lazy series, got {type(x).__name__}; of other values use pandas.{function}"
+        )
+    return x
+
+
+def _ends(series: Any) -> Any:
+    """Return the least and the largest value as a series, as which pandas finds the same edges; none if there are no rows."""
+    low, high, count = compute(series.min(), series.max(), series.size)
+    return pd.Series([low, high] if count else [], dtype=series.dtype)
+
+
+def _returned_edges(series: Any, edges: Any, options: dict[str, Any]) -> Any:
+    return pd.cut(series._meta, edges, retbins=True, **options)[1]
