@@ -142,8 +142,8 @@ def test_what_isnt_there_yet_says_what_works(frame):
         frame.loc[{"a"}]
     with pytest.raises(DivisionError, match=r"loc\['a':'b'\] needs to know the divisions"):
         frame.set_index("carrier", sort=False).loc["a":"b"]
-    with pytest.raises(NotImplementedError, match="apply works on rows: axis=1"):
-        frame.apply(sum)
+    with pytest.raises(NotImplementedError, match=r"apply\(axis=0\): the function chose or moved rows of each column"):
+        frame.apply(lambda column: column[column > column.min()])
     with pytest.raises(TypeError, match="the truth of a lazy Series isn't known; compute"):
         bool(frame.delay > 1)
     with pytest.raises(TypeError, match="column 'z' can be assigned a lazy series of the same rows, .* not a dict"):

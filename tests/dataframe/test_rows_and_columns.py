@@ -4,7 +4,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, check_all, cut_frames
+from frame_helpers import assert_same, check_all, cut_frames, partitionings
 from glassloom.errors import OptionError
 from hypothesis import given, settings
 
@@ -205,3 +205,40 @@ def test_what_cant_be_set_says_how_it_can(frame):
         lazy.drop([5], errors="no")
     with pytest.raises(pd.errors.UndefinedVariableError, match="nowhere"):
         lazy.query("x > @nowhere")
+
+
+APPLIED = {
+    "a function of NumPy": lambda f: f.apply(np.sum),
+    "a method": lambda f: f.apply(pd.Series.nunique),
+    "a name": lambda f: f.apply("max"),
+    "a list": lambda f: f.apply(["min", "max"]),
+    "a range": lambda f: f.apply(lambda c: c.max() - c.min()),
+    "a share": lambda f: f.apply(lambda c: c.isna().sum() / len(c)),
+    "a value at hand": lambda f: f.apply(lambda c: c.dtype.name),
+    "filled": lambda f: f.apply(lambda c: c.fillna(c.mean())),
+    "scaled": lambda f: f.apply(lambda c, low: (c - low) / c.max(), args=(2,)),
+    "roots": lambda f: f.apply(np.sqrt),
+    "ranks": lambda f: f.apply(lambda c, pct: c.rank(pct=pct), pct=True),
+    "counts": lambda f: f.apply(lambda c: c.value_counts().sort_index()),
+    "quantiles": lambda f: f.apply(lambda c: c.quantile([0.25, 0.5])),
+    "arrays": lambda f: f.apply(lambda c: c.compute().to_numpy() if hasattr(c, "compute") else c.to_numpy()),
+}
+
+
+def test_functions_of_columns_make_what_they_make_in_pandas():
+    frame = pd.DataFrame({"i": [3.0, 1, 4, 1, 5, 9], "f": [0.5, None, 2.5, 1, 2, 3]})
+    for name, function in APPLIED.items():
+        expected = function(frame)
+        assert_same(function(partitionings(frame)[-1]).compute(**INLINE), expected), name
+    lazy = gd.from_pandas(frame, npartitions=2)
+    with pytest.raises(
+        TypeError, match=r"apply\(axis=0\): the function should return a value, .*; it returned \['dict'\]"
+    ):
+        lazy.apply(lambda column: {})
+    with pytest.raises(
+        NotImplementedError, match=r"apply\(raw=True\) isn't supported: with axis=0 the function gets lazy"
+    ):
+        lazy.apply(np.sum, raw=True)
+    with pytest.raises(ZeroDivisionError) as caught:
+        lazy.apply(lambda column: 1 / 0)
+    assert "calls the function with each column as a lazy series" in caught.value.__notes__[0]

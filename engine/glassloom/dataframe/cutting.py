@@ -10,6 +10,8 @@ import pandas as pd
 from glassloom.collection import compute
 from glassloom.dataframe.wrap import is_node, operate
 
+_PANDAS_CUT: Any = pd.cut
+
 
 def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool = False, precision: int = 3,
         include_lowest: bool = False, duplicates: str = "raise", ordered: bool = True) -> Any:  # fmt: skip
@@ -44,7 +46,7 @@ def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool
     options |= {"duplicates": duplicates, "ordered": ordered}
     if isinstance(bins, (int, np.integer)):
         ends = _ends(series)
-        _, edges = pd.cut(ends, bins, retbins=True, **{**options, "labels": False})
+        _, edges = _PANDAS_CUT(ends, bins, retbins=True, **{**options, "labels": False})
     else:
         edges = bins if isinstance(bins, pd.IntervalIndex) else list(bins)
     made = operate(pd.cut, series, edges, kwargs=options, label="cut")

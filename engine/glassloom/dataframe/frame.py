@@ -12,6 +12,7 @@ from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_at_hand import is_column, with_column_at_hand
 from glassloom.dataframe.columns import require_columns, unknown_columns
+from glassloom.dataframe.columnwise import applied_to_columns
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.grouping.groupby import GroupBy
@@ -311,21 +312,42 @@ class DataFrame(
         meta: Any = None,
         **kwargs: Any,
     ) -> Any:
-        """Call a function with each row.
+        """Call a function with each column as a lazy series, or with ``axis=1`` with each row.
 
         Parameters
         ----------
         func
-            Gets a row as a pandas Series, or with `raw` as an array, and `args` and `kwargs`.
+            With ``axis=0``: gets each column as a lazy `Series`, now, and returns a value, lazy or not, or a series of the same rows.
+            Nothing is gathered. Also the name of a method, or a list or dict as `agg` takes them.
+            With ``axis=1``: gets a row as a pandas Series, or with `raw` as an array.
         axis
-            1 or ``"columns"``. (Over whole columns use `map_partitions` or a reduction.)
+            0 or ``"index"``, 1 or ``"columns"``.
+        raw
+            Of rows only.
         result_type
-            As pandas has it: ``"expand"`` makes columns of lists.
+            As pandas has it: ``"expand"`` makes columns of lists. Of rows only.
+        args, kwargs
+            Further arguments of the function.
         meta
             What the function makes of all rows, as in `map_partitions`. Default: it is tried on two made-up rows.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.from_pandas(pd.DataFrame({"x": [1, 2, 4], "y": [10, 20, 25]}), npartitions=2)
+        >>> frame.apply(lambda column: column.max() - column.min()).compute().to_dict()
+        {'x': 3, 'y': 15}
         """
-        if axis not in (1, "columns"):
-            raise NotImplementedError("apply works on rows: axis=1. For columns use map_partitions() or a reduction")
+        if not is_columns(axis, "apply"):
+            if isinstance(func, str) and not args:
+                return getattr(self, func)(**kwargs)
+            if not callable(func):
+                return self.agg(func, **kwargs)
+            for name, value in (("raw", raw), ("result_type", result_type)):
+                if value:
+                    raise refused("apply", name, value, "with axis=0 the function gets lazy series; axis=1 takes it")
+            return applied_to_columns(self, func, args, kwargs)
         options = {"raw": raw or None, "result_type": result_type, "args": args or None}
         given = {name: value for name, value in options.items() if value is not None}
         return call_user("apply", self, func, (), {"axis": 1, **given, **kwargs}, meta)
