@@ -15,6 +15,7 @@ from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_to_columns
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
+from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import FrameWriters
 from glassloom.dataframe.levels import FrameLevels
@@ -387,13 +388,15 @@ class DataFrame(
         group_keys: bool = True,
         observed: bool | None = None,
         dropna: bool = True,
-    ) -> GroupBy:
+    ) -> Any:
         """Group rows by the values of columns.
 
         Parameters
         ----------
         by
             A column, an index level, a lazy series of the same rows, a function or dict of index labels, or a list of those.
+            Also a `pandas.Grouper`; with ``freq=`` alone the groups are those of `resample`, and beside other keys each
+            row has the label of its stretch of time.
         level
             Instead of `by`: the name or number of an index level, or a list of those.
         as_index
@@ -415,6 +418,8 @@ class DataFrame(
         >>> frame.groupby("k").x.mean().compute().to_dict()
         {'a': 2.0}
         """
+        if (bins := only_bins(by)) is not None:
+            return resampled(self, bins, as_index=as_index)
         return GroupBy(
             self,
             labels_as_keys(self, by),

@@ -306,6 +306,12 @@ def resample(frame: Any, rule: Any, options: dict[str, Any]) -> Resampler:
         raise DivisionError(
             "resample needs to know the divisions, and they are not known here; sort_index() or set_index() finds them out"
         )
+    return Resampler(frame, bins_of(frame, rule, options))
+
+
+def bins_of(frame: Any, rule: Any, options: dict[str, Any]) -> Bins:
+    """Return the bins of a frame's labels, which are times, counted from the same time in all partitions; see `DataFrame.resample`."""
+    node: FrameExpr = frame.expr
     offset = pd.tseries.frequencies.to_offset(rule)
     given = {name: value for name, value in options.items() if value is not None}
     origin = given.pop("origin", "start_day")
@@ -321,7 +327,7 @@ def resample(frame: Any, rule: Any, options: dict[str, Any]) -> Resampler:
             )
     else:
         given["origin"] = _fixed_origin(frame, offset, origin)
-    return Resampler(frame, Bins(rule, tuple(given.items())))
+    return Bins(rule, tuple(given.items()))
 
 
 def _fixed_origin(frame: Any, offset: Any, origin: Any) -> Any:

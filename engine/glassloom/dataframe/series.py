@@ -10,6 +10,7 @@ from glassloom.dataframe.accessors import Accessor, Categories, Texts
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import SeriesWriters
 from glassloom.dataframe.levels import Levels
@@ -168,8 +169,10 @@ class Series(
         group_keys: bool = True,
         observed: bool | None = None,
         dropna: bool = True,
-    ) -> GroupBy:
+    ) -> Any:
         """Group by other series of the same frame, or index levels. See `DataFrame.groupby`."""
+        if (bins := only_bins(by)) is not None:
+            return resampled(self, bins, as_index=as_index)
         return GroupBy(
             self,
             labels_as_keys(self, by),

@@ -18,6 +18,7 @@ from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
 from glassloom.dataframe.grouping.keys import resolve_keys
 from glassloom.dataframe.grouping.largest import largest
@@ -31,6 +32,7 @@ from glassloom.dataframe.grouping.spec import (
     NamedCall,
     has_functions,
     known_functions,
+    named_alike,
     named_pairs,
     spec_columns,
     tree_pairs,
@@ -62,6 +64,7 @@ class GroupBy(Methods):
         observed: bool | None = None,
         dropna: bool = True,
     ) -> None:
+        frame, by, self._binned = with_bins(frame, by, dropna=dropna)
         keys, blocks, is_single = resolve_keys(frame, by, level)
         if not as_index and isinstance(frame.expr.meta, pd.Series):
             raise TypeError("as_index=False only valid with DataFrame")
@@ -88,7 +91,7 @@ class GroupBy(Methods):
         chosen = list(columns) if isinstance(columns, (list, pd.Index)) else columns
         require_columns(chosen if isinstance(chosen, list) else [chosen], self._frame)
         selected = object.__new__(GroupBy)
-        selected._frame = self._frame
+        selected._frame, selected._binned = self._frame, self._binned
         recipe = replace(self._recipe, selection=chosen)
         selected._grouping = Grouping(self._grouping.node, recipe, self._grouping.blocks)
         return selected
@@ -143,7 +146,7 @@ class GroupBy(Methods):
     def _with(self, **changes: Any) -> GroupBy:
         """Return the same groups with other options."""
         changed = object.__new__(GroupBy)
-        changed._frame = self._frame
+        changed._frame, changed._binned = self._frame, self._binned
         changed._grouping = replace(self._grouping, recipe=replace(self._recipe, **changes))
         return changed
 
@@ -204,7 +207,7 @@ class GroupBy(Methods):
             return self._aggregate(Call(spec, args, kwargs), spec, {}, kwargs, split_every, out, meta, args=args)
         if isinstance(spec, Mapping) and self._is_single:
             raise TypeError("a dict of aggregations needs a frame; the grouped values are one column")
-        quick = None if args or kwargs else self._quick_call(_named_alike(spec))
+        quick = None if args or kwargs else self._quick_call(named_alike(spec))
         call = quick or Call("agg", (spec, *args), kwargs)
         return self._aggregate(call, spec, {}, kwargs, split_every, out, meta, args=args)
 
@@ -455,9 +458,14 @@ class GroupBy(Methods):
 
     def _some_rows(self, mask: Callable[[Any], Any], title: str) -> Any:
         """Return the rows for which a function of pandas' groups gives True."""
-        grouping = self._grouping
+        grouping = self._of_whole_rows()
         meta = grouping.node.meta if self._recipe.selection is None else grouping.node.meta[self._recipe.selection]
         return wrap(of_rows(grouping, mask, meta, title, keeps_rows=False))
+
+    def _of_whole_rows(self) -> Grouping:
+        """Return the grouping for a method whose result has rows with their keys: those must be the frame's own."""
+        require_own_keys(self._binned, self._recipe.selected)
+        return self._grouping
 
     def _rows(self, method: str, options: Mapping[str, Any], *, numeric_only: bool = False) -> Any:
         """Return what a method of pandas gives for each row, with all rows at their places."""
@@ -504,7 +512,7 @@ class GroupBy(Methods):
     def _ends(self, method: str, n: int) -> Any:
         if n < 0:
             return self._some_rows(partial(ends_mask, method, n), f"groupby-{method}")
-        return wrap(kept_first(self._grouping, method, n))
+        return wrap(kept_first(self._of_whole_rows(), method, n))
 
     def nth(self, n: int | list[int] | slice, dropna: Any = None) -> Any:
         """Return row `n` of each group, counted from 0, or from the end with negative numbers; or several rows.
@@ -543,7 +551,7 @@ class GroupBy(Methods):
         KeyError
             When computing, if the key doesn't occur.
         """
-        return wrap(get_group(self._grouping, name))
+        return wrap(get_group(self._of_whole_rows(), name))
 
     def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
         """Return ``func(self, *args, **kwargs)``; with a pair of function and name, self is that keyword's argument."""
@@ -571,13 +579,6 @@ _ODD_ORDERS = ("describe", "value_counts", *(() if HAS_COPY_ON_WRITE else ("roll
 """Methods whose order for ``sort=False``, and among equally frequent values, depends on all groups at once. Before
 version 3, pandas orders windows of several keys by the first one.
 """
-
-
-def _named_alike(spec: Any) -> dict[Any, Any]:
-    """Return the named aggregations that are the same as a dict of one for each column; none if it is something else."""
-    if not isinstance(spec, Mapping) or not all(type(label) is str for label in spec):
-        return {}
-    return {label: (label, how) for label, how in spec.items()}
 
 
 def _dtype(meta: Any, column: Any) -> Any:

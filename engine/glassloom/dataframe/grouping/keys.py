@@ -83,10 +83,6 @@ def _level(frame: Any, level: Any) -> tuple[Key, None]:
 
 
 def _grouper(frame: Any, by: pd.Grouper) -> tuple[Key, FrameExpr | None]:
-    if getattr(by, "freq", None) is not None:
-        raise NotImplementedError(
-            f"{by!r}: group by the times rounded down: frame.groupby(frame[column].dt.floor('1h')), or resample()"
-        )
     return _key(frame, by.key) if by.key is not None else _level(frame, by.level)
 
 

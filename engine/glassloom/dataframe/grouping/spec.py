@@ -139,6 +139,13 @@ def named_pairs(named: Mapping[str, Any], *, is_single: bool) -> dict[str, Any]:
     return found
 
 
+def named_alike(spec: Any) -> dict[Any, Any]:
+    """Return the named aggregations that are the same as a dict of one for each column; none if it is something else."""
+    if not isinstance(spec, Mapping) or not all(type(label) is str for label in spec):
+        return {}
+    return {label: (label, how) for label, how in spec.items()}
+
+
 def _column_and_function(name: str, one: Any) -> tuple[Any, Any]:
     if hasattr(one, "aggfunc"):
         return one.column, one.aggfunc

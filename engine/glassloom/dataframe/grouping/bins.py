@@ -1,0 +1,121 @@
+"""Groups by stretches of time: ``pandas.Grouper(freq=...)``, alone or beside other keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.resample import Bins, Resampler, bins_of
+from glassloom.dataframe.wrap import operate
+
+
+def only_bins(by: Any) -> Any:
+    """Return the `pandas.Grouper` of stretches of time that is all there is to group by; None if there is something else."""
+    if isinstance(by, list) and len(by) == 1:
+        by = by[0]
+    return by if _has_freq(by) else None
+
+
+def _has_freq(by: Any) -> bool:
+    return isinstance(by, pd.Grouper) and getattr(by, "freq", None) is not None
+
+
+def resampled(frame: Any, by: Any, *, as_index: bool) -> Resampler:
+    """Return the groups by one stretch of time after the other, also those without rows: the bins of `resample`.
+
+    Parameters
+    ----------
+    frame
+        The lazy frame or series.
+    by
+        The `pandas.Grouper`.
+    as_index
+        As in ``groupby``.
+    """
+    if not as_index:
+        raise NotImplementedError(
+            f"groupby({by!r}, as_index=False): reset_index() of the result makes the times a column"
+        )
+    _require_level(frame, by)
+    made: Resampler = frame.resample(by.freq, on=by.key, **_options(by))
+    return made
+
+
+def with_bins(frame: Any, by: Any, *, dropna: bool) -> tuple[Any, Any, dict[Any, str]]:
+    """Return a frame and its keys with stretches of time as their labels.
+
+    Parameters
+    ----------
+    frame
+        The lazy frame or series.
+    by, dropna
+        The keys of ``groupby``, and its option. Rows without a time are of no group in any case, as in pandas.
+
+    Returns
+    -------
+    frame
+        The frame, in which columns that are grouped so have the label of the bin in the place of each time.
+    by
+        The keys without any `pandas.Grouper` of stretches of time.
+    dict
+        Of each such column its frequency.
+    """
+    if not isinstance(by, (list, tuple)) or not any(map(_has_freq, by)):
+        return frame, by, {}
+    if not dropna:
+        for one in filter(_has_freq, by):
+            frame = frame if one.key is None else frame[frame[one.key].notna()]
+    keys, columns, made = [], {}, frame
+    for one in by:
+        if not _has_freq(one):
+            keys.append(one)
+        elif one.key is not None:
+            columns[one.key] = one.freq.freqstr
+            bins = bins_of(frame.set_index(one.key, sort=False), one.freq, _options(one))
+            made = made.assign(**{one.key: operate(_of_column, frame[one.key], bins, label="bins")})
+            keys.append(one.key)
+        else:
+            _require_level(frame, one)
+            keys.append(operate(_of_labels, frame, bins_of(frame, one.freq, _options(one)), label="bins"))
+    return made, keys, columns
+
+
+def require_own_keys(binned: dict[Any, str], shown: list[Any] | None) -> None:
+    """Check that no column among those of a result has the labels of bins in the place of its times.
+
+    Raises
+    ------
+    NotImplementedError
+        If one has.
+    """
+    for column, freq in binned.items():
+        if shown is None or column in shown:
+            raise NotImplementedError(
+                f"rows of groups by pandas.Grouper(key={column!r}, freq={freq!r}): choose columns before, or group by a column of "
+                f"the times rounded down, such as frame.assign(bin=frame[{column!r}].dt.floor({freq!r}))"
+            )
+
+
+def _options(by: Any) -> dict[str, Any]:
+    return {"closed": by.closed, "label": by.label, "origin": by.origin, "offset": by.offset}
+
+
+def _require_level(frame: Any, by: Any) -> None:
+    index = frame.expr.meta.index
+    if by.key is None and by.level not in (None, 0, index.name) or (by.key is None and index.nlevels > 1):
+        raise NotImplementedError(f"{by!r} is of a level of several: call reset_index(), and give key={by.level!r}")
+
+
+def _of_column(times: Any, bins: Bins) -> Any:
+    """Return for each time the label of its bin; missing ones stay."""
+    distinct = pd.DatetimeIndex(times.dropna().unique()).sort_values()
+    if not len(distinct):
+        return times
+    called = pd.Series(bins.called(distinct), index=distinct)
+    return times.map(called).astype(called.dtype)
+
+
+def _of_labels(block: Any, bins: Bins) -> Any:
+    index = block.index
+    return _of_column(pd.Series(index.array, index=index, name=index.name), bins)
