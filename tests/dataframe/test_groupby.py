@@ -10,7 +10,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, by_keys, cut_frames
+from frame_helpers import assert_same, by_keys, cut_frames, partitionings
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arrow import text
 from glassloom.errors import OptionError, UnknownColumn
@@ -153,8 +153,6 @@ def test_mistakes_are_named_at_once():
         lazy.groupby("key").sum(shuffle_method="p2p")
     with pytest.raises(NotImplementedError, match=r"GroupBy.groups isn't there: size\(\) lists the keys"):
         _ = lazy.groupby("key").groups
-    with pytest.raises(NotImplementedError, match="iterating over groups"):
-        iter(lazy.groupby("key"))
     if HAS_COPY_ON_WRITE:  # before, text is objects, whose means pandas refuses only where there are any
         with pytest.raises(TypeError, match="agg function failed|does not support|Could not convert"):
             lazy.groupby("key").text.mean()
@@ -201,3 +199,40 @@ def test_text_that_is_grouped_again_gives_the_same_and_is_forgotten_with_its_fra
     del lazy, found
     gc.collect()
     assert [len(cache) for cache in caches] == before
+
+
+@pytest.mark.parametrize("by", ["k", ["k"], ["k", "n"], "c"])
+def test_groups_are_iterated_over_as_in_pandas(by):
+    frame = pd.DataFrame({"k": ["b", "a", None, "b", "a"], "n": [1, 2, 1, 2, 2], "x": range(5)})
+    frame["c"] = pd.Categorical(frame.k, categories=["b", "z", "a"])
+    options = {"observed": True}
+    for lazy in partitionings(frame)[1:]:
+        for choose in (lambda g: g, lambda g: g["x"]):
+            expected = list(choose(frame.groupby(by, **options)))
+            got = list(choose(lazy.groupby(by, **options)))
+            assert [key for key, _ in got] == [key for key, _ in expected]
+            for (_, rows), (_, theirs) in zip(got, expected, strict=True):
+                assert_same(rows.compute(**INLINE), theirs)
+    assert {key: len(rows) for key, rows in lazy.groupby("n")} == {1: 2, 2: 3}
+
+
+def test_rows_are_drawn_from_each_group():
+    frame = pd.DataFrame({"k": list("abcab") * 40, "x": range(200)})
+    for lazy in partitionings(frame):
+        drawn = lazy.groupby("k").sample(n=7, random_state=3)
+        rows = drawn.compute(**INLINE)
+        assert rows.k.value_counts().to_dict() == {"a": 7, "b": 7, "c": 7}
+        assert_same(rows, frame.loc[rows.index])
+        assert_same(drawn.compute(**INLINE), rows)
+        assert len(lazy.groupby("k").x.sample(frac=0.25).compute(**INLINE)) == 50
+        other = lazy.groupby("k").sample(n=7, random_state=4).compute(**INLINE)
+        assert other.index.tolist() != rows.index.tolist()
+    assert len(lazy.groupby("k").sample().compute(**INLINE)) == 3
+    with pytest.raises(ValueError, match=r"groupby.sample\(n=41\): a group has 40 rows; give frac="):
+        lazy.groupby("k").sample(41).compute(**INLINE)
+    with pytest.raises(
+        NotImplementedError, match=r"groupby.sample\(replace=True\) isn't supported: apply\(lambda group"
+    ):
+        lazy.groupby("k").sample(3, replace=True)
+    with pytest.raises(ValueError, match=r"sample\(n=1, frac=0.5\): give one of both"):
+        lazy.groupby("k").sample(1, 0.5)

@@ -5,7 +5,7 @@ Aggregations whose partial results can be joined go by a tree of tasks. What nee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
@@ -26,7 +26,7 @@ from glassloom.dataframe.grouping.masks import ends_mask, filter_mask, nth_mask
 from glassloom.dataframe.grouping.methods import Methods
 from glassloom.dataframe.grouping.not_there import refuse
 from glassloom.dataframe.grouping.recipe import Recipe
-from glassloom.dataframe.grouping.rows import broadcast_groups, get_group, group_numbers, kept_first
+from glassloom.dataframe.grouping.rows import broadcast_groups, get_group, group_numbers, kept_first, rows_of_group
 from glassloom.dataframe.grouping.spec import (
     Call,
     NamedCall,
@@ -109,11 +109,17 @@ class GroupBy(Methods):
             *(name for name in self.value_names if isinstance(name, str) and name.isidentifier()),
         ]
 
-    def __iter__(self) -> NoReturn:
-        raise NotImplementedError(
-            "iterating over groups would compute each one by itself; use apply(), get_group(key), or compute() the frame "
-            "and group it with pandas"
-        )
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        """Yield each key, in order, and the lazy rows of its group. Computes the keys.
+
+        To compute the rows of a group, all partitions are read; `persist` the frame before, or use `apply`, which reads
+        them once for all groups.
+        """
+        grouping = self._of_whole_rows()
+        sizes = group_sizes(grouping, observed=self._recipe.observed)
+        for key in wrap(sizes).compute().index:
+            name = key if self._recipe.is_single or isinstance(key, tuple) else (key,)
+            yield name, wrap(rows_of_group(grouping, name))
 
     def __len__(self) -> int:
         """Return the number of groups. Computes them."""

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.graph import tokenize
+
 
 def filter_mask(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], grouped: Any) -> Any:
     """Return which rows are in groups for which a user's function returns True."""
@@ -37,6 +39,31 @@ def nth_mask(n: Any, grouped: Any) -> Any:
         return is_inside & _in_slice(n, forward, forward - backward, is_inside)
     numbers = n if isinstance(n, (list, tuple)) else [n]
     return is_inside & (np.isin(forward, numbers) | np.isin(backward, numbers))
+
+
+def sample_mask(n: int | None, frac: float | None, seed: int, grouped: Any) -> Any:
+    """Return which rows are drawn of each group, a number `n` or a fraction `frac` of them, each at most once.
+
+    Raises
+    ------
+    ValueError
+        If a group has fewer than `n` rows.
+    """
+    numbers = _numbers(grouped)
+    sizes = np.bincount(numbers[numbers >= 0], minlength=1)
+    if n is not None and (sizes[sizes > 0] < n).any():
+        raise ValueError(
+            f"groupby.sample(n={n}): a group has {sizes[sizes > 0].min()} rows; give frac=, or n= of the smallest group"
+        )
+    counts = np.full(len(sizes), n) if n is not None else np.round(sizes * (frac or 0.0)).astype(np.intp)
+    first = next(iter(grouped), (None,))[0]  # partitions have different groups, and shall have different numbers
+    random = np.random.default_rng([seed, int(tokenize(str(first))[:8], 16)])
+    order = np.lexsort([random.random(len(numbers)), numbers])
+    inside = order[(numbers < 0).sum() :]
+    places = np.arange(len(inside)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    drawn = np.zeros(len(numbers), bool)
+    drawn[inside[places < np.repeat(counts, sizes)]] = True
+    return drawn
 
 
 def _in_slice(chosen: slice, places: Any, lengths: Any, is_inside: Any) -> Any:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from glassloom.dataframe.grouping.masks import sample_mask
 from glassloom.dataframe.grouping.spec import Call
 from glassloom.dataframe.grouping.windows import Windows
+from glassloom.dataframe.options import refused
+from glassloom.dataframe.sampling import seed_of
 
 _SPLITTING = """
         split_every
@@ -34,6 +38,7 @@ class Methods:
     _simple: Callable[..., Any]
     _rows: Callable[..., Any]
     _in_order: Callable[..., Any]
+    _some_rows: Callable[..., Any]
     _windows: Callable[..., Windows]
     _best: Callable[..., Any]
 
@@ -152,6 +157,42 @@ class Methods:
     def rank(self, method: str = "average", ascending: bool = True, na_option: str = "keep", pct: bool = False) -> Any:
         """Return the rank of each value in its group. The arguments are pandas'."""
         return self._rows("rank", {"method": method, "ascending": ascending, "na_option": na_option, "pct": pct})
+
+    def sample(
+        self,
+        n: int | None = None,
+        frac: float | None = None,
+        replace: bool = False,
+        weights: Any = None,
+        random_state: Any = None,
+    ) -> Any:
+        """Return rows drawn at random from each group, at their places.
+
+        Parameters
+        ----------
+        n, frac
+            The number of rows of each group, or the fraction of its rows. Default: one row.
+        replace, weights
+            Not supported.
+        random_state
+            A number makes the same choice again, of the same frame in the same partitions.
+
+        Raises
+        ------
+        ValueError
+            When computing, if a group has fewer than `n` rows.
+        """
+        for name, value in (("replace", replace), ("weights", weights)):
+            if value is not None and value is not False:
+                raise refused(
+                    "groupby.sample", name, value, f"apply(lambda group: group.sample(..., {name}=...)) draws so"
+                )
+        if n is not None and frac is not None:
+            raise ValueError(f"groupby.sample(n={n!r}, frac={frac!r}): give one of both")
+        if (n is not None and n < 0) or (frac is not None and not 0 <= frac <= 1):
+            raise ValueError(f"groupby.sample(n={n!r}, frac={frac!r}): n should be 0 or more, frac between 0 and 1")
+        count = 1 if n is None and frac is None else n
+        return self._some_rows(partial(sample_mask, count, frac, seed_of(random_state)), "groupby-sample")
 
     # Rows in the order of the groups.
 

@@ -11,7 +11,6 @@ _INSTEAD = {
     "hist": "compute() an aggregation and plot it",
     "boxplot": "compute() an aggregation and plot it",
     "mode": "use apply(lambda group: group.mode())",
-    "sample": "use apply(lambda group: group.sample(...))",
     "take": "use nth()",
     "fillna": "use ffill(), bfill() or transform()",
     "corrwith": "use apply()",

@@ -68,13 +68,18 @@ def kept_first(grouping: Grouping, method: str, n: int) -> FrameExpr:
 
 def get_group(grouping: Grouping, name: Any) -> FrameExpr:
     """Return the node of the rows of one group. It raises KeyError when computed if no partition has any."""
+    rows = rows_of_group(grouping, name)
+    count = tree(rows, Operation(len, sum, sum), 0, "groupby-get-group-count")
+    check = BlockCall(partial(_rows_if_any, name), (Block(0), Block(1)), label="groupby-get-group")
+    return GroupRows(rows, (count,), check, rows.meta)
+
+
+def rows_of_group(grouping: Grouping, name: Any) -> FrameExpr:
+    """Return the node of the rows of one group, none if there is no such group."""
     recipe = grouping.recipe
     meta = grouping.node.meta if recipe.selection is None else grouping.node.meta[recipe.selection]
     call = _call(partial(_rows_of_group, recipe, name, meta), grouping, 0, "groupby-get-group")
-    rows = GroupRows(grouping.node, grouping.blocks, call, meta)
-    count = tree(rows, Operation(len, sum, sum), 0, "groupby-get-group-count")
-    check = BlockCall(partial(_rows_if_any, name), (Block(0), Block(1)), label="groupby-get-group")
-    return GroupRows(rows, (count,), check, meta)
+    return GroupRows(grouping.node, grouping.blocks, call, meta)
 
 
 class GroupRows(LabelKeeping):
