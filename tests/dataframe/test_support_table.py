@@ -94,8 +94,8 @@ def test_columns_come_before_what_isnt_there_and_other_names_are_unknown():
 def test_misspelt_and_missing_functions_are_named():
     with pytest.raises(AttributeError, match="has no attribute 'read_parqet'; did you mean 'read_parquet'"):
         gd.read_parqet  # noqa: B018
-    with pytest.raises(NotSupported, match=r"Aggregation isn't there: .* Use groupby\(...\).agg\(\) with a function"):
-        gd.Aggregation  # noqa: B018
+    with pytest.raises(NotSupported, match=r"crosstab isn't there: .* or groupby\(\[one, other\]\).size\(\)"):
+        gd.crosstab  # noqa: B018
     frame = gd.from_pandas(FRAME, npartitions=2)
     with pytest.raises(
         NotImplementedError, match=r"DataFrame.applymap isn't supported: it is called map .* Use map\(\)"

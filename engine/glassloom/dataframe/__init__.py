@@ -19,6 +19,7 @@ from glassloom.dataframe import plan as _plan  # noqa: F401 - registers its pass
 from glassloom.dataframe import rules as _rules  # noqa: F401 - registers its rules
 from glassloom.dataframe.cutting import cut, qcut
 from glassloom.dataframe.frame import DataFrame
+from glassloom.dataframe.grouping.stepwise import Aggregation
 from glassloom.dataframe.index import Index
 from glassloom.dataframe.io.csv import read_csv, read_fwf, read_table
 from glassloom.dataframe.io.from_array import from_array, from_dask_array
@@ -52,6 +53,7 @@ from glassloom.dataframe.support import function_not_supported as _function_not_
 from glassloom.dataframe.support import unknown_function as _unknown_function
 
 __all__ = [
+    "Aggregation",
     "DataFrame",
     "Index",
     "Scalar",

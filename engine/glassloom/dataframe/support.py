@@ -145,7 +145,6 @@ _FUNCTIONS: tuple[tuple[str, str, str], ...] = (
     ("unique value_counts", "it is a method here", "series.unique() or series.value_counts()"),
     ("eval", "it takes variables of several frames", "frame.eval(...), or operators"),
     ("from_dummies lreshape wide_to_long merge_ordered infer_freq", "it isn't there yet", "map_partitions(), or compute() first"),
-    ("Aggregation", "groups are aggregated by pandas' functions", "groupby(...).agg() with a function of a group's column, or reduction() for steps of your own"),
     ("assert_eq", "it is for tests of Dask", "pandas.testing with compute()"),
     ("from_graph get_collection_type", "it is for Dask's own collections", "from_delayed() or from_map()"),
     ("from_legacy_dataframe to_delayed", "it is a method here, or of older versions of Dask", "frame.to_delayed(), from_delayed()"),

@@ -38,6 +38,7 @@ from glassloom.dataframe.grouping.spec import (
     tree_pairs,
 )
 from glassloom.dataframe.grouping.split_out import Reduction, partitions_of, reduced
+from glassloom.dataframe.grouping.stepwise import aggregated, has_stepwise
 from glassloom.dataframe.grouping.wanted import Wanted, wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, group_sizes, in_one_partition, of_groups, of_rows
 from glassloom.dataframe.grouping.windows import LABELLED, Windows
@@ -173,8 +174,8 @@ class GroupBy(Methods):
         Parameters
         ----------
         func
-            A name (``"mean"``), a function of a group's column, a list of those, or a dict from columns to those or lists
-            of those.
+            A name (``"mean"``), a function of a group's column, an `Aggregation`, a list of those, or a dict from columns to
+            those or lists of those.
         args, kwargs
             Further arguments of the function. Without `func`, named aggregations: ``result=("column", "name")`` or
             ``result=pandas.NamedAgg(...)``, of one column ``result="name"``.
@@ -203,6 +204,8 @@ class GroupBy(Methods):
         >>> result.columns.tolist(), result.to_numpy().tolist()
         ([('x', 'sum'), ('x', 'mean')], [[4.0, 2.0], [2.0, 2.0]])
         """
+        if has_stepwise(func) or (func is None and has_stepwise(kwargs)):
+            return aggregated(self, func, kwargs if func is None else {}, split_every, split_out)
         out = partitions_of(self._grouping, split_out, shuffle_method)
         if func is None:
             named = named_pairs(kwargs, is_single=self._is_single)
@@ -558,13 +561,6 @@ class GroupBy(Methods):
             When computing, if the key doesn't occur.
         """
         return wrap(get_group(self._of_whole_rows(), name))
-
-    def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return ``func(self, *args, **kwargs)``; with a pair of function and name, self is that keyword's argument."""
-        if isinstance(func, tuple):
-            function, keyword = func
-            return function(*args, **{**kwargs, keyword: self})
-        return func(self, *args, **kwargs)
 
     @property
     def groups(self) -> NoReturn:

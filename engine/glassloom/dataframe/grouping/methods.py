@@ -9,7 +9,7 @@ from typing import Any
 from glassloom.dataframe.grouping.masks import sample_mask
 from glassloom.dataframe.grouping.spec import Call
 from glassloom.dataframe.grouping.windows import Windows
-from glassloom.dataframe.options import refused
+from glassloom.dataframe.options import piped, refused
 from glassloom.dataframe.sampling import seed_of
 
 _SPLITTING = """
@@ -193,6 +193,10 @@ class Methods:
             raise ValueError(f"groupby.sample(n={n!r}, frac={frac!r}): n should be 0 or more, frac between 0 and 1")
         count = 1 if n is None and frac is None else n
         return self._some_rows(partial(sample_mask, count, frac, seed_of(random_state)), "groupby-sample")
+
+    def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return ``func(self, *args, **kwargs)``; with a pair of function and name, self is that keyword's argument."""
+        return piped(self, func, args, kwargs)
 
     # Rows in the order of the groups.
 

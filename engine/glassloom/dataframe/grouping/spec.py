@@ -168,15 +168,19 @@ def tree_pairs(
     is_single
         Whether one column is aggregated.
     """
-    if spec is None:
-        pairs = [(columns[0], one) for one in named.values()] if is_single else [*map(_pair, named.values())]
-    elif isinstance(spec, Mapping):
-        pairs = [(column, one) for column, many in spec.items() for one in (many if isinstance(many, list) else [many])]
-    elif spec == "size":
-        pairs = [(None, "size")]
-    else:
-        pairs = [(column, one) for column in columns for one in (spec if isinstance(spec, list) else [spec])]
+    pairs = pairs_of(spec, named, columns, is_single=is_single)
     return pairs if all(isinstance(how, str) for _, how in pairs) else None
+
+
+def pairs_of(spec: Any, named: Mapping[str, Any], columns: Sequence[Any], *, is_single: bool) -> list[tuple[Any, Any]]:
+    """Return (column, aggregation) for each column of the result; see `tree_pairs`."""
+    if spec is None:
+        return [(columns[0], one) for one in named.values()] if is_single else [*map(_pair, named.values())]
+    if isinstance(spec, Mapping):
+        return [(column, one) for column, many in spec.items() for one in (many if isinstance(many, list) else [many])]
+    if spec == "size":
+        return [(None, "size")]
+    return [(column, one) for column in columns for one in (spec if isinstance(spec, list) else [spec])]
 
 
 def _pair(one: Any) -> tuple[Any, Any]:
