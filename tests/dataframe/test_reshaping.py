@@ -218,8 +218,10 @@ def test_labels_have_the_size_and_kind_of_pandas():
     assert_same(index.value_counts().compute(**INLINE), frame.index.value_counts())
     index.name = "other"
     assert index.compute(**INLINE).name == "other"
-    with pytest.raises(NotImplementedError, match=r"dropna\(axis=1\) isn't supported"):
-        gd.from_pandas(frame).dropna(axis=1)
+    with pytest.raises(
+        NotImplementedError, match=r"dropna\(subset=\[1\]\) isn't supported: with axis=1 columns are looked at"
+    ):
+        gd.from_pandas(frame).dropna(axis=1, subset=[1])
 
 
 @pytest.mark.parametrize("npartitions", [1, 2, 3])

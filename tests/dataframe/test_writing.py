@@ -184,8 +184,8 @@ def test_mistakes_with_databases_are_named(tmp_path, frame):
 
 
 def test_what_has_no_lazy_form_says_what_to_do_instead(frame):
-    with pytest.raises(NotImplementedError, match=r"compute\(\)\.to_dict"):
-        frame.to_dict()
+    with pytest.raises(NotImplementedError, match=r"head\(\)\.to_string"):
+        frame.to_string()
 
 
 def test_a_task_that_outlives_a_failed_write_leaves_nothing_behind(tmp_path, plain):

@@ -64,6 +64,7 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("Series", "apply", "axis", (0, "index"), "a series has rows alone"),
     ("DataFrame", "map", "engine", (None,), _ENGINE),
     ("Series", "map", "engine", (None,), _ENGINE),
+    ("DataFrame", "transpose", "copy", ANY, _NO_COPY),
     ("DataFrame", "dot", "meta", ANY, "the result's dtypes are known"),
     ("DataFrame Series", "describe", "percentiles_method", ("default", "dask", "tdigest"), _EXACT),
     ("DataFrame Series", "skew kurt kurtosis", "bias", (False,), _WITHOUT_BIAS),

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.arguments import with_arguments
+from glassloom.dataframe.at_hand import FrameAtHand
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_at_hand import is_column, with_column_at_hand
 from glassloom.dataframe.columns import require_columns, unknown_columns
@@ -51,6 +52,7 @@ class DataFrame(
     FrameRowByRow,
     FrameStatistics,
     FrameMeasuring,
+    FrameAtHand,
     Reshaping,
     Setting,
     Reductions,

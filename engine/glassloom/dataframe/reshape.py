@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat
+from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
@@ -213,7 +214,7 @@ class Reshaping(Frame):
         Parameters
         ----------
         axis
-            Only the rows: whether a column has missing values isn't known.
+            With 1 or ``"columns"`` columns are left out instead, whose missing values are counted now.
         how, thresh
             ``"any"`` or ``"all"``; or how many values a row needs.
         subset
@@ -222,7 +223,14 @@ class Reshaping(Frame):
             Whether to number the result's rows from 0.
         """
         if is_columns(axis, "dropna"):
-            raise refused("dropna", "axis", axis, "frame.isna().any().compute() says which columns to drop")
+            if subset is not None:
+                raise refused(
+                    "dropna",
+                    "subset",
+                    subset,
+                    "with axis=1 columns are looked at whole: frame.loc[rows].dropna(axis=1)",
+                )
+            return self._without_columns(how, thresh)
         options = {
             "how": how,
             "thresh": thresh,
@@ -233,6 +241,15 @@ class Reshaping(Frame):
         kwargs = {name: value for name, value in options.items() if value is not None}
         made = operate(Method("dropna"), self, kind=LabelKeeping, kwargs=kwargs)
         return wrap(renumber(made.expr)) if ignore_index else made
+
+    def _without_columns(self, how: Any, thresh: int | None) -> Any:
+        """Return the columns that have enough values, which are counted now."""
+        frame: Any = self
+        counts, rows = compute(frame.count(), frame.index.size)
+        if how not in (None, "any", "all"):
+            raise OptionError(f"dropna: how={how!r} should be 'any' or 'all'")
+        least = thresh if thresh is not None else min(rows, 1) if how == "all" else rows
+        return frame[[name for name, is_kept in zip(frame.columns, counts >= least, strict=True) if is_kept]]
 
     def categorize(self, columns: Any = None, index: bool | None = None, split_every: int | None = None) -> Any:
         """Return the frame with text columns as categories that are known. Computes the distinct values, now.

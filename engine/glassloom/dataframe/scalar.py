@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from glassloom.dataframe.base import Frame
+from glassloom.dataframe.call import Attribute
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.text import scalar_html
 from glassloom.dataframe.wrap import operate, wraps
@@ -34,6 +37,13 @@ class Scalar(Frame):
     def dtype(self) -> Any:
         """The value's dtype, or its type if NumPy has none."""
         return getattr(self._meta, "dtype", type(self._meta).__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the value that is no method, lazily, such as ``days`` of a duration."""
+        meta = None if name.startswith("_") else self._meta
+        if meta is None or isinstance(meta, (np.ndarray, np.generic)) or callable(getattr(meta, name, len)):
+            raise AttributeError(f"a lazy Scalar has no attribute {name!r}; compute() returns the value")
+        return operate(Attribute(name), self, label=name)
 
     def item(self) -> Any:
         """Compute, and return the value as a plain one of Python."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.collection import compute
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, LabelKeeping, Projection, require_aligned
@@ -21,6 +22,8 @@ from glassloom.errors import DivisionError
 class Loc:
     """``frame.loc[rows]`` and ``frame.loc[rows, columns]``. One label gives a frame, of all rows that have it.
 
+    Lazy labels, such as ``x.idxmax()`` or ``x.nlargest(3).index``, are computed at once.
+
     Setting values takes labels, lists and slices of them, and booleans, lazy or at hand. No rows are added.
     """
 
@@ -29,6 +32,7 @@ class Loc:
 
     def __getitem__(self, key: Any) -> Any:
         rows, columns = key if isinstance(key, tuple) else (key, None)
+        rows, columns = _labels_at_hand(rows), _labels_at_hand(columns, of_columns=True)
         node: FrameExpr = self._frame.expr
         if isinstance(node.meta.index, pd.MultiIndex) and not _is_of_rows(rows):
             return self._of_first_level(key, rows, columns)
@@ -87,6 +91,20 @@ def _some_columns(node: FrameExpr, columns: Any) -> FrameExpr:
         return columns_at(node, places.iloc[0].tolist() if len(places.columns) else [])
     require_columns(columns if isinstance(columns, list) else [columns], node.meta)
     return Projection(node, columns)
+
+
+def _labels_at_hand(labels: Any, *, of_columns: bool = False) -> Any:
+    """Return lazy labels as they are, computed now: one, such as ``x.idxmax()``, or a series of them; of columns booleans too."""
+    if isinstance(labels, list) and any(map(is_node, labels)):
+        return list(compute(*labels))
+    if not is_node(labels) or isinstance(labels.expr.meta, pd.DataFrame):
+        return labels
+    if not labels.expr.has_rows:
+        return labels.compute()
+    if of_columns:
+        found = labels.compute()
+        return found.to_numpy() if pd.api.types.is_bool_dtype(found.dtype) else found.tolist()
+    return labels if pd.api.types.is_bool_dtype(labels.dtype) else labels.compute().tolist()
 
 
 def _is_of_rows(rows: Any) -> bool:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from glassloom.dataframe.accessors import Accessor, Categories, Texts
 from glassloom.dataframe.arguments import with_arguments
+from glassloom.dataframe.at_hand import SeriesAtHand
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.grouping.bins import only_bins, resampled
@@ -45,6 +46,7 @@ class Series(
     SeriesRowByRow,
     SeriesStatistics,
     SeriesMeasuring,
+    SeriesAtHand,
     OrderChecks,
     Reductions,
     SeriesWriters,

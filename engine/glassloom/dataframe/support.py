@@ -44,7 +44,6 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "to_hdf", "HDF5 can't be written in parallel", "to_parquet()"),
     (_FRAMES, "to_pickle", "a pickle is one object", "to_parquet()"),
     (_FRAMES, "to_string", "it shows all rows", "head().to_string()"),
-    (_FRAMES, "to_dict", "it makes a Python object of all rows", "compute().to_dict()"),
     # Order and labels of rows.
     (("DataFrame",), "pivot", "the result's columns depend on the values of all rows", "pivot_table() with a categorical column"),
     (("Series",), "argsort", "rows of all partitions would have to move", "sort_values(), or rank(method='first')"),
@@ -52,7 +51,6 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "asof", "it looks rows up in all partitions", "merge_asof()"),
     (_FRAMES, "asfreq", "new rows would appear at partition borders", "resample(...).first()"),
     (_FRAMES, "iat", "positions across partitions need their lengths", "at[...] by label, or iloc[...].compute()"),
-    (_FRAMES, "unstack", "the result's columns depend on the values of all rows", "pivot_table() with a categorical column"),
     (_FRAMES, "set_axis", "labels of rows would have to be cut like the partitions", "frame.columns = ..., or frame.index = a lazy index"),
     (_FRAMES, "take", "rows are chosen by position, which needs the lengths of partitions", "iloc[...], or loc[...]"),
     (_FRAMES, "convert_dtypes infer_objects", "dtypes would depend on the values of all rows", "astype(...), or convert_dtypes of read_parquet (dtype_backend=)"),
@@ -93,7 +91,7 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "mode multiply pct_change pipe pop product quantile rename_axis replace resample rolling", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
     (_FRAMES, "shift skew subtract to_numpy values corr cov", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
     (("DataFrame",), "corrwith insert isetitem iterrows itertuples melt pivot_table select value_counts", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
-    (("Series",), "autocorr case_when divmod drop dtypes item nbytes rdivmod repeat to_list tolist unstack", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
+    (("Series",), "autocorr case_when divmod drop dtypes item nbytes rdivmod repeat to_list tolist", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
 )  # fmt: skip
 
 
@@ -140,7 +138,7 @@ _FUNCTIONS: tuple[tuple[str, str, str], ...] = (
     ("read_excel read_feather read_html read_iceberg read_pickle read_sas read_spss read_stata read_xml read_clipboard read_gbq ExcelFile HDFStore", _ONE_OBJECT, "from_map() of pandas' function for several files, or from_pandas() of what it returns"),
     ("to_pickle ExcelWriter", _ONE_OBJECT, "to_parquet()"),
     ("json_normalize", _ONE_OBJECT, "from_pandas(pandas.json_normalize(...)), or a bag's to_dataframe()"),
-    ("crosstab pivot", "the result's columns depend on the values of all rows", "pivot_table() with a categorical column, or groupby([one, other]).size()"),
+    ("pivot", "the result's columns depend on the values of all rows", "pivot_table() with a categorical column, or groupby([one, other]).size()"),
     ("factorize", "codes would depend on the values of all rows", "astype('category').cat.as_known().cat.codes"),
     ("unique value_counts", "it is a method here", "series.unique() or series.value_counts()"),
     ("eval", "it takes variables of several frames", "frame.eval(...), or operators"),

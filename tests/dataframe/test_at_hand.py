@@ -1,0 +1,72 @@
+"""Small results whose shape depends on their values, and labels that are lazy, are computed at once; what they make is pandas'."""
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, check_in_parts
+from glassloom.errors import NotSupported
+
+FRAME = pd.DataFrame(
+    {
+        "sex": ["m", "f", "f", "m", "f", "m"],
+        "port": ["S", None, "C", "S", "C", "Q"],
+        "kind": [1, 3, 2, 1, 1, 3],
+        "age": [22.0, 38, None, 35, 54, 2],
+        "when": pd.date_range("2024-01-30", periods=6),
+    },
+    index=[10, 11, 12, 13, 14, 15],
+)
+COLUMNS = {
+    "unstacked sizes": lambda f: f.groupby(["sex", "kind"]).size().unstack(fill_value=0),
+    "unstacked aggregations": lambda f: f.groupby(["sex", "kind"]).age.agg(["min", "max"]).unstack("sex"),
+    "transposed": lambda f: f[["kind", "age"]].describe().T,
+    "counts": lambda f: _library(f).crosstab(f.sex, f.kind),
+    "counts with sums": lambda f: _library(f).crosstab(f.sex, f.port, margins=True, rownames=["who"]),
+    "shares": lambda f: _library(f).crosstab(f.port, f.kind, normalize="index"),
+    "missing ones": lambda f: _library(f).crosstab(f.port, f.sex, dropna=False),
+    "full columns": lambda f: f.dropna(axis=1),
+    "columns that aren't empty": lambda f: f.assign(none=np.nan).dropna(axis="columns", how="all"),
+    "columns with values enough": lambda f: f.dropna(axis=1, thresh=6),
+    "columns by a lazy mask": lambda f: f.loc[:, f.isna().any()],
+    "columns by lazy shares": lambda f: f.loc[f.age > 3, f.isna().mean() < 0.1],
+    "rows of lazy labels": lambda f: f.loc[f.age.nlargest(2).index],
+    "rows of groups' labels": lambda f: f.loc[f.groupby("sex").age.idxmax()],
+    "rows of the largest": lambda f: f.loc[[f.age.idxmax()], "sex"],
+}
+
+
+def _library(frame):
+    return pd if isinstance(frame, pd.DataFrame) else gd
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_shapes_that_depend_on_values_are_those_of_pandas(name):
+    check_in_parts(FRAME, COLUMNS[name])
+    check_in_parts(FRAME.iloc[:1], COLUMNS[name])
+
+
+def test_small_results_become_plain_objects():
+    lazy = gd.from_pandas(FRAME, npartitions=3)
+    assert lazy.sex.value_counts().to_dict() == {"m": 3, "f": 3}
+    assert lazy[["kind"]].to_dict("list") == {"kind": [1, 3, 2, 1, 1, 3]}
+    assert lazy.loc[lazy.age.idxmax(), "sex"].compute().tolist() == ["f"]
+    assert (lazy.when.max() - lazy.when.min()).days.compute() == 5
+    assert lazy.when.max().year.compute() == 2024
+    with pytest.raises(AttributeError, match=r"a lazy Scalar has no attribute 'yaer'; compute\(\) returns the value"):
+        _ = lazy.when.max().yaer
+
+
+def test_large_ones_are_not_computed_unasked():
+    lazy = gd.from_pandas(FRAME, npartitions=3)
+    with pytest.raises(
+        NotSupported, match=r"unstack of 3 partitions isn't supported.* repartition\(npartitions=1\) before"
+    ):
+        lazy.set_index(["sex", "kind"], sort=False).age.unstack()
+    with pytest.raises(NotSupported, match=r"Use compute\(\)\.T, or melt\(\) of frames"):
+        _ = lazy.T
+    assert_same(lazy[["kind"]].repartition(npartitions=1).T.compute(), FRAME[["kind"]].T)
+    with pytest.raises(NotImplementedError, match=r"crosstab\(values=.*groupby\(\[index, columns\]\)\[values\]"):
+        gd.crosstab(lazy.sex, lazy.kind, values=lazy.age, aggfunc="sum")
+    with pytest.raises(TypeError, match="crosstab takes lazy series; columns= is a list"):
+        gd.crosstab(lazy.sex, [1, 2])
