@@ -95,8 +95,21 @@ def test_pivot_tables_are_those_of_pandas(aggfunc):
     several = lazy.pivot_table(values=["x"], index="row", columns="column", aggfunc=aggfunc).compute(**INLINE)
     assert several.columns.nlevels == 2
     assert np.allclose(several["x"].to_numpy(), expected.to_numpy())
-    with pytest.raises(NotImplementedError, match=r"pivot_table needs to know the categories of 'column'.*categorize"):
-        gd.from_pandas(frame, npartitions=2).pivot_table(values="x", index="row", columns="column")
+    uncategorised = gd.from_pandas(frame, npartitions=2)
+    for columns, values, how in (
+        ("column", "x", "sum"),
+        (["column"], None, aggfunc),
+        ("row", ["x"], ["max", "min"]),
+    ):
+        options = {
+            "index": "row" if "column" in columns else "column",
+            "columns": columns,
+            "values": values,
+            "aggfunc": how,
+        }
+        assert_same(
+            uncategorised.pivot_table(**options).compute(**INLINE), frame.pivot_table(**options), check_dtype=False
+        )
 
 
 TABLES = [
@@ -191,8 +204,8 @@ def test_categories_become_known_and_columns():
     assert not known.cat.as_unknown().cat.known
     expected = pd.get_dummies(frame.assign(s=frame.s.astype("category")), dummy_na=True)
     assert_same(gd.get_dummies(lazy.categorize(), dummy_na=True).compute(**INLINE), expected)
-    with pytest.raises(NotImplementedError, match=r"get_dummies needs to know the categories of 's'"):
-        gd.get_dummies(lazy)
+    assert_same(gd.get_dummies(lazy).compute(**INLINE), pd.get_dummies(frame))
+    assert_same(gd.get_dummies(lazy.s, drop_first=True).compute(**INLINE), pd.get_dummies(frame.s, drop_first=True))
 
 
 def test_text_becomes_times_durations_and_numbers():

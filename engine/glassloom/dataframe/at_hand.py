@@ -39,7 +39,7 @@ class AtHand(Frame):
         """
         options = {"level": level, "fill_value": fill_value, **({} if sort is True else {"sort": sort})}
         return _computed(
-            self, "unstack", lambda block: block.unstack(**options), "pivot_table() with a categorical column"
+            self, "unstack", lambda block: block.unstack(**options), "pivot_table()"
         )
 
 

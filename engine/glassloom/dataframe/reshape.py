@@ -64,8 +64,8 @@ class Reshaping(Frame):
         index
             The column of the rows' labels, or a list of them. Without it, the names of `values` are the labels.
         columns
-            A categorical column with known categories: ``frame.x.astype("category").cat.as_known()``. Without one there is a
-            column for each of `values`.
+            The column whose values become columns. Unless it is of known categories (`categorize`), its distinct values are
+            computed now. Without one there is a column for each of `values`.
         aggfunc
             The name of an aggregation, a list of those, or a dict of them by column.
         fill_value
@@ -83,6 +83,16 @@ class Reshaping(Frame):
             raise refused("pivot_table", "margins", margins, instead)
         if not sort:
             raise refused("pivot_table", "sort", sort, "reindex() puts the computed table into another order")
+        column = columns[0] if isinstance(columns, list) and len(columns) == 1 else columns
+        if column is not None and not isinstance(column, list):
+            require_columns([column], self._meta)
+            if not _is_of_known_categories(self._meta[column]):
+                made = self.categorize(column).pivot_table(
+                    values, index, column, aggfunc, fill_value, dropna=dropna, observed=observed
+                )
+                if isinstance(self._meta[column].dtype, pd.CategoricalDtype):
+                    return made
+                return assembled(_with_plain_columns, [made.expr], "pivot-table", _with_plain_columns(made._meta))
         if isinstance(aggfunc, list):
             parts = {
                 how: self.pivot_table(values, index, columns, how, fill_value, dropna=dropna, observed=observed)
@@ -117,7 +127,6 @@ class Reshaping(Frame):
         require_columns([*names, *keys, by], self._meta)
         names = [name for name in names if name in aggfunc] if isinstance(aggfunc, dict) else names
         names = sorted(names) if len(names) > 1 else names
-        known_categories(self._meta[by], "pivot_table")
         groups = self.groupby([*keys, by], observed=observed, dropna=dropna)
         grouped = (
             groups.agg({name: aggfunc[name] for name in names})
@@ -288,20 +297,24 @@ def has_known_categories(series: Any) -> bool:
     return not isinstance(series.dtype, pd.CategoricalDtype) or len(series.dtype.categories) > 0
 
 
-def known_categories(series: Any, method: str) -> Any:
-    """Return the categories of a categorical series.
+def _is_of_known_categories(series: Any) -> bool:
+    return isinstance(series.dtype, pd.CategoricalDtype) and has_known_categories(series)
 
-    Raises
-    ------
-    NotImplementedError
-        If it isn't categorical, or they aren't known.
-    """
-    if not isinstance(series.dtype, pd.CategoricalDtype) or not has_known_categories(series):
-        raise NotImplementedError(
-            f"{method} needs to know the categories of {series.name!r}, which become columns: use "
-            f"frame.categorize({series.name!r}) before"
-        )
-    return series.dtype.categories
+
+def _with_plain_columns(table: Any) -> Any:
+    """Return a table whose columns are called by values that are no categories."""
+    return table.set_axis(_plain(table.columns), axis=1)
+
+
+def _plain_dummies(series: Any, **options: Any) -> Any:
+    return _with_plain_columns(pd.get_dummies(series, **options))
+
+
+def _plain(labels: pd.Index) -> pd.Index:
+    if isinstance(labels, pd.MultiIndex):
+        levels: Any = [_plain(level) for level in labels.levels]
+        return labels.set_levels(levels)
+    return labels.astype(labels.categories.dtype) if isinstance(labels, pd.CategoricalIndex) else labels
 
 
 def _with_labels(block: Any, labels: Any) -> Any:
@@ -431,7 +444,7 @@ def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: 
     Parameters
     ----------
     data
-        A lazy frame or series. The categories must be known: see `DataFrame.categorize`.
+        A lazy frame or series. Distinct values of columns that aren't of known categories (`DataFrame.categorize`) are computed now.
     prefix, prefix_sep, dummy_na, drop_first, dtype
         As pandas.
     columns
@@ -444,15 +457,16 @@ def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: 
         raise refused("get_dummies", "sparse", sparse, "sparse columns aren't supported")
     meta = data.expr.meta
     if isinstance(meta, pd.Series):
-        known_categories(meta, "get_dummies")
+        if not _is_of_known_categories(meta):
+            data = data.astype("category").cat.as_known()
     else:
         chosen = columns or [
             name
             for name in meta.columns
             if _is_text(meta[name].dtype) or isinstance(meta[name].dtype, pd.CategoricalDtype)
         ]
-        for name in chosen:
-            known_categories(meta[name], "get_dummies")
+        unknown = [name for name in chosen if not _is_of_known_categories(meta[name])]
+        data = data.categorize(unknown) if unknown else data
     options = {
         "prefix": prefix,
         "prefix_sep": prefix_sep,
@@ -461,7 +475,9 @@ def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: 
         "dtype": dtype,
     }
     extra = {"columns": columns} if isinstance(meta, pd.DataFrame) else {}
-    return operate(pd.get_dummies, data, kwargs={**options, **extra}, label="get-dummies")
+    is_plain = isinstance(meta, pd.Series) and not isinstance(meta.dtype, pd.CategoricalDtype)
+    function = _plain_dummies if is_plain else pd.get_dummies
+    return operate(function, data, kwargs={**options, **extra}, label="get-dummies")
 
 
 @with_function_arguments()
