@@ -38,9 +38,7 @@ class AtHand(Frame):
         [[3, 5], [4, 0]]
         """
         options = {"level": level, "fill_value": fill_value, **({} if sort is True else {"sort": sort})}
-        return _computed(
-            self, "unstack", lambda block: block.unstack(**options), "pivot_table()"
-        )
+        return _computed(self, "unstack", lambda block: block.unstack(**options), "pivot_table()")
 
 
 class SeriesAtHand(AtHand):
