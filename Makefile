@@ -13,6 +13,9 @@ ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/.venv
 export UV_PYTHON_DOWNLOADS := never
+# The tests start thousands of processes of Python. Where the user's environment forbids it to write bytecode, each would compile all
+# that it imports: 2.4 s of CPU instead of 0.7 s for the frames alone.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: setup lab test test-gpu long lint format bench conformance dask-suites wheel constraints clean
 .DEFAULT_GOAL := lab
