@@ -16,3 +16,11 @@ def test_each_module_that_tries_more_in_make_long_says_so() -> None:
     ]
     assert asking
     assert [str(path) for path in asking if not re.search(r"pytest\.mark\.(more|long)\b", path.read_text())] == []
+
+
+def test_each_module_that_says_so_tries_more_in_make_long() -> None:
+    """Else CI would run its tests twice, the same both times."""
+    mark = re.compile(r"^(@|pytestmark = )pytest\.mark\.more\b", re.M)
+    marked = [path for path in TESTS.rglob("test_*.py") if mark.search(path.read_text())]
+    assert marked
+    assert [str(path) for path in marked if "LONG_TESTS" not in path.read_text()] == []

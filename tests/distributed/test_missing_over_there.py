@@ -18,8 +18,6 @@ from glassloom.client.more_workers import way_to_more_workers
 from glassloom.errors import ClusterError, DataLost, OptionError
 from processes import processes
 
-pytestmark = pytest.mark.more
-
 
 @pytest.fixture
 def client(own_folders: None, tmp_path: Path) -> Iterator[Client]:

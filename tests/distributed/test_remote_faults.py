@@ -25,7 +25,6 @@ from glassloom_metrics.protocol import Life, Log, WorkerJoined, WorkerLeft
 from processes import Processes, processes
 from proxies import proxy_of
 
-pytestmark = pytest.mark.more
 SOON_S = 5.0
 """How long `Client.close()` may take, whatever the other side does."""
 BOUND_S = 30.0
@@ -89,6 +88,7 @@ def test_without_workers_the_wait_says_that_there_are_none(cluster: Processes) -
     closes_soon(client)
 
 
+@pytest.mark.long
 @pytest.mark.fault("a worker of dask.distributed's is stopped (SIGSTOP)")
 def test_of_a_stopped_worker_the_wait_warns_and_its_results_are_made_again(
     cluster: Processes, monkeypatch: pytest.MonkeyPatch
@@ -138,6 +138,7 @@ CALLS: dict[str, Callable[[Client, Any], Any]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.fault("a scheduler of dask.distributed's is stopped (SIGSTOP)")
 def test_each_call_to_a_stopped_scheduler_ends_in_bounded_time(cluster: Processes, tmp_path: Path) -> None:
     go = tmp_path / "go"
@@ -275,6 +276,7 @@ def _lines(told: Told) -> str:
     return "\n".join(line.text for line in told.of(Log))
 
 
+@pytest.mark.long
 @pytest.mark.fault(
     "the network between an attachment and dask.distributed's scheduler drops everything, goes on, and closes the connections"
 )

@@ -80,12 +80,11 @@ async def test_a_cluster_whose_head_is_killed_is_told_as_lost_with_its_log(jp_fe
         assert "said last" in lines
 
 
-_TIDY = ["cluster", "client", "exit", "SIGTERM", "script killed", "shut down"]
-_KILLED = ["panel's kill", "another server's kill", "stop --force", "closed while stopped"]
+_ENDS = ["cluster", "SIGTERM", "shut down", "panel's kill", "closed while stopped", "idle"]
+_SIMILAR_ENDS = ["client", "exit", "script killed", "another server's kill", "stop --force"]
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("end", [*_TIDY, *_KILLED, "idle"])
+@pytest.mark.parametrize("end", [*_ENDS, *[pytest.param(end, marks=pytest.mark.long) for end in _SIMILAR_ENDS]])
 async def test_an_end_that_was_asked_for_is_no_loss(jp_fetch, services, script, end):
     process = script(*["idle"] * (end == "idle"))
     async with services.watch.listen():
@@ -142,7 +141,6 @@ async def run_in(connection: Any, code: str, until: str) -> None:
                 return
 
 
-@pytest.mark.more
 @pytest.mark.parametrize("end", ["restarted", "shut down"])
 async def test_the_end_of_a_notebooks_kernel_that_computes_is_no_loss(
     jp_fetch, jp_ws_fetch, jp_serverapp, services, end
