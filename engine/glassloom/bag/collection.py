@@ -1,42 +1,30 @@
-"""`Bag`: a lazy collection of any Python objects in partitions. One class with its examples, most of the lines: hence its length."""
+"""`Bag`: a lazy collection of any Python objects in partitions. Its methods check arguments and make nodes."""
 
 from __future__ import annotations
 
 import builtins
 import secrets
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 from typing import Any
 
 from glassloom.backends.sizeof import sizeof
 from glassloom.bag import blocks
-from glassloom.bag.blocks import NOTHING, Constant, Shared
+from glassloom.bag.blocks import NOTHING, Constant
+from glassloom.bag.card import bag_html
 from glassloom.bag.grouping import Grouped
-from glassloom.bag.nodes import (
-    SPLIT_EVERY,
-    Accumulated,
-    BagExpr,
-    Chosen,
-    Divided,
-    Joined,
-    Numbered,
-    Partial,
-    Partitionwise,
-    Product,
-    Reduced,
-    ReducedValue,
-    Single,
-)
+from glassloom.bag.nodes import Accumulated, BagExpr, Numbered, Partitionwise, Product
+from glassloom.bag.operands import Items, Operands
+from glassloom.bag.partitions import chosen, positive, repartitioned, resized, taken
+from glassloom.bag.reductions import reduced, reduced_value
 from glassloom.bag.strings import Strings
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.delayed_call import Delayed, call, delayed
 from glassloom.errors import OptionError
 from glassloom.graph import function_label
-from glassloom.reprs import render
-from glassloom.reprs.block_states import block_states, held_bytes, held_values, states_html
 from glassloom.reprs.live_blocks import show_blocks
 from glassloom.units import parse_bytes
 
@@ -107,10 +95,10 @@ class Bag(Collection):
         >>> bag.map(pow, 2).compute(), bag.map(max, bag.map(abs), bag.max()).compute()
         ([1, 4, 9], [3, 3, 3])
         """
-        found = _Operands(self)
+        found = Operands(self)
         each = [found.argument(arg) for arg in args]
         named = {name: found.argument(value) for name, value in kwargs.items()}
-        return found.applied(partial(blocks.mapped, func, each, named), f"map-{function_label(func)}")
+        return Bag(found.applied(partial(blocks.mapped, func, each, named), f"map-{function_label(func)}"))
 
     def starmap(self, func: Callable[..., Any], **kwargs: Any) -> Bag:
         """Call a function with the parts of each item, which is a tuple: ``func(*item, **kwargs)``.
@@ -195,11 +183,11 @@ class Bag(Collection):
         >>> gb.from_sequence(range(5), npartitions=2).map_partitions(len).compute()
         [2, 3]
         """
-        found = _Operands(self)
+        found = Operands(self)
         places = [found.block(arg) for arg in args]
         named = {name: found.block(value) for name, value in kwargs.items()}
         label = function_label(func)
-        made = BlockCall(_Items(func), (Block(0), *places), named, label=label)
+        made = BlockCall(Items(func), (Block(0), *places), named, label=label)
         return Bag(Partitionwise(tuple(found.nodes), made))
 
     # With other bags.
@@ -225,7 +213,7 @@ class Bag(Collection):
         >>> people.join(["Apple", "Apricot", "Banana"], lambda name: name[0]).compute()
         [('Apple', 'Alice'), ('Apricot', 'Alice'), ('Banana', 'Bob')]
         """
-        found = _Operands(self)
+        found = Operands(self)
         own = blocks.key_function(on_self)
         others = own if on_other is None else blocks.key_function(on_other)
         value = delayed(other) if isinstance(other, Collection) else Constant(list(other))
@@ -254,7 +242,7 @@ class Bag(Collection):
         >>> sorted(odd.compute())
         [(0, [0, 2, 4]), (1, [1, 3])]
         """
-        count = self.npartitions if npartitions is None else _positive(npartitions, "npartitions")
+        count = self.npartitions if npartitions is None else positive(npartitions, "npartitions")
         return Bag(Grouped(self._expr, blocks.key_function(grouper), count))
 
     def foldby(
@@ -330,7 +318,7 @@ class Bag(Collection):
             How many partitions' results are combined at a time; default 8.
         """
         found = None if key is None else blocks.key_function(key)
-        joined = partial(blocks.largest_of, _positive(k, "k"), found)
+        joined = partial(blocks.largest_of, positive(k, "k"), found)
         return self._reduced(partial(blocks.largest, k, found), joined, joined, "topk", split_every)
 
     # To one value.
@@ -370,7 +358,7 @@ class Bag(Collection):
         """
         title = name or f"reduction-{function_label(perpartition)}"
         if out_type is Bag:
-            return self._reduced(perpartition, aggregate, _Items(aggregate), title, split_every)
+            return self._reduced(perpartition, aggregate, Items(aggregate), title, split_every)
         return self._value(perpartition, aggregate, aggregate, title, split_every)
 
     def fold(
@@ -489,20 +477,17 @@ class Bag(Collection):
         -------
         tuple or Bag
         """
-        count = self.npartitions if npartitions == -1 else npartitions
-        if not 1 <= count <= self.npartitions:
-            raise OptionError(f"npartitions={npartitions!r} should be from 1 to {self.npartitions}, or -1 for all")
-        joined = partial(blocks.taken_of, k)
-        made = self._choose(range(count))._reduced(partial(blocks.taken, k), joined, joined, "take", None)
+        found = taken(self._expr, k, npartitions)
+        made = Bag(found)
         if not compute:
             return made
-        found = tuple(made.compute())
-        if warn and len(found) < k:
+        items = tuple(made.compute())
+        if warn and len(items) < k:
             warnings.warn(
-                f"take({k}) found {len(found)} items in {count} of {self.npartitions} partitions; npartitions=-1 looks in all",
+                f"take({k}) found {len(items)} items in {found.source.npartitions} of {self.npartitions} partitions; npartitions=-1 looks in all",
                 stacklevel=2,
             )
-        return found
+        return items
 
     def repartition(self, npartitions: int | None = None, partition_size: int | builtins.str | None = None) -> Bag:
         """Return the same items, in their order, in other partitions.
@@ -516,20 +501,16 @@ class Bag(Collection):
         """
         if (npartitions is None) == (partition_size is None):
             raise OptionError("repartition() takes either npartitions or partition_size")
-        if partition_size is not None:
-            return self._of_size(parse_bytes(partition_size))
-        wanted, there = _positive(npartitions, "npartitions"), self.npartitions
-        if wanted == there:
-            return self
-        if wanted < there:
-            bounds = tuple([number * there // wanted for number in range(wanted + 1)])
-            return Bag(Joined(self._expr, bounds))
-        counts = [(number + 1) * wanted // there - number * wanted // there for number in range(there)]
-        return Bag(Divided(self._expr, tuple(counts)))
+        if partition_size is None:
+            return Bag(repartitioned(self._expr, positive(npartitions, "npartitions")))
+        wanted_bytes = parse_bytes(partition_size)
+        if wanted_bytes < 1:
+            raise OptionError(f"partition_size={wanted_bytes!r} should be 1 byte or more")
+        return Bag(resized(self._expr, self.map_partitions(sizeof).compute(), wanted_bytes))
 
     def to_delayed(self) -> list[Delayed]:
         """Return one `Delayed` for each partition: a list of its items."""
-        return [call(blocks.same, (self._choose([number]),), {}, pure=True, label="partition") for number in range(self.npartitions)]  # fmt: skip
+        return [call(blocks.same, (Bag(chosen(self._expr, [number])),), {}, pure=True, label="partition") for number in range(self.npartitions)]  # fmt: skip
 
     # To elsewhere.
 
@@ -571,119 +552,18 @@ class Bag(Collection):
     def _each(self, function: Callable[..., Any], *args: Any, label: builtins.str) -> Bag:
         return Bag(Partitionwise((self._expr,), BlockCall(partial(function, *args), (Block(0),), label=label)))
 
-    def _partial(self, function: Callable[..., Any], title: builtins.str) -> Partial:
-        return Partial((self._expr,), BlockCall(function, (Block(0),), label=f"{title}-chunk"))
-
     def _reduced(self, chunk: Any, combine: Any, finish: Any, title: builtins.str, split_every: Any) -> Bag:
-        return Bag(Reduced(self._partial(chunk, title), combine, finish, self._split_every(split_every), title))
+        return Bag(reduced(self._expr, chunk, combine, finish, title, split_every))
 
     def _value(self, chunk: Any, combine: Any, finish: Any, title: builtins.str, split_every: Any) -> Delayed:
-        every = self._split_every(split_every)
-        return Delayed(ReducedValue(self._partial(chunk, title), combine, finish, every, title))
+        return Delayed(reduced_value(self._expr, chunk, combine, finish, title, split_every))
 
     def _extreme(self, choose: Callable[..., Any], split_every: int | None) -> Delayed:
         chunk, finish = partial(blocks.extreme, choose), partial(blocks.extreme_at_end, choose)
         return self._value(chunk, chunk, finish, choose.__name__, split_every)
-
-    def _split_every(self, given: int | bool | None) -> int:
-        if given is False:
-            return max(2, self.npartitions)
-        every = SPLIT_EVERY if given is None else given
-        if not isinstance(every, int) or every < 2:
-            raise OptionError(f"split_every={given!r} should be a whole number, 2 or more, or False")
-        return every
-
-    def _choose(self, numbers: Iterable[int]) -> Bag:
-        return Bag(Chosen((self._expr,), tuple([(0, number) for number in numbers])))
-
-    def _of_size(self, wanted: int) -> Bag:
-        if wanted < 1:
-            raise OptionError(f"partition_size={wanted!r} should be 1 byte or more")
-        sizes = self.map_partitions(sizeof).compute()
-        divided = Bag(Divided(self._expr, tuple([max(1, -(-size // wanted)) for size in sizes])))
-        parts = [size / count for size, count in zip(sizes, divided._expr.counts, strict=True) for _ in range(count)]  # type: ignore[attr-defined]
-        bounds, held = [0], 0.0
-        for place, size in enumerate(parts):
-            if held and held + size > wanted:
-                bounds.append(place)
-                held = 0.0
-            held += size
-        return Bag(Joined(divided._expr, (*bounds, len(parts))))
-
-
-class _Operands:
-    """The nodes that a call for each partition reads: those of its bag first, then those among its arguments."""
-
-    def __init__(self, bag: Bag) -> None:
-        self.nodes: list[Any] = [bag._expr]
-        self._npartitions = bag.npartitions
-
-    def argument(self, arg: Any) -> Any:
-        """Return how `blocks.mapped` finds an argument: the number of a bag among the other blocks, `Shared` or `Constant`."""
-        number = self._place(arg)
-        if number is None:
-            return Constant(arg)
-        return number - 1 if isinstance(arg, Bag) else Shared(number - 1)
-
-    def block(self, arg: Any) -> Any:
-        """Return how a `BlockCall` finds an argument: a `Block`, or the argument itself."""
-        number = self._place(arg)
-        return arg if number is None else Block(number)
-
-    def applied(self, function: Callable[..., Any], label: str) -> Bag:
-        """Return the bag of a call with all blocks."""
-        every = tuple([Block(number) for number in range(len(self.nodes))])
-        return Bag(Partitionwise(tuple(self.nodes), BlockCall(function, every, label=label)))
-
-    def _place(self, arg: Any) -> int | None:
-        if isinstance(arg, Bag):
-            if arg.npartitions != self._npartitions:
-                raise ValueError(
-                    f"a bag of {arg.npartitions} partitions is an argument beside one of {self._npartitions}: "
-                    "repartition() one of them so that their items are at the same places"
-                )
-            self.nodes.append(arg._expr)
-        elif isinstance(arg, Collection) or (
-            isinstance(arg, (list, tuple, dict, set)) and delayed(arg).expr.dependencies
-        ):
-            self.nodes.append(Single(delayed(arg).expr))
-        else:
-            return None
-        return len(self.nodes) - 1
-
-
-class _Items:
-    """A function whose result is made a list of items."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        self.__name__ = function_label(function)
-
-    def __glassloom_tokenize__(self) -> Any:
-        return self.function
-
-    def __reduce__(self) -> Any:
-        return (_Items, (self.function,))
-
-    def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
-        return blocks.as_items(self.function(*args, **kwargs))
 
 
 def _bag_of(other: Any, method: str) -> Bag:
     if not isinstance(other, Bag):
         raise TypeError(f"{method}() takes a bag, got {type(other).__name__}; see from_sequence()")
     return other
-
-
-def _positive(count: Any, name: str) -> int:
-    if not isinstance(count, int) or count < 1:
-        raise OptionError(f"{name}={count!r} should be a whole number, 1 or more")
-    return count
-
-
-def bag_html(bag: Bag, told: Sequence[str] = ()) -> str:
-    """Return a card with the partitions, and how they stand if they are persisted; `told`: see `block_states`."""
-    held = held_values(bag.expr)
-    states = states_html(block_states(held, told), held_bytes(held), was_told=bool(told))
-    origin = f"{bag.expr.origin or ''}"
-    return render("bag.html.j2", key=bag.name, npartitions=bag.npartitions, origin=origin, states=states)
