@@ -13,6 +13,7 @@ from glassloom.array.api import (
     indexing as _indexing,
     joining as _joining,
     mapping as _mapping,
+    nan_reductions as _nan_reductions,
     order_statistics as _order_statistics,
     overlap as _overlap,
     padding as _padding,
@@ -37,6 +38,7 @@ from glassloom.array.api.histograms import *
 from glassloom.array.api.indexing import *
 from glassloom.array.api.joining import *
 from glassloom.array.api.mapping import *
+from glassloom.array.api.nan_reductions import *
 from glassloom.array.api.order_statistics import *
 from glassloom.array.api.overlap import *
 from glassloom.array.api.padding import *
@@ -62,6 +64,7 @@ __all__ += _histograms.__all__
 __all__ += _indexing.__all__
 __all__ += _joining.__all__
 __all__ += _mapping.__all__
+__all__ += _nan_reductions.__all__
 __all__ += _order_statistics.__all__
 __all__ += _overlap.__all__
 __all__ += _padding.__all__
