@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.array.api.array import Array, asarray, call_ufunc
+from glassloom.array.api.array import Array, asarray
+from glassloom.array.api.ufunc_calls import call_ufunc
 
 
 class Ufunc:
