@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import os
 import secrets
 import shutil
@@ -27,8 +26,7 @@ from glassloom_metrics.registry import CLUSTER_LOG, remove_record
 from glassloom_metrics.time_limit import time_limit
 
 from glassloom._supervision import Crash
-from glassloom.errors import SerialisationError, WorkerLost
-from glassloom.graph.keys import key_text
+from glassloom.errors import WorkerLost
 from glassloom.head.call_cache import CallCache
 from glassloom.head.client_requests import HEAD_ITSELF, ClientRequests
 from glassloom.head.client_runs import ClientRuns
@@ -39,7 +37,7 @@ from glassloom.head.coordinator import Coordinator
 from glassloom.head.fork_server_client import ForkServerClient
 from glassloom.head.fork_server_watch import ForkServerWatch
 from glassloom.head.gpu_samples import GpuSampling
-from glassloom.head.inline_results import MIN_BYTES, InlineResults
+from glassloom.head.inline_results import InlineResults
 from glassloom.head.listener import Listener
 from glassloom.head.message_order import MessageOrder
 from glassloom.head.metrics_writer import MetricsWriter
@@ -53,24 +51,22 @@ from glassloom.head.task_errors import WorkerLoss, make_error
 from glassloom.head.task_history import TaskHistory
 from glassloom.head.worker_logs import WorkerLogs
 from glassloom.head.worker_pool import TEARDOWN_TIMEOUT_S, WorkerPool
+from glassloom.head.worker_reports import NO_REQUEST, WorkerReports
 from glassloom.protocol import failure, messages
 from glassloom.protocol.clock import Clock, monotonic_s
 from glassloom.protocol.failure import Failure
-from glassloom.protocol.finished import FinishedTasks
 from glassloom.protocol.identity import version
 from glassloom.protocol.options import HeadOptions
 from glassloom.protocol.places import ClusterPlaces, remove_what_the_dead_left
 from glassloom.sampling.host import HostSampler
 from glassloom.sampling.process import has_ended
 from glassloom.scheduler import MIN_TASKS, Actions, Scheduler, TaskState
-from glassloom.store.segment import Location, Segment
+from glassloom.store.segment import Segment
 from glassloom.store.shared_memory import SHARED_MEMORY_DIR
 from glassloom.worker import fork_server
 
 FLUSH_S = 0.1
 SAMPLE_S = 0.5
-_NO_REQUEST = -1
-"""The request number of what no client has asked for."""
 _READ_BYTES = 2**20
 _STATUS_TIMEOUT_S = 0.5
 """How long the head waits to be told how a worker has ended."""
@@ -111,7 +107,6 @@ class Head:
         self._history = TaskHistory(self._scheduler, self._clock)
         self._coordinator = Coordinator()
         self._worker_logs = WorkerLogs()
-        self._output_numbers = itertools.count()
         self._setups: dict[str, bytes] = {}
         """What every new worker calls first, by name; pickled."""
         self._tasks = SupervisedTasks(self._crashed)
@@ -130,6 +125,19 @@ class Head:
         self._next_client = 0
         self._message_order = MessageOrder(self._clients, self._settle_soon)
         self._shared_results = SharedResults(places)
+        self._worker_reports = WorkerReports(
+            self._scheduler,
+            worker_pool=self._worker_pool,
+            metrics_writer=self._metrics_writer,
+            queries=self._queries,
+            history=self._history,
+            shared_results=self._shared_results,
+            inline_results=self._inline_results,
+            result_places=self._result_places,
+            worker_logs=self._worker_logs,
+            clients=self._clients,
+            settle=self._settle,
+        )
         self._client_requests = ClientRequests(
             options,
             self._scheduler,
@@ -147,7 +155,7 @@ class Head:
             tasks=self._tasks,
             now_s=self._clock.now_s,
             settle=self._settle,
-            shared_result_lost=self._shared_result_lost,
+            shared_result_lost=self._worker_reports.shared_result_lost,
             end=self._end,
         )
         self._commands = ClusterCommands(
@@ -303,7 +311,7 @@ class Head:
         if worker is None:
             return
         for setup in self._setups.values():
-            worker.send(messages.Invoke(_NO_REQUEST, setup, True))
+            worker.send(messages.Invoke(NO_REQUEST, setup, True))
         self._settle_soon()
         try:
             await self._read_worker(worker, reader)
@@ -360,109 +368,11 @@ class Head:
         self._client_requests.send_coordination_replies()
         self._settle_soon()
 
-    # What workers say
+    # What workers and clients say
 
     def _on_worker_message(self, worker: WorkerConnection, message: messages.FromWorker) -> None:
-        number = worker.number
         self._history.note_worker_message(worker.options.name, message)
-        match message:
-            case messages.Finished():
-                self._tasks_finished(worker, FinishedTasks(message))
-            case messages.Failed():
-                self._task_failed(number, message)
-            case messages.Published():
-                self._result_published(worker, message)
-            case messages.Recalled():
-                self._scheduler.recalled(number, message.numbers)
-            case messages.Seceded():
-                self._scheduler.seceded(number, message.number)
-            case messages.Rejoined():
-                self._scheduler.rejoined(number, message.number)
-            case messages.Sample():
-                worker.sample = message
-            case messages.MemoryPressure():
-                self._worker_pool.note_pressure(worker, message)
-            case messages.ResultsLost():
-                if self._scheduler.results_lost(number, message.numbers):
-                    text = f"a result on worker {worker.options.name} is made again: {message.reason}"
-                    self._metrics_writer.log("warning", text, number)
-            case messages.SharedResultLost():
-                self._shared_result_lost(message.number, message.location, message.reason)
-            case messages.WorkerLog():
-                self._metrics_writer.log(message.level, f"worker {worker.options.name}: {message.text}", number)
-            case messages.TaskOutput():
-                self._task_output(worker, message)
-            case messages.WorkerCrashed():
-                worker.ending = message.reason  # the loss of the worker, which follows, is logged with it
-            case messages.ProfileSamples():
-                self._metrics_writer.profile(worker.state, message)
-            case messages.StoreEvents():
-                self._metrics_writer.stored(number, message)
-                self._result_places.note(number, message)
-            case messages.DeviceTimes():
-                self._metrics_writer.device_times(number, message)
-            case messages.Invoked(request=request) if request == _NO_REQUEST:
-                if message.failure is not None:
-                    text = f"worker {worker.options.name} couldn't be set up:\n{message.failure.traceback}"
-                    self._metrics_writer.log("error", text, number)
-                    self._task_output(worker, messages.TaskOutput([-1], ["error"], [text], [monotonic_s()]))
-            case messages.Invoked():
-                answer = message.failure if message.result is None else message.result
-                if answer is not None:
-                    self._queries.invoked(message.request, number, answer)
-
-    def _tasks_finished(self, worker: WorkerConnection, finished: FinishedTasks) -> None:
-        numbers, results = finished.numbers, finished.results
-        self._history.finished(worker.options.name, finished)
-        self._metrics_writer.finished(worker.state, finished)
-        self._scheduler.finished(worker.number, numbers, finished.nbytes, finished.durations_s, results)
-        if max(map(len, filter(None, results)), default=0) >= MIN_BYTES:
-            for number, result in zip(numbers, results, strict=True):
-                if result is not None and len(result) >= MIN_BYTES:
-                    self._inline_results.add(self._scheduler.by_number.get(number))
-
-    def _task_output(self, worker: WorkerConnection, message: messages.TaskOutput) -> None:
-        """Keep what tasks have printed, and pass it on to the clients that print it too."""
-        self._worker_logs.add(worker.options.name, message)
-        self._metrics_writer.task_output(worker.state, message)
-        number = next(self._output_numbers)
-        output = messages.ClientOutput(worker.options.name, message.streams, message.texts, number)
-        for client in self._clients.values():
-            client.show(output)
-
-    def _task_failed(self, number: int, message: messages.Failed) -> None:
-        task = self._scheduler.by_number.get(message.number)
-        if task is None:
-            self._scheduler.failed(number, message.number, message.failure)
-            return
-        self._metrics_writer.failed(task, number, message)
-        error = msgspec.structs.replace(message.failure, key=key_text(task.key), origin=task.origin)
-        if self._scheduler.failed(number, message.number, error):
-            self._metrics_writer.error(task, error, number)
-
-    def _result_published(self, worker: WorkerConnection, message: messages.Published) -> None:
-        task = self._scheduler.by_number.get(message.number)
-        if task is not None:
-            self._metrics_writer.published(task, worker.number, message)
-        if message.location is None:
-            text = f"a result stays on worker {worker.options.name}: {message.reason}"
-            self._metrics_writer.log("warning", text, worker.number)
-            if task is not None:
-                described = failure.own_failure(SerialisationError(message.reason))
-                named = msgspec.structs.replace(described, key=key_text(task.key), origin=task.origin)
-                self._queries.located(task, named)
-        else:
-            self._shared_results.add(message.location, worker)
-        self._scheduler.published(worker.number, message.number, message.location)
-        self._inline_results.add(task)
-
-    def _shared_result_lost(self, task_number: int | None, location: Location, reason: str) -> None:
-        """A process couldn't read a result where every process reads it."""
-        if task_number is not None and self._scheduler.shared_result_lost(task_number, location):
-            self._metrics_writer.log("warning", f"a result can't be read any more: {reason}")
-            self._settle()  # if it has failed now, clients hear of that before they hear where it isn't
-
-    # What clients say
+        self._worker_reports.take(worker, message)
 
     def _on_client_message(self, client: ClientConnection, message: messages.FromClient) -> None:
         self._history.note_client_message(client.number, message)
