@@ -338,22 +338,8 @@ class MetricsPlugin(SchedulerPlugin):
         if len(parts) > 1:
             last = next((part for part in reversed(parts) if part["action"] == "compute"), parts[-1])
             others = [self._part(key, number, part) for part in parts if part is not last]
-        self._rows.append(
-            (
-                layer.number,
-                key,
-                number,
-                told.get("thread") or 0,
-                is_ok,
-                nbytes,
-                last["start"],
-                last["stop"],
-                sent_s,
-                queued_s,
-                tries,
-                others,
-            )
-        )
+        times_s = (last["start"], last["stop"], sent_s, queued_s)
+        self._rows.append((layer.number, key, number, told.get("thread") or 0, is_ok, nbytes, *times_s, tries, others))
         if len(self._rows) >= MOST_ROWS:
             self._seal()
 
