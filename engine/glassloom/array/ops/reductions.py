@@ -148,8 +148,8 @@ class Combine(ArrayExpr):
         return tasks
 
 
-class Aggregate(ArrayExpr):
-    """The end of a reduction: all partial results along the reduced axes become one, and the axes go away."""
+class _End(ArrayExpr):
+    """The end of a reduction: the reduced axes go away, or have length 1."""
 
     parameters = ("array", "kernel", "axes", "keepdims", "dtype")
 
@@ -169,6 +169,10 @@ class Aggregate(ArrayExpr):
     @cached_property
     def meta(self) -> Any:
         return make_meta(self.array.meta, self.ndim, self.dtype)
+
+
+class Aggregate(_End):
+    """All partial results along the reduced axes become one."""
 
     def tasks(self) -> dict[Key, Task]:
         source = self.array
@@ -184,27 +188,8 @@ class Aggregate(ArrayExpr):
         return tasks
 
 
-class Finish(BlockwiseArray):
-    """The end of a reduction of a single block along the reduced axes: part of that block's task."""
-
-    parameters = ("array", "kernel", "axes", "keepdims", "dtype")
-
-    array: ArrayExpr
-    kernel: Kernel
-    axes: tuple[int, ...]
-    keepdims: bool
-
-    @property
-    def label(self) -> str:
-        return f"{self.kernel.name}-aggregate"
-
-    @cached_property
-    def chunks(self) -> Chunks:
-        return _reduced_chunks(self.array, self.axes, self.keepdims)
-
-    @cached_property
-    def meta(self) -> Any:
-        return make_meta(self.array.meta, self.ndim, self.dtype)
+class Finish(_End, BlockwiseArray):
+    """The end where there is a single block along the reduced axes: part of that block's task."""
 
     @property
     def mappings(self) -> list[Mapping]:

@@ -175,8 +175,8 @@ class InsertAxes:
         return block[tuple(None if axis in self.axes else slice(None) for axis in range(ndim))]
 
 
-class Take(ArrayExpr):
-    """Positions along one axis, in any order, taken from blocks all over it."""
+class _Positions(ArrayExpr):
+    """Positions along one axis, in any order."""
 
     parameters = ("array", "axis", "pieces")
 
@@ -186,7 +186,10 @@ class Take(ArrayExpr):
     """The positions, cut into those of each new block."""
 
     def token_of_operands(self) -> str:
-        return _token_of_pieces(self)
+        """Return the token by all positions in one array: there may be very many pieces."""
+        lengths = np.asarray([len(piece) for piece in self.pieces])
+        positions = np.concatenate(self.pieces) if self.pieces else lengths
+        return tokenize(type(self).__qualname__, self.array.name, self.axis, positions, lengths)
 
     @cached_property
     def chunks(self) -> Chunks:
@@ -196,6 +199,10 @@ class Take(ArrayExpr):
     @cached_property
     def meta(self) -> Any:
         return self.array.meta
+
+
+class Take(_Positions):
+    """Positions along one axis, taken from blocks all over it."""
 
     def tasks(self) -> dict[Key, Task]:
         begins = np.asarray(starts(self.array.chunks[self.axis]))
@@ -240,27 +247,10 @@ class Gather:
         return xp.take(concatenate(parts, self.axis), xp.asarray(self.order), axis=self.axis)
 
 
-class TakeWithin(BlockwiseArray):
+class TakeWithin(_Positions, BlockwiseArray):
     """Positions along one axis, those of each new block within one old block."""
 
-    parameters = ("array", "axis", "pieces")
     operation = "take"
-
-    array: ArrayExpr
-    axis: int
-    pieces: tuple[np.ndarray[Any, Any], ...]
-
-    def token_of_operands(self) -> str:
-        return _token_of_pieces(self)
-
-    @cached_property
-    def chunks(self) -> Chunks:
-        lengths = tuple(len(piece) for piece in self.pieces)
-        return (*self.array.chunks[: self.axis], lengths, *self.array.chunks[self.axis + 1 :])
-
-    @cached_property
-    def meta(self) -> Any:
-        return self.array.meta
 
     @cached_property
     def _begins(self) -> np.ndarray[Any, Any]:
@@ -290,13 +280,6 @@ class TakeWithin(BlockwiseArray):
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
         return (self._places[index[self.axis]],)
-
-
-def _token_of_pieces(node: Take | TakeWithin) -> str:
-    """Return the token of a node by all its positions in one array: there may be very many pieces."""
-    lengths = np.asarray([len(piece) for piece in node.pieces])
-    positions = np.concatenate(node.pieces) if node.pieces else lengths
-    return tokenize(type(node).__qualname__, node.array.name, node.axis, positions, lengths)
 
 
 class TakeAlong:
