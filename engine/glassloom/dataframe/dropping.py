@@ -11,8 +11,9 @@ import pandas as pd
 
 from glassloom.dataframe.call import Attribute, Block, BlockCall, Method
 from glassloom.dataframe.moving.distinct import distinct_rows
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Partitions
+from glassloom.dataframe.nodes import FrameExpr, LabelKeeping
 from glassloom.dataframe.options import is_listed
+from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
