@@ -58,3 +58,10 @@ def test_known_divisions_say_at_once_that_a_label_is_nowhere_and_which_partition
     looked_at = [node for node in plan(dropped) if node.label == "drop-check-chunk"]
     assert [node.npartitions for node in looked_at] == [1]
     assert "drop-check" not in labels(lazy.drop([0], errors="ignore"))
+
+
+def test_a_tuple_is_a_label_as_in_pandas():
+    frame = pd.DataFrame({"x": [1, 2, 3]})
+    for one in (frame, gd.from_pandas(frame, npartitions=2)):
+        with pytest.raises(KeyError, match=r"\[\(0, 1\)\] not found in axis"):
+            one.drop((0, 1)).compute()

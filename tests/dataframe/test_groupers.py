@@ -59,7 +59,72 @@ def test_what_groups_by_stretches_of_time_cant_do_is_said():
     lazy = gd.from_pandas(FRAME, npartitions=2)
     grouped = lazy.groupby(["k", Grouper(key="t", freq="2h")])
     for ask in (grouped.head, lambda: grouped.get_group(("a", FRAME.t[0])), lambda: grouped.nth(0)):
-        with pytest.raises(NotImplementedError, match=r"such as frame.assign\(bin=frame\['t'\].dt.floor\('2h'\)\)"):
+        with pytest.raises(NotImplementedError, match=r"as in frame.assign\(times=frame\[.t.\]\)"):
             ask()
     with pytest.raises(NotImplementedError, match=r"as_index=False\): reset_index\(\) of the result"):
         lazy.groupby(Grouper(key="t", freq="D"), as_index=False)
+
+
+STAMPS = pd.DataFrame({
+    "t": pd.to_datetime(["2024-01-01 05:00", "2024-01-01 19:00", "2024-01-02 03:00", None]), "k": [1, 1, 1, 2], "f": [1.0, 2, 3, 4],
+})  # fmt: skip
+DAYS = pd.Grouper(key="t", freq="D")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.groupby([DAYS, "t"]).f.sum(),
+        lambda x: x.groupby([DAYS, pd.Grouper(key="t", freq="12h")]).f.sum(),
+        lambda x: x.groupby(["k", DAYS], as_index=False).agg({"f": ["sum"]}),
+        lambda x: x.groupby([DAYS, x.t.dt.hour]).size(),
+        lambda x: x.groupby([DAYS, "k"]).sum(),
+        lambda x: x.groupby([DAYS, "k"]).f.transform("min"),
+        lambda x: x.assign(times=x.t).groupby([DAYS, "k"]).times.max(),
+    ],
+)
+def test_other_keys_of_the_same_column_have_its_times(call):
+    found = call(gd.from_pandas(STAMPS, npartitions=2)).compute()
+    expected = call(STAMPS)
+    kind = pd.testing.assert_frame_equal if isinstance(expected, pd.DataFrame) else pd.testing.assert_series_equal
+    kind(found, expected)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda g: g["t"].max(),
+        lambda g: g.t.max(),
+        lambda g: g.agg(latest=("t", "max")),
+        lambda g: g.agg({"t": "max"}),
+        lambda g: g.head(1),
+    ],
+)
+def test_the_column_that_is_grouped_in_stretches_is_refused_as_a_value(call):
+    grouped = gd.from_pandas(STAMPS, npartitions=2).groupby([DAYS, "k"])
+    with pytest.raises(
+        NotImplementedError, match=r"don't have column 't' itself: .*frame\.assign\(times=frame\['t'\]\)"
+    ):
+        call(grouped)
+
+
+def test_stretches_of_what_is_no_time_are_refused_beside_other_keys():
+    with pytest.raises(TypeError, match="'f'.* is of values of dtype float64; beside other keys it takes times"):
+        gd.from_pandas(STAMPS, npartitions=2).groupby([pd.Grouper(key="f", freq="2h"), "k"])
+
+
+NAMES = pd.DataFrame({"c": pd.Categorical(["b", None, "a", None]), "s": ["b", None, "a", None], "x": [1, 2, 3, 4]})
+
+
+@pytest.mark.parametrize("by", [pd.Grouper(key="s"), pd.Grouper(key="s", dropna=False), pd.Grouper(key="s", sort=True)])
+def test_a_grouper_alone_has_its_own_order_and_missing_keys(by):
+    found = gd.from_pandas(NAMES, npartitions=2).groupby(by).x.sum().compute()
+    pd.testing.assert_series_equal(found, NAMES.groupby(by).x.sum())
+
+
+@pytest.mark.parametrize("by", ["c", ["c"], ["c", "s"]])
+def test_the_group_of_missing_categories_has_its_rows_when_groups_are_iterated(by):
+    groups = gd.from_pandas(NAMES, npartitions=2).groupby(by, observed=True, dropna=False)
+    found = [group.x.compute().tolist() for _, group in groups]
+    assert found == [group.x.tolist() for _, group in NAMES.groupby(by, observed=True, dropna=False)]
+    assert [2, 4] in found

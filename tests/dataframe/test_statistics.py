@@ -350,3 +350,9 @@ def test_correlations_of_ranks_are_those_of_pandas():
     check_in_parts(frame[["f", "s", "b"]], lambda f: f.corr("spearman", min_periods=7, numeric_only=True))
     check_in_parts(frame, lambda f: f[["i", "f"]].corrwith(f.n, method="spearman"))
     check_in_parts(frame, lambda f: f.corr("spearman"))
+
+
+def test_infinite_values_do_not_count_in_a_matrix_of_ranks():
+    frame = pd.DataFrame({"a": [1, np.inf, 3, -np.inf, 2], "b": [1.0, 2, 3, 4, 5], "n": [3, 2, 1, 5, 4]})
+    found = gd.from_pandas(frame, npartitions=2).corr(method="spearman").compute()
+    pd.testing.assert_frame_equal(found, frame.corr(method="spearman"))

@@ -48,7 +48,7 @@ def dropped_rows(frame: Any, labels: Any, level: Any, errors: str) -> Any:
         places: tuple[Any, ...] = (Block(1),)
         looked_at = node
     else:
-        listed = labels if is_listed(labels, node.meta.index) else [labels]
+        listed = labels if is_listed(labels) else [labels]
         if not len(listed):
             return frame
         wanted, places = (), (_as_index(listed),)

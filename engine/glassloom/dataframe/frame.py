@@ -288,7 +288,7 @@ class DataFrame(
             index, columns = (index, labels) if is_columns(axis, "drop") else (labels, columns)
         made = self
         if columns is not None:
-            wanted = set(columns) if is_listed(columns, self._meta.columns) else {columns}
+            wanted = set(columns) if is_listed(columns) else {columns}
             if errors != "ignore":
                 require_columns(wanted, self._meta)
             made = made[[name for name in self._meta.columns if name not in wanted]]

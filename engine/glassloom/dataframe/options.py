@@ -55,10 +55,9 @@ def is_of_positions(rows: slice) -> bool:
     return all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in ends)
 
 
-def is_listed(labels: Any, axis: pd.Index) -> bool:
-    """Whether an argument lists labels of an axis, rather than being one: tuples are labels where the axis has levels, or that one."""
-    is_label = isinstance(labels, tuple) and (axis.nlevels > 1 or labels in axis)
-    return bool(pd.api.types.is_list_like(labels)) and not is_label
+def is_listed(labels: Any) -> bool:
+    """Whether an argument lists labels, rather than being one: a tuple is a label, as in pandas."""
+    return bool(pd.api.types.is_list_like(labels)) and not isinstance(labels, tuple)
 
 
 def piped(target: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

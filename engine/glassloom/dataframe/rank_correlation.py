@@ -46,10 +46,17 @@ def matrix_of_ranks(frame: Any, correlate: Callable[[Any, Any], Any]) -> tuple[C
         Returns Spearman's correlation of two lazy series.
     """
     names = list(frame.columns)
-    columns = [frame[name] for name in names]
+    columns = [_finite(frame[name]) for name in names]
     pairs = [(row, column) for row in range(len(names)) for column in range(row + 1)]
     parts = [correlate(columns[row], columns[column]).expr for row, column in pairs]
     return partial(_matrix, frame.columns, pairs), parts
+
+
+def _finite(column: Any) -> Any:
+    """Return a column without infinite values: in a matrix they don't count, as in pandas."""
+    dtype = column.expr.meta.dtype
+    is_float = isinstance(dtype, np.dtype) and dtype.kind == "f"
+    return column.where(column.abs() != np.inf) if is_float else column
 
 
 def _ranks(values: Any, other: Any) -> Any:

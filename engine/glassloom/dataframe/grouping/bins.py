@@ -55,7 +55,7 @@ def with_bins(frame: Any, by: Any, *, dropna: bool) -> tuple[Any, Any, dict[Any,
     Returns
     -------
     frame
-        The frame, in which columns that are grouped so have the label of the bin in the place of each time.
+        The frame without the columns that are grouped so.
     by
         The keys without any `pandas.Grouper` of stretches of time.
     dict
@@ -66,34 +66,59 @@ def with_bins(frame: Any, by: Any, *, dropna: bool) -> tuple[Any, Any, dict[Any,
     if not dropna:
         for one in filter(_has_freq, by):
             frame = frame if one.key is None else frame[frame[one.key].notna()]
-    keys, columns, made = [], {}, frame
+    columns = {one.key: one.freq.freqstr for one in by if _has_freq(one) and one.key is not None}
+    keys = []
     for one in by:
         if not _has_freq(one):
-            keys.append(one)
+            is_binned = isinstance(one, (str, int, tuple)) and one in columns
+            keys.append(frame[one] if is_binned else one)
         elif one.key is not None:
-            columns[one.key] = one.freq.freqstr
+            require_times(frame[one.key].expr.meta.dtype, one)
             bins = bins_of(frame.set_index(one.key, sort=False), one.freq, _options(one))
-            made = made.assign(**{one.key: operate(_of_column, frame[one.key], bins, label="bins")})
-            keys.append(one.key)
+            keys.append(operate(_of_column, frame[one.key], bins, label="bins"))
         else:
             _require_level(frame, one)
+            require_times(frame.expr.meta.index.dtype, one)
             keys.append(operate(_of_labels, frame, bins_of(frame, one.freq, _options(one)), label="bins"))
+    made = frame[[name for name in frame.columns if name not in columns]] if columns else frame
     return made, keys, columns
 
 
-def require_own_keys(binned: dict[Any, str], shown: list[Any] | None) -> None:
-    """Check that no column among those of a result has the labels of bins in the place of its times.
+def require_times(dtype: Any, by: Any) -> None:
+    """Check that what is grouped by stretches of time are times as NumPy has them, with or without a zone.
+
+    Raises
+    ------
+    TypeError
+        If they are others, or no times.
+    """
+    if not pd.api.types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.ArrowDtype):
+        raise TypeError(
+            f"groupby: {by!r} is of values of dtype {dtype}; beside other keys it takes times: convert them with to_datetime() or "
+            "astype('datetime64[ns]')"
+        )
+
+
+def require_own_keys(binned: dict[Any, str], shown: Any) -> None:
+    """Check that no column that is grouped by stretches of time is itself among what is asked for.
+
+    Parameters
+    ----------
+    binned
+        What `with_bins` returned.
+    shown
+        The labels of what is asked for; None: all columns.
 
     Raises
     ------
     NotImplementedError
-        If one has.
+        If one is.
     """
     for column, freq in binned.items():
         if shown is None or column in shown:
             raise NotImplementedError(
-                f"rows of groups by pandas.Grouper(key={column!r}, freq={freq!r}): choose columns before, or group by a column of "
-                f"the times rounded down, such as frame.assign(bin=frame[{column!r}].dt.floor({freq!r}))"
+                f"groups by pandas.Grouper(key={column!r}, freq={freq!r}) beside other keys don't have column {column!r} itself: choose "
+                f"others, or give its values another name before, as in frame.assign(times=frame[{column!r}])"
             )
 
 

@@ -20,7 +20,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
-from glassloom.dataframe.grouping.keys import resolve_keys
+from glassloom.dataframe.grouping.keys import own_options, resolve_keys
 from glassloom.dataframe.grouping.largest import largest
 from glassloom.dataframe.grouping.masks import ends_mask, filter_mask, nth_mask
 from glassloom.dataframe.grouping.methods import Methods
@@ -65,13 +65,12 @@ class GroupBy(Methods):
         observed: bool | None = None,
         dropna: bool = True,
     ) -> None:
+        sort, dropna = own_options(by, sort, dropna)
         frame, by, self._binned = with_bins(frame, by, dropna=dropna)
         keys, blocks, is_single = resolve_keys(frame, by, level)
         if not as_index and isinstance(frame.expr.meta, pd.Series):
             raise TypeError("as_index=False only valid with DataFrame")
-        is_observed = (
-            HAS_COPY_ON_WRITE if observed is None else bool(observed)
-        )  # pandas' default changed with version 3
+        is_observed = HAS_COPY_ON_WRITE if observed is None else bool(observed)  # pandas 3 has another default
         recipe = Recipe(
             keys, is_single, bool(dropna), bool(sort), is_observed, bool(as_index), bool(group_keys), None,
             bool(config.get("dataframe.arrow")),
@@ -90,6 +89,7 @@ class GroupBy(Methods):
         if self._recipe.selection is not None:
             raise IndexError(f"Column(s) {self._recipe.selection} already selected")
         chosen = list(columns) if isinstance(columns, (list, pd.Index)) else columns
+        require_own_keys(self._binned, chosen if isinstance(chosen, list) else [chosen])
         require_columns(chosen if isinstance(chosen, list) else [chosen], self._frame)
         selected = object.__new__(GroupBy)
         selected._frame, selected._binned = self._frame, self._binned
@@ -100,7 +100,7 @@ class GroupBy(Methods):
     def __getattr__(self, name: str) -> GroupBy:
         if name.startswith("_"):
             raise AttributeError(name)
-        if not self._is_series and name in self._frame.columns:
+        if not self._is_series and (name in self._frame.columns or name in self._binned):
             return self[name]
         refuse(name)
 
@@ -324,6 +324,7 @@ class GroupBy(Methods):
         if self._is_series:
             return grouping
         if named_columns is not None:
+            require_own_keys(self._binned, named_columns)
             of = self._frame if self._recipe.selected is None else self._frame[self._recipe.selected]
             require_columns(named_columns, of)
         labels = named_columns if named_columns is not None else self._value_columns(None, options)

@@ -44,6 +44,22 @@ def resolve_keys(frame: Any, by: Any, level: Any) -> tuple[tuple[Key, ...], tupl
     return tuple(keys), tuple(blocks), is_single
 
 
+def own_options(by: Any, sort: bool, dropna: bool) -> tuple[bool, bool]:
+    """Return the `sort` and `dropna` that hold: those of a `pandas.Grouper` of a key or level, if that is all there is to group by.
+
+    Raises
+    ------
+    NotImplementedError
+        If one beside other keys has a `dropna` of its own.
+    """
+    if isinstance(by, pd.Grouper) and getattr(by, "freq", None) is None:
+        return bool(by.sort), bool(by.dropna)
+    for one in by if isinstance(by, (list, tuple)) else ():
+        if isinstance(one, pd.Grouper) and not one.dropna and dropna:
+            raise NotImplementedError(f"groupby: {one!r} beside other keys: give dropna=False to groupby, for all keys")
+    return sort, dropna
+
+
 def _is_label(frame: Any, by: Any) -> bool:
     return isinstance(by, tuple) and isinstance(frame.expr.meta, pd.DataFrame) and by in frame.columns
 

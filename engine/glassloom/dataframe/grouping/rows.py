@@ -141,10 +141,19 @@ def _numbers(recipe: Recipe, ascending: bool, block: Any, *others: Any) -> Any:
 def _rows_of_group(recipe: Recipe, name: Any, meta: Any, block: Any, *blocks: Any) -> Any:
     if not len(block):
         return meta
+    names = name if isinstance(name, tuple) and len(recipe.keys) == len(name) else (name,)
+    if any(map(_is_missing, names)):  # pandas doesn't find the group of missing categories
+        keys = zip(recipe.key_values(block, blocks), names, strict=True)
+        found = np.all([key.isna() if _is_missing(one) else key == one for key, one in keys], axis=0)
+        return block[found] if recipe.selection is None else block[found][recipe.selection]
     try:
         return recipe.grouped(block, *blocks).get_group(name)
     except KeyError:
         return meta
+
+
+def _is_missing(label: Any) -> bool:
+    return bool(pd.api.types.is_scalar(label) and pd.isna(label))
 
 
 def _rows_if_any(name: Any, rows: Any, count: int) -> Any:
