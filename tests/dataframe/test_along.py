@@ -156,6 +156,7 @@ APPLIED = {
 }
 
 
+# pandas warns of its own work where a function returns a series for each bin.
 @pytest.mark.filterwarnings("ignore:Converting a Series")
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 @pytest.mark.parametrize("of", APPLIED)
