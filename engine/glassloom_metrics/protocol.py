@@ -155,7 +155,8 @@ class Runs(MessageBase, frozen=True, tag="runs"):
     A run is a call of ``"compute"``, ``"persist"`` or ``"map"``, or all tasks that a notebook's cell, or a line of a script,
     ``"submit"``\\ s one by one. ``codes`` is the user's code, ``cells`` the id of the notebook's cell, ``kernels`` the id
     of the kernel, or what else tells the process that asked from others, ``outcomes`` one of `OUTCOMES`. ``ended_s`` is None as
-    long as any task is under way. Tasks that an earlier run has handed in are counted there.
+    long as any task is under way. Tasks that an earlier run has handed in are counted there. ``ordinals`` says which run of its
+    process each is, from 1 on (0: not known); it may be empty: none is known.
     """
 
     ids: list[int]
@@ -171,6 +172,7 @@ class Runs(MessageBase, frozen=True, tag="runs"):
     tasks: list[int]
     done: list[int]
     failed: list[int]
+    ordinals: list[int] = []
 
 
 OUTCOMES = ("running", "finished", "failed", "cancelled")

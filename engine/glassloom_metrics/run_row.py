@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import repeat
 from typing import NamedTuple
+
+import msgspec
+
+from glassloom_metrics.protocol import Runs
 
 
 class RunRow(NamedTuple):
@@ -21,3 +27,15 @@ class RunRow(NamedTuple):
     tasks: int = 0
     done: int = 0
     failed: int = 0
+    ordinal: int = 0
+
+
+def run_rows(message: Runs) -> Iterator[RunRow]:
+    """Return the rows of a message.
+
+    >>> message = Runs([7], ["map"], ["x"], [""], [""], ["k1"], [""], [1.0], [None], ["running"], [3], [1], [0])
+    >>> [(row.id, row.done, row.ordinal) for row in run_rows(message)]
+    [(7, 1, 0)]
+    """
+    *known, ordinals = msgspec.structs.astuple(message)
+    return map(RunRow._make, zip(*known, ordinals or repeat(0, len(message.ids)), strict=True))

@@ -20,7 +20,7 @@ from glassloom_metrics.protocol import (
     WorkerSamples,
 )
 from glassloom_metrics.registry import ClusterRecord
-from glassloom_metrics.run_row import RunRow
+from glassloom_metrics.run_row import RunRow, run_rows
 
 from glassloom_server.notebooks import NO_PATHS, Paths
 from glassloom_server.overhead import EngineFold
@@ -141,9 +141,7 @@ class ClusterFold:
                 self.summary.apply(message)
 
     def _add_runs(self, message: Runs) -> None:
-        columns = (getattr(message, name) for name in Runs.__struct_fields__)
-        rows = (RunRow(*values) for values in zip(*columns, strict=True))
-        self._runs.update((row.id, row) for row in rows)
+        self._runs.update((row.id, row) for row in run_rows(message))
         for number in sorted(self._runs)[:-N_RUNS]:
             del self._runs[number]
 

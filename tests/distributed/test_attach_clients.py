@@ -17,6 +17,7 @@ from glassloom.distributed import metrics_plugin
 from glassloom.distributed.attachment_holders import find_attachment, is_held
 from glassloom.distributed.client_attachment import ClientAttachment
 from glassloom.errors import ClusterError
+from glassloom.graph.run_info import n_runs_begun
 from glassloom_metrics.protocol import Layers, Runs
 from glassloom_metrics.recording import hello_of
 from glassloom_metrics.registry import read_records
@@ -51,7 +52,7 @@ def test_clients_share_one_attachment_that_ends_with_the_last(
             record = first._link.attached_record(60)  # type: ignore[union-attr]
             assert record is not None and record == second._link.attached_record(60)  # type: ignore[union-attr]
             assert [other.id for other in read_records() if other.kind == "dask"] == [record.id]
-            told = Told(record)
+            told, n_before = Told(record), n_runs_begun()
             with first.record(tmp_path / "run.glr"), first.as_current():
                 assert (ga.ones(10, chunks=5) + 1).sum().compute() == 20  # the user's line
                 first.gather([first.submit(inc, value, pure=False) for value in range(3)])  # another line
@@ -62,6 +63,10 @@ def test_clients_share_one_attachment_that_ends_with_the_last(
                 ("submit", "finished"),
             ]
             assert "# the user's line" in found[0][1] and "# another line" in found[1][1]
+            ordinals = {
+                run: ordinal for rows in told.of(Runs) for run, ordinal in zip(rows.ids, rows.ordinals, strict=True)
+            }
+            assert list(ordinals.values()) == [n_before + 1, n_before + 2]
             assert any("test_attach_clients.py" in line for message in told.of(Layers) for line in message.origins)
         assert hello_of(tmp_path / "run.glr").cluster_id == record.id
         wait_for(lambda: len(list(Path(record.directory).glob("holder-*"))) < 2, "the first client lets go")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from glassloom.notebook.cell_progress import MAX_LAYERS, CellProgress, Following, Rate
-from glassloom.notebook.cluster_fold import MAX_RUNS, ClusterFold
+from glassloom.notebook.cluster_fold import MAX_RUNS, ClusterFold, Since
 from glassloom.notebook.progress_text import total_text
 from glassloom_metrics.protocol import (
     DeviceTimes,
@@ -33,7 +33,7 @@ def runs(*rows: dict[str, Any]) -> Runs:
         "tasks": 10, "done": 0, "failed": 0,
     }  # fmt: skip
     full = [{**base, **row} for row in rows]
-    return Runs(**{name: [row[name] for row in full] for name in base})
+    return Runs(**{name: [row[name] for row in full] for name in full[0]})
 
 
 def progress(
@@ -111,6 +111,15 @@ def test_runs_of_other_cells_kernels_and_earlier_executions_are_left_out() -> No
     assert CellProgress("c", 1, began_s=0.0, clusters={"c1"}).message({"c1": each}) is None
 
 
+def test_runs_just_before_a_cell_are_left_out_however_late_the_clusters_messages_are() -> None:
+    # All messages took 5 s: by what is known of its clock, the cell began at 95 there, where it was 100.
+    each = following(
+        runs({"ids": 0, "started_s": 99.0, "ordinals": 8}, {"ids": 1, "started_s": 100.1, "ordinals": 9}), now_s=105.0
+    )
+    message = told(CellProgress("a", 2, began_s=100.0, n_before=8), each)
+    assert [run["id"] for run in message["runs"]] == [1]
+
+
 def test_times_are_told_by_this_process_clock() -> None:
     # The cluster's clock is 50 s behind: the machine slept.
     each = following(runs({"started_s": 102.0}), at_s=100.0, now_s=150.0)
@@ -161,7 +170,7 @@ def test_an_ended_cell_stays_as_it_was_whatever_its_cluster_does_next() -> None:
 
 def test_many_runs_of_a_cell_are_summed_up() -> None:
     each = following()
-    each.fold.begin_cell("a", 100.0)
+    each.fold.begin_cell("a", Since(100.0))
     # What an hour-old execution has done is none of it.
     each.fold.apply(runs({"ids": 9999, "started_s": 50.0, "ended_s": 51.0, "outcomes": "failed"}))
     n_runs = MAX_RUNS + 40
@@ -177,7 +186,7 @@ def test_many_runs_of_a_cell_are_summed_up() -> None:
     assert (message["n_runs"], message["tasks"]["total"], message["tasks"]["done"]) == (n_runs, 3 * n_runs, 3 * n_runs)
     assert (message["started_at"], message["ended_at"]) == (100.0, 100.0 + n_runs)
     assert [layer["name"] for layer in message["layers"]] == ["sum"]
-    each.fold.begin_cell("a", 0.0)
+    each.fold.begin_cell("a", Since(0.0))
     assert told(CellProgress("a", 2, began_s=100.0 + MAX_RUNS), each)["n_runs"] == 40
 
 

@@ -16,6 +16,7 @@ import pytest
 import tasks
 from glassloom import Client
 from glassloom._supervision import OnCrash, start_thread
+from glassloom.notebook.cell_progress import Following
 from glassloom.notebook.progress_display import LOG_EVERY_S, LogDisplay, progress_html
 from glassloom.notebook.terminal_display import TerminalDisplay, width
 
@@ -163,6 +164,21 @@ def test_a_block_shows_what_is_computed_in_it(client: Client) -> None:
     with client.as_current(), gl.progress(file=file):
         assert gl.delayed(sum)([gl.delayed(tasks.inc)(n) for n in range(9)]).compute() == 45
     assert file.getvalue().splitlines()[-1].startswith("glassloom: done · 10 of 10 tasks")
+
+
+def test_a_block_leaves_out_what_was_computed_just_before_it_however_late_messages_are(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hear = Following.hear
+    monkeypatch.setattr(Following, "hear", lambda self, at_s, now_s: hear(self, at_s, now_s + 60))
+    file = io.StringIO()
+    with client.as_current():
+        assert gl.delayed(len)("four").compute() == 4
+        pending = client.submit(tasks.inc, 1, pure=False)
+        with gl.progress(file=file):
+            assert client.gather(client.map(tasks.inc, range(5), pure=False)) == list(range(1, 6))
+        assert pending.result() == 2
+    assert file.getvalue().splitlines()[-1].startswith("glassloom: done · 5 of 5 tasks")
 
 
 def test_a_block_shows_only_what_its_own_process_computes_unless_asked(client: Client) -> None:

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from glassloom_metrics.protocol import Layers, Progress, Runs
-from glassloom_metrics.run_row import RunRow
+from glassloom_metrics.run_row import RunRow, run_rows
 
 from glassloom_dashboards.folds.places import short_place
 
@@ -201,7 +201,7 @@ class RunTable:
     def add(self, message: Runs, threads: int = 0) -> None:
         """Take new runs, or how known ones stand now, into account; the cluster has so many threads meanwhile."""
         self._changed()
-        for row in zip(*(getattr(message, name) for name in message.__struct_fields__), strict=True):
+        for row in run_rows(message):
             run = Run(*row)
             if self._is_forgotten(run.id):
                 continue

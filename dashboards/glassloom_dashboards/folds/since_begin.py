@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from glassloom_metrics.protocol import Errors, Layers, Message, Position, Progress, Runs, TaskEvents
+from glassloom_metrics.run_row import RunRow, run_rows
 
 _MAX_SNAPSHOT_MESSAGES = 10_000
 """No snapshot has more: what is still without a `Position` then is a recording since the cluster's start."""
@@ -40,7 +41,7 @@ class SinceBegin:
         self._snapshot: list[Message] | None = []
         self._layers: dict[int, _Row] = {}  # id, name, total, origin
         self._over: dict[int, list[int]] = {}  # of a layer: tasks done, failed, and cancelled before
-        self._runs: dict[int, _Row] = {}
+        self._runs: dict[int, RunRow] = {}
         self._run_over: dict[int, list[int]] = {}  # of a run: tasks done, and failed before
         self._failures: dict[int, int] = {}
 
@@ -71,9 +72,9 @@ class SinceBegin:
                     cancelled = max(self._layers[layer][2] - sum(counts[:_STATES]), 0) if layer in self._layers else 0
                     self._over[layer] = [done, failed, cancelled]
             case Runs():
-                for row in _rows(message, 0):
-                    self._runs[row[0]] = row
-                    self._run_over[row[0]] = list(row[-2:])
+                for run in run_rows(message):
+                    self._runs[run.id] = run
+                    self._run_over[run.id] = [run.done, run.failed]
             case Errors():
                 self._failures.update(zip(message.ids, message.counts, strict=True))
 
@@ -89,7 +90,7 @@ class SinceBegin:
             case Progress():
                 yield from self._progress(message)
             case Runs():
-                yield from _made(Runs, [row for row in map(self._run, _rows(message, 0)) if row])
+                yield from _made(Runs, [row for row in map(self._run, run_rows(message)) if row])
             case Errors():
                 yield from _made(Errors, [row for row in map(self._error, _rows(message, 0)) if row])
             case _:
@@ -110,15 +111,15 @@ class SinceBegin:
         yield from _made(Layers, grown)
         yield Progress(message.at_s, *_columns(rows))
 
-    def _run(self, row: _Row) -> _Row | None:
-        known = self._runs.get(row[0])
+    def _run(self, run: RunRow) -> RunRow | None:
+        known = self._runs.get(run.id)
         if known is None:
-            return row
-        if row == known and row[8] is not None:
+            return run
+        if run == known and run.ended_s is not None:
             return None
-        over = self._run_over[row[0]]
-        over[:] = [min(before, now) for before, now in zip(over, row[-2:], strict=True)]
-        return (*row[:-3], row[-3] - sum(over), row[-2] - over[0], row[-1] - over[1])
+        done, failed = map(min, self._run_over[run.id], (run.done, run.failed))
+        self._run_over[run.id] = [done, failed]
+        return run._replace(tasks=run.tasks - done - failed, done=run.done - done, failed=run.failed - failed)
 
     def _error(self, row: _Row) -> _Row | None:
         before, count = self._failures.get(row[0], 0), row[7]

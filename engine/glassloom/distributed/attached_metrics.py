@@ -151,6 +151,7 @@ class AttachedMetrics:
             run.n_tasks,
             run.n_done,
             run.n_failed,
+            0 if note is None else note.ordinal,
         )
         self._open_runs[row.id] = row
         if row.ended_s is not None:

@@ -16,6 +16,7 @@ class RunNote(NamedTuple):
     kernel: str
     origin: str
     origins: dict[str, str]
+    ordinal: int = 0
 
 
 class RunRow(NamedTuple):

@@ -69,4 +69,4 @@ class RemoteRuns:
         self._last = run
         lines = dict(itertools.islice(origins.items(), _MOST_ORIGINS))
         key = list(wanted) if isinstance(wanted, tuple) else wanted
-        return {"key": key, "info": [*info, lines]}
+        return {"key": key, "info": [*info[:-1], lines, info.ordinal]}

@@ -23,6 +23,7 @@ class RunInfo(NamedTuple):
     cell: str = ""
     kernel: str = ""
     origin: str = ""
+    ordinal: int = 0
 
 
 _numbers = itertools.count(1)
@@ -30,7 +31,10 @@ _n_begun = 0
 
 
 def n_runs_begun() -> int:
-    """Return how many runs this process has begun so far: who follows them knows by it whether all were told."""
+    """Return how many runs this process has begun so far, which is the newest one's `RunInfo.ordinal`.
+
+    Who follows them knows by it whether all were told, and which are from before.
+    """
     return _n_begun
 
 
@@ -47,10 +51,10 @@ def run_info(kind: str, origin: Origin | None, kernel: str = "") -> RunInfo:
         Id of the Jupyter kernel that this process is, or what else tells its runs from those of others.
     """
     global _n_begun
-    _n_begun = next(_numbers)
+    ordinal = _n_begun = next(_numbers)
     where = "" if origin is None else encodable(str(origin))
     cell = current_cell()
     if cell is None:
-        return RunInfo(kind, where.partition(": ")[2], kernel=kernel, origin=where)
+        return RunInfo(kind, where.partition(": ")[2], kernel=kernel, origin=where, ordinal=ordinal)
     notebook = os.environ.get("JPY_SESSION_NAME", "")  # the notebook's path, as Jupyter's server tells it
-    return RunInfo(kind, encodable(cell.code[:MAX_CODE]), encodable(notebook), cell.id, kernel, where)
+    return RunInfo(kind, encodable(cell.code[:MAX_CODE]), encodable(notebook), cell.id, kernel, where, ordinal)

@@ -62,7 +62,7 @@ class ClientRuns:
 
     def note(self, client: ClientConnection, message: messages.BeginRun) -> None:
         """A client will hand in tasks for a run."""
-        info = RunInfo(message.kind, message.code, message.notebook, message.cell, message.kernel, message.origin)
+        info = RunInfo(*(getattr(message, name) for name in RunInfo._fields))
         self._known.setdefault(client.number, _KnownRuns()).add(message.number, info)
 
     def begun(self, client: ClientConnection, number: int) -> int:

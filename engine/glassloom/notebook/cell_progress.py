@@ -17,7 +17,7 @@ from typing import Any
 from glassloom_metrics.registry import ClusterRecord
 from glassloom_metrics.run_row import RunRow
 
-from glassloom.notebook.cluster_fold import ClusterFold, LayerCounts
+from glassloom.notebook.cluster_fold import ClusterFold, LayerCounts, Since
 
 RATE_WINDOW_S = 10.0
 """Rates are over so much of the past, so that an estimate follows what happens but doesn't jump."""
@@ -92,6 +92,8 @@ class CellProgress:
         When its first run was about to begin, by our clock: what began before belongs to an earlier execution.
     is_executing
         Whether the kernel runs the cell now: then an interrupt reaches it.
+    n_before
+        How many runs the kernel had begun by then.
     changed_s
         When its message was another than before, by the monotonic clock.
     """
@@ -100,12 +102,17 @@ class CellProgress:
     execution: int
     began_s: float
     is_executing: bool = True
+    n_before: int = 0
     changed_s: float = 0.0
     clusters: set[str] = field(default_factory=set)
     peak_bytes: int = 0
     peak_spilled_bytes: int = 0
     _rates: dict[str, Rate] = field(default_factory=dict)
     _ended: list[dict[str, Any]] = field(default_factory=list)
+
+    def since(self, following: Following) -> Since:
+        """Return when it began, as a cluster tells it."""
+        return Since(self.began_s + following.offset_s, self.n_before)
 
     def message(self, followings: Mapping[str, Following]) -> dict[str, Any] | None:
         """Return all that the strip shows, JSON-ready; None as long as no run is known.
@@ -117,7 +124,7 @@ class CellProgress:
         """
         ours = [followings[cluster] for cluster in sorted(self.clusters) if cluster in followings]
         ours = [each for each in ours if each.is_ready]
-        runs = [(each, run) for each in ours for run in each.fold.runs_of(self.id, self.began_s + each.offset_s)]
+        runs = [(each, run) for each in ours for run in each.fold.runs_of(self.id, self.since(each))]
         past = [each.fold.past[self.id] for each in ours if self.id in each.fold.past]
         if not runs and not past:
             return None
@@ -163,7 +170,7 @@ class CellProgress:
         return [
             (each.record.id, run.id)
             for each in ours
-            for run in each.fold.runs_of(self.id, self.began_s + each.offset_s)
+            for run in each.fold.runs_of(self.id, self.since(each))
             if run.ended_s is None
         ]
 

@@ -28,6 +28,7 @@ from glassloom_metrics.time_limit import time_limit
 
 from glassloom._supervision import Crash, start_task, start_thread
 from glassloom.graph.notebook import Cell
+from glassloom.graph.run_info import n_runs_begun
 from glassloom.notebook.cancelling import cancel_runs
 from glassloom.notebook.cell_comm import CellComm
 from glassloom.notebook.cell_progress import CellProgress, Following
@@ -45,8 +46,8 @@ _LOOK_S = 1.0
 
 FindRecord = Callable[[], ClusterRecord | None]
 """Returns the record of the cluster that a run is on; it may take a moment, and is called in the follower's thread."""
-Note = tuple[Cell, float, FindRecord]
-"""A cell that has begun a run on a cluster, and when."""
+Note = tuple[Cell, float, int, FindRecord]
+"""A cell that is about to begin a run on a cluster, when, and how many runs the kernel has begun before."""
 
 _log = logging.getLogger("glassloom")
 
@@ -85,7 +86,7 @@ class CellWatcher:
             if place in self._noted:
                 return
             self._noted.add(place)
-            self._notes.append((cell, self.clock.now_s(), find_record))
+            self._notes.append((cell, self.clock.now_s(), n_runs_begun(), find_record))
             follower = self._follower
             if follower is None:
                 self._follower = CellFollower(self)
@@ -209,24 +210,24 @@ class CellFollower:
         return time.monotonic() - self._last_run_s >= LINGER_S and self._watcher.let_go(self)
 
     async def _take_notes(self) -> None:
-        for cell, began_s, find_record in self._watcher.take_notes():
+        for cell, began_s, n_before, find_record in self._watcher.take_notes():
             self._last_run_s = time.monotonic()
             known = self._cells.get(cell.id)
             if known is None or known.execution != cell.execution:
-                known = self._begin(cell, began_s)
+                known = self._begin(CellProgress(cell.id, cell.execution, began_s, n_before=n_before))
             record = await asyncio.to_thread(find_record)
             if record is not None:
                 known.clusters.add(record.id)
                 self._follow(record)
 
-    def _begin(self, cell: Cell, began_s: float) -> CellProgress:
+    def _begin(self, cell: CellProgress) -> CellProgress:
         self._cells.pop(cell.id, None)
         for following in self._followings.values():
-            following.fold.begin_cell(cell.id, began_s + following.offset_s)
-        known = self._cells[cell.id] = CellProgress(cell.id, cell.execution, began_s)
+            following.fold.begin_cell(cell.id, cell.since(following))
+        self._cells[cell.id] = cell
         while len(self._cells) > MAX_CELLS:
             del self._cells[next(iter(self._cells))]
-        return known
+        return cell
 
     def _send_changes(self) -> None:
         now_s = time.monotonic()
@@ -268,14 +269,12 @@ class CellFollower:
     def _follow(self, record: ClusterRecord) -> None:
         following = self._followings.get(record.id)
         if following is None or following.fold.has_ended:
-            self._followings[record.id] = Following(record, ClusterFold(self._cell_of))
+            following = self._followings[record.id] = Following(record, ClusterFold(self._cell_of))
             for cell in self._cells.values():
-                self._followings[record.id].fold.begin_cell(cell.id, cell.began_s)
+                following.fold.begin_cell(cell.id, cell.since(following))
             self._heard_s[record.id] = time.monotonic()
             name = f"glassloom-cells-{record.name}"
-            self._tasks[record.id] = start_task(
-                name, self._read(self._followings[record.id]), on_crash=self._reading_crashed
-            )
+            self._tasks[record.id] = start_task(name, self._read(following), on_crash=self._reading_crashed)
 
     async def _read(self, following: Following) -> None:
         record = following.record

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-import msgspec
 from glassloom_metrics.folds import ClusterSummary
 from glassloom_metrics.gpu_messages import OF_ALL_ROWS
 from glassloom_metrics.protocol import (
@@ -22,7 +22,7 @@ from glassloom_metrics.protocol import (
     WorkerSamples,
 )
 from glassloom_metrics.recorder import STATES
-from glassloom_metrics.run_row import RunRow
+from glassloom_metrics.run_row import RunRow, run_rows
 
 TOPICS = (
     "runs", "layers", "progress", "worker-joined", "worker-left", "samples", "errors", "log", "settings", "device-times",
@@ -117,6 +117,28 @@ def inputs_first(numbers: Sequence[int], inputs: Mapping[int, Sequence[int]]) ->
     return list(ordered)
 
 
+class Since(NamedTuple):
+    """When an execution of a cell began.
+
+    Attributes
+    ----------
+    at_s
+        By the cluster's clock, as far as it is known: never too late, but as much too early as the fastest message took.
+    n_before
+        How many runs its process had begun before. It tells exactly what the time can't.
+    """
+
+    at_s: float
+    n_before: int = 0
+
+    def covers(self, run: RunRow) -> bool:
+        """Tell whether a run of the same process began then or later."""
+        return run.started_s >= self.at_s and not 0 < run.ordinal <= self.n_before
+
+
+_EVER = Since(0.0)
+
+
 class ClusterFold:
     """The runs of some cells on one cluster, with their layers, errors and output.
 
@@ -144,7 +166,7 @@ class ClusterFold:
         self._output: defaultdict[str, CellOutput] = defaultdict(CellOutput)
         self._early: deque[Log] = deque(maxlen=_MAX_EARLY_LINES)
         self._busy: dict[int, bool] = {}
-        self._since_s: dict[str, float] = {}
+        self._since: dict[str, Since] = {}
 
     def apply(self, message: Message) -> None:
         """Take the next message of the stream into account."""
@@ -173,9 +195,9 @@ class ClusterFold:
 
     # What cells ask
 
-    def runs_of(self, cell: str, since_s: float) -> list[RunRow]:
-        """Return the runs of a cell that began at a time or later, oldest first."""
-        return [run for run in self.runs.values() if run.cell == cell and run.started_s >= since_s]
+    def runs_of(self, cell: str, since: Since) -> list[RunRow]:
+        """Return the runs of a cell that began then or later, oldest first."""
+        return [run for run in self.runs.values() if run.cell == cell and since.covers(run)]
 
     def layers_of(self, run: int) -> Iterator[tuple[str, LayerCounts]]:
         """Yield the layers of a run by name: each after those that it reads from."""
@@ -194,9 +216,9 @@ class ClusterFold:
         """Return what tasks of a cell have printed."""
         return self._output[cell]
 
-    def begin_cell(self, cell: str, since_s: float) -> None:
+    def begin_cell(self, cell: str, since: Since) -> None:
         """The cell begins anew: what was summed up of it, its output, and runs that began before are an earlier execution's."""
-        self._since_s[cell] = since_s
+        self._since[cell] = since
         self.past.pop(cell, None)
         self._output.pop(cell, None)
 
@@ -208,7 +230,7 @@ class ClusterFold:
     # Messages
 
     def _apply_runs(self, message: Runs) -> None:
-        for row in map(RunRow._make, zip(*msgspec.structs.astuple(message), strict=True)):
+        for row in run_rows(message):
             cell = self._cell_of(row)
             if cell:
                 self.runs[row.id] = row if cell == row.cell else row._replace(cell=cell)
@@ -217,7 +239,7 @@ class ClusterFold:
         """Forget ended runs beyond a bound. Those of `submit` may go on, and stay."""
         ended = [run for run in self.runs.values() if run.ended_s is not None and run.kind != "submit"]
         for run in ended[: max(0, len(ended) - MAX_RUNS)]:
-            if run.started_s >= self._since_s.get(run.cell, 0.0):
+            if self._since.get(run.cell, _EVER).covers(run):
                 past = self.past[run.cell]
                 past.count += 1
                 past.first_started_s = min(past.first_started_s, run.started_s)

@@ -25,7 +25,7 @@ from glassloom.errors import OptionError
 from glassloom.graph import key_layer, layer_name
 from glassloom.graph.run_info import n_runs_begun
 from glassloom.notebook.cell_progress import CellProgress, Following, Rate
-from glassloom.notebook.cluster_fold import TOPICS, ClusterFold
+from glassloom.notebook.cluster_fold import TOPICS, ClusterFold, Since
 from glassloom.notebook.progress_display import Display, choose_display
 from glassloom.protocol.clock import Clock
 from glassloom.protocol.identity import asker_id
@@ -151,8 +151,8 @@ class ProgressBlock:
         self._is_over = False
         self._is_given_up = False
         self._n_begun = 0
-        self._started_s: dict[int, float] = {}
-        """When the runs of this process began, by the cluster's clock."""
+        self._known: set[int] = set()
+        """The runs of this process that began in the block."""
 
     def __enter__(self) -> Self:
         try:
@@ -161,7 +161,7 @@ class ProgressBlock:
             raise OptionError(f"progress() has nothing to show: {error}") from error
         self._began_s, self._n_before = self._clock.now_s(), n_runs_begun()
         self._following = Following(record, ClusterFold(self._cell_of))
-        self._following.fold.begin_cell(_BLOCK, self._began_s)
+        self._following.fold.begin_cell(_BLOCK, Since(self._began_s))
         self._progress = CellProgress(_BLOCK, 0, self._began_s, clusters={record.id})
         start_thread("glassloom-progress", self._run, record, on_crash=self._crashed)
         self._ready.wait(SETTLE_S)
@@ -181,13 +181,14 @@ class ProgressBlock:
     def _cell_of(self, run: RunRow) -> str:
         if run.kernel != self._asker:
             return _BLOCK if self._everyone else ""
-        self._started_s[run.id] = run.started_s
+        if 0 < run.ordinal <= self._n_before:
+            return ""
+        self._known.add(run.id)
         return _BLOCK
 
     def _knows_all_runs(self) -> bool:
         """Whether all that was begun in the block is told of. What was begun on other clusters isn't told of here."""
-        since_s = self._began_s + self._following.offset_s
-        return sum(at_s >= since_s for at_s in self._started_s.values()) >= self._n_begun
+        return len(self._known) >= self._n_begun
 
     def _run(self, record: ClusterRecord) -> None:
         try:

@@ -230,6 +230,7 @@ class BeginRun(_Message, frozen=True, tag="begin-run"):
     cell: str
     kernel: str
     origin: str
+    ordinal: int = 0
 
 
 class ForgetCalls(_Message, frozen=True, tag="forget-calls"):

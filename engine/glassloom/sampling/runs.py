@@ -32,7 +32,7 @@ class RunTable:
     def begin(self, info: RunInfo, now_s: float) -> int:
         """Note that a run begins; return its number."""
         number = next(self._numbers)
-        run = RunRow(number, *info, now_s)
+        run = RunRow(number, **info._asdict(), started_s=now_s)
         self._set(run)
         self._forget_if_too_many()
         return number
