@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from browsing import STATE, TIPS, state_when, stopped
 from glassloom_metrics.protocol import Layers, Refused, encode
+from opened_pages import events
 from synthetic import HOSTILE_NAMES, Shape
-from test_pages import events
 
 
 def test_the_user_may_zoom_and_is_left_alone_until_asking_to_follow_again(publish, tab):

@@ -25,8 +25,8 @@ from glassloom_metrics.protocol import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opened_pages import aggregate_of
 from synthetic import STARTED_AT_S, Shape
-from test_pages import aggregate_of
 
 spans = st.tuples(
     st.integers(0, 2), st.integers(0, 1), st.sampled_from(list(Action)), st.floats(0, 20), st.floats(0, 5)

@@ -27,8 +27,8 @@ from glassloom_metrics.protocol import Hello, decode, encode
 from glassloom_metrics.registry import find_record
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opened_pages import FRAME_BYTES, Opened
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape, gpu_device, write_recording
-from test_pages import FRAME_BYTES, Opened
 
 SECONDS = 60
 GIB = 2**30

@@ -29,8 +29,8 @@ from glassloom_metrics.protocol import (
     task_events,
 )
 from markupsafe import escape
+from opened_pages import Opened, aggregate_of
 from synthetic import STARTED_AT_S
-from test_pages import Opened, aggregate_of
 from test_running_tasks import running as running_now
 
 NASTY = "a\u202eb\u2066\x07\u200b\ufeff\u2028"

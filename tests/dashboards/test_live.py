@@ -14,8 +14,8 @@ from glassloom_dashboards.parts.layouts import LAYOUTS
 from glassloom_dashboards.serving.pacing import BEAT_S, LOADING_WAIT_S, LONGEST_WAIT_S, Pacer
 from glassloom_dashboards.serving.page import PageView
 from glassloom_metrics.protocol import HEARTBEAT_S, Hello, Life, WorkerJoined
+from opened_pages import Opened, aggregate_of, events
 from synthetic import STARTED_AT_S, Shape
-from test_pages import Opened, aggregate_of, events
 
 
 def heard(at_s: float) -> ClusterAggregate:

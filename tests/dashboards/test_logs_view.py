@@ -9,8 +9,8 @@ from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.views.logs_view import ROWS, STEP
 from glassloom_metrics.protocol import Errors, Log, WorkerJoined
 from msgspec import structs
+from opened_pages import FRAME_BYTES, Opened, aggregate_of
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
-from test_pages import FRAME_BYTES, Opened, aggregate_of
 
 
 def with_lines(*lines: tuple[int, str, str]) -> ClusterAggregate:

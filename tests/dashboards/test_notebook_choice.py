@@ -8,8 +8,8 @@ import pytest
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_metrics.protocol import Layers, Progress, Runs
 from glassloom_metrics.task_events import task_events
+from opened_pages import Opened, aggregate_of
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
-from test_pages import Opened, aggregate_of
 
 NOTEBOOKS = ["work/a.ipynb", "work/b.ipynb"]
 

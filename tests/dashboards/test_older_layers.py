@@ -19,8 +19,8 @@ from glassloom_metrics.protocol import Hello, Layers, Message, Progress, Runs, W
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
+from opened_pages import Opened
 from synthetic import STARTED_AT_S
-from test_pages import Opened
 
 RELEASED, ERRED, MEMORY, RUNNING = 4, 5, 3, 2
 

@@ -26,8 +26,8 @@ from glassloom_metrics.protocol import (
     WorkerLeft,
     WorkerSamples,
 )
+from opened_pages import Opened, aggregate_of, events
 from synthetic import HOSTILE_NAMES, MIB, STARTED_AT_S, Shape
-from test_pages import Opened, aggregate_of, events
 
 LIVE = Badge("live", "live")
 

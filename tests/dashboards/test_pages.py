@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import synthetic
 from bokeh.core.properties import field
-from bokeh.document import Document
-from bokeh.document.events import DocumentPatchedEvent
 from bokeh.events import ButtonClick
 from bokeh.protocol import Protocol
 from glassloom_dashboards.folds import task_table
 from glassloom_dashboards.folds.aggregate import STATES, ClusterAggregate
 from glassloom_dashboards.folds.budget import budget_of
 from glassloom_dashboards.folds.lod import MAX_BINS, MAX_SINGLE_EVENTS
-from glassloom_dashboards.parts.colours import ColourBook, ShownColours, blend, rgba
+from glassloom_dashboards.parts.colours import rgba
 from glassloom_dashboards.parts.layouts import LAYOUTS, Layout
 from glassloom_dashboards.parts.theme import DARK, LIGHT, Palette
 from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN, REST_S
-from glassloom_dashboards.serving.page import CARDS, TIME_CARDS, PageView
+from glassloom_dashboards.serving.page import CARDS, TIME_CARDS
 from glassloom_dashboards.views.lanes import lane_names, lanes_of
 from glassloom_dashboards.views.progress import MAX_LAYERS
 from glassloom_dashboards.views.stream_drawing import fit_texts
@@ -41,67 +38,10 @@ from glassloom_metrics.protocol import (
     WorkerLeft,
     WorkerSamples,
     decode,
-    task_events,
 )
 from msgspec import structs
+from opened_pages import FRAME_BYTES, Opened, aggregate_of, events, shared_aggregate_of
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
-
-FRAME_BYTES = 200_000
-
-
-def aggregate_of(shape: Shape) -> ClusterAggregate:
-    aggregate = ClusterAggregate()
-    for payload in synthetic.make_recorder(shape).read(0, limit=10**6)[0]:
-        aggregate.apply(decode(payload))
-    return aggregate
-
-
-@cache
-def shared_aggregate_of(shape: Shape) -> ClusterAggregate:
-    """Return what all pages of a made-up cluster show, as all its viewers share it: for tests that add nothing to it."""
-    return aggregate_of(shape)
-
-
-def events(first: int, rows: list[tuple[float, float]], *, layer: int = 0, lane: int = 0, ok: int = 1) -> TaskEvents:
-    """Return task events of one lane from (start, stop) pairs in seconds after the cluster's start."""
-    count = len(rows)
-    values = {
-        "layer": [layer] * count, "worker": [0] * count, "lane": [lane] * count, "action": [0] * count,
-        "start_s": [STARTED_AT_S + start for start, _ in rows], "duration_s": [stop - start for start, stop in rows],
-        "nbytes": [8] * count, "ok": [ok] * count,
-    }  # fmt: skip
-    return task_events(first, [str(first + n) for n in range(count)], **values)
-
-
-class Opened:
-    """A page in a document, with the size of each change that a browser would be sent."""
-
-    def __init__(self, page: str, aggregate: ClusterAggregate, theme: str = "light") -> None:
-        self.now_s = 0.0
-        self.view = PageView(page, aggregate, ColourBook(), theme)
-        self.document = Document()
-        self.view.attach(self.document)
-        self.frames: list[int] = []
-        self.document.on_change(self._count)
-
-    def _count(self, event: object) -> None:
-        if isinstance(event, DocumentPatchedEvent):
-            message = Protocol().create("PATCH-DOC", [event])
-            self.frames.append(len(message.content_json) + sum(len(buffer.to_bytes()) for buffer in message.buffers))
-
-    def update(self, after_s: float = 1.0) -> int:
-        """Draw once more, so much later; return the bytes that were sent."""
-        before = sum(self.frames)
-        self.now_s += after_s
-        self.view.update(self.now_s)
-        return sum(self.frames) - before
-
-    def rows(self, source: str) -> int:
-        found = self.document.get_model_by_name(source)
-        return len(next(iter(found.data.values())))
-
-    def card(self, name: str):
-        return next(card for card in self.view.cards if card.id == name)
 
 
 @pytest.mark.parametrize("page", [page.id for page in PAGES])
@@ -501,40 +441,6 @@ def test_layers_shown_together_have_different_colours_and_the_smallest_of_too_ma
     assert "other layers" in stream.legend.text
 
 
-def test_a_layer_keeps_its_colour_while_others_come():
-    shown = ShownColours(ColourBook())
-    names = [f"layer-{n}" for n in range(len(LIGHT.layers))]
-    assert not shown.show({name: 1.0 for name in names})
-    before = [shown.place(name) for name in names]
-    assert not shown.show({name: 1.0 for name in names} | {"new": 1.5}), "none that was shown has another colour"
-    assert ([shown.place(name) for name in names], shown.place("new")) == (before, None)
-    assert shown.show({name: 1.0 for name in names} | {"new": 9.0})
-    assert shown.place("new") is not None
-    assert len({shown.place(name) for name in names} - {None}) == len(names) - 1
-    shown.show({"other": 1.0})
-    shown.show({name: 1.0 for name in names[:2]})
-    assert [shown.place(name) for name in names[:2]] == before[:2], "remembered while nobody needs it"
-
-
-def lab(colour: str) -> np.ndarray:
-    """Return ``#rrggbb`` in CIELAB (D65), in which distances are about those that people see."""
-    rgb = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    matrix = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]]
-    xyz = np.array(matrix) @ linear / [0.95047, 1.0, 1.08883]
-    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
-
-
-@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
-def test_no_layer_looks_like_another_or_like_moving_spilling_and_failing(palette):
-    fixed = [*palette.actions.values(), palette.failed, palette.failed_hatch]
-    for number, colour in enumerate(palette.layers):
-        others = [*palette.layers[:number], *fixed]
-        nearest = min(others, key=lambda other: np.linalg.norm(lab(colour) - lab(other)))
-        assert np.linalg.norm(lab(colour) - lab(nearest)) > 18, (colour, nearest)
-
-
 def test_the_cpu_time_line_keeps_its_highest_values_when_it_is_thinned():
     aggregate = aggregate_of(Shape(workers=2, tasks=0))
     synthetic_recorder = synthetic.Recorder(synthetic.Hello(2, "c1", "demo", "processes", STARTED_AT_S))
@@ -629,26 +535,6 @@ def colours_of(palette: Palette) -> set[int]:
 
 def test_a_theme_that_does_not_exist_is_the_light_one():
     assert Opened("status", aggregate_of(Shape()), theme="<script>").view.theme.tags == ["light"]
-
-
-def test_layers_of_one_cluster_have_different_colours_as_long_as_there_are_any():
-    book = ColourBook()
-    places = [book.place(f"layer-{n}") for n in range(len(LIGHT.layers))]
-    assert sorted(places) == list(range(len(LIGHT.layers)))
-    assert book.place("layer-3") == places[3]
-    assert 0 <= book.place("one more") < len(LIGHT.layers)
-
-
-def test_layers_that_come_when_all_colours_are_taken_take_the_oldest_ones_in_turn():
-    book = ColourBook()
-    places = [book.place(f"layer-{n}") for n in range(len(LIGHT.layers))]
-    assert [book.place(f"more-{n}") for n in range(len(LIGHT.layers))] == places
-
-
-def test_blending_goes_from_the_background_to_the_colour():
-    colours = np.array([rgba("#4477aa")] * 3, np.uint32)
-    blended = blend(colours, "#111111", np.array([0.0, 0.5, 1.0]))
-    assert [hex(colour) for colour in blended] == ["0x111111ff", "0x2a445eff", "0x4477aaff"]
 
 
 def test_texts_are_cut_until_they_fit():

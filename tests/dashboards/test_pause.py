@@ -11,8 +11,8 @@ from bokeh.model import Model
 from glassloom_dashboards.parts.pause import AFTER_ASKED_S, PAUSE, RESUME
 from glassloom_dashboards.parts.time_view import ALL
 from glassloom_metrics.protocol import Life, Progress
+from opened_pages import Opened, aggregate_of, events
 from synthetic import STARTED_AT_S, Shape
-from test_pages import Opened, aggregate_of, events
 
 SHAPE = Shape(tasks=40)
 

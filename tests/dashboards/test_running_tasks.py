@@ -6,8 +6,8 @@ import pytest
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.running_tasks import MAX_LEFT, LostTask, RunningTask
 from glassloom_metrics.protocol import Hello, Running, WorkerJoined, WorkerLeft
+from opened_pages import events
 from synthetic import STARTED_AT_S
-from test_pages import events
 
 
 def running(at_s: float, *tasks: tuple[int, int, int, str, float]) -> Running:

@@ -10,8 +10,8 @@ from glassloom_dashboards.views.run_comparison import compare_layers, compare_ru
 from glassloom_dashboards.views.runs_view import ROWS
 from glassloom_metrics.protocol import Layers, Progress, Runs, WorkerLeft
 from msgspec import structs
+from opened_pages import FRAME_BYTES, Opened, aggregate_of, events
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
-from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 
 
 def run_rows(ids: list[int], *, code: str = "x.sum().compute()", outcome: str = "finished") -> Runs:

@@ -19,8 +19,8 @@ from glassloom_dashboards.views.stages import (
 )
 from glassloom_dashboards.views.stages_card import log_range, log_ticks
 from glassloom_metrics.protocol import Hello, Layers, Life, Progress, Runs, WorkerJoined
+from opened_pages import Opened, aggregate_of, events
 from synthetic import STARTED_AT_S, Shape
-from test_pages import Opened, aggregate_of, events
 from test_running_tasks import running as running_now
 
 

@@ -16,8 +16,8 @@ from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN, span_of
 from glassloom_dashboards.views.stream_running import LOST, MAX_BARS, RUNS
 from glassloom_dashboards.views.stream_waits import NOT_KNOWN, WHYS
 from glassloom_metrics.protocol import Hello, Layers, WorkerJoined, WorkerLeft
+from opened_pages import FRAME_BYTES, Opened, aggregate_of, events
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
-from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 from test_running_tasks import running
 from test_task_view import row
 

@@ -7,8 +7,8 @@ import re
 import pytest
 from glassloom_dashboards.parts.layouts import LAYOUTS
 from glassloom_dashboards.parts.tables import MAX_CELL_LENGTH, MAX_ROWS, PERIOD_S, Table, table_html
+from opened_pages import FRAME_BYTES, Opened, aggregate_of, events, shared_aggregate_of
 from synthetic import HOSTILE_NAMES, Shape
-from test_pages import FRAME_BYTES, Opened, aggregate_of, events, shared_aggregate_of
 
 WITH_TABLES = ["status", "task-stream", "progress", "workers-memory", "workers-cpu", "memory", "stages", "time-budget"]
 

@@ -34,8 +34,8 @@ from glassloom_metrics.protocol import (
     task_events,
 )
 from glassloom_metrics.recorder import Recorder
+from opened_pages import FRAME_BYTES, Opened, aggregate_of, events
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
-from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 from test_running_tasks import running
 
 T = STARTED_AT_S

@@ -18,8 +18,8 @@ from glassloom_dashboards.serving.loop_lag import INTERVAL_S, LoopLag
 from glassloom_dashboards.serving.open_pages import RETRY_S
 from glassloom_dashboards.serving.page import PageView
 from glassloom_metrics.pages import PAGES
+from opened_pages import events
 from synthetic import Shape
-from test_pages import events
 from tornado.httpclient import HTTPClientError
 from tornado.httputil import HTTPHeaders
 from tornado.websocket import WebSocketClientConnection

@@ -14,8 +14,8 @@ from glassloom_dashboards.parts.time_view import ALL, LATEST_RUN, REST_S, span_o
 from glassloom_dashboards.serving.page import PLACES_MODEL
 from glassloom_dashboards.views.memory_drawing import BY_LAYER, EDGES, MAX_BANDS, OTHERS
 from glassloom_metrics.protocol import Hello, Layers, Life, Progress, Runs, WorkerJoined, WorkerLeft, WorkerSamples
+from opened_pages import FRAME_BYTES, Opened, aggregate_of, events
 from synthetic import HOSTILE_NAMES, MIB, STARTED_AT_S, Shape
-from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 
 NAME = HOSTILE_NAMES[0]
 

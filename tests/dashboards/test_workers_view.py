@@ -9,8 +9,8 @@ import pytest
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.views.workers_view import ROWS
 from glassloom_metrics.protocol import Errors, Log, WorkerJoined, WorkerLeft, WorkerSamples
+from opened_pages import FRAME_BYTES, Opened, aggregate_of, events
 from synthetic import HOSTILE_NAMES, MIB, STARTED_AT_S, Shape
-from test_pages import FRAME_BYTES, Opened, aggregate_of, events
 from test_running_tasks import running
 
 
