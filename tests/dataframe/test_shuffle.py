@@ -97,18 +97,20 @@ def test_several_keys_differ_from_the_same_keys_in_another_order():
     assert hashes[0] != hashes[1]
 
 
-@pytest.mark.parametrize("max_pieces", [1024, 0])
+@pytest.mark.parametrize("shares_memory", [True, False])
+@pytest.mark.parametrize("n_stages", [1, 2, 3])
 @settings(max_examples=examples(20), deadline=None)
 @given(data=st.data())
-def test_rows_of_equal_keys_are_in_one_partition_in_their_old_order(max_pieces, data):
+def test_rows_of_equal_keys_are_in_one_partition_in_their_old_order(n_stages, shares_memory, data):
     frame, lazy = data.draw(cut_frames())
     keys = tuple(data.draw(st.lists(st.sampled_from(list(frame.columns)), max_size=2, unique=True)))
     count = data.draw(st.integers(1, 9))
+    shuffled = hash_shuffle(lazy.expr, keys, count)
+    assert shuffled.npartitions == count
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exchange, "MAX_PIECES", max_pieces)
-        shuffled = wrap(hash_shuffle(lazy.expr, keys, count))
-        assert shuffled.npartitions == count
-        parts = [shuffled.partitions[number].compute() for number in range(count)]
+        patch.setattr(exchange, "number_of_stages", lambda *_: n_stages)
+        graph, (wanted,) = lower([shuffled], shares_memory=shares_memory)
+    parts = SynchronousRuntime().get(graph, wanted)
     own = hash_keys([frame[key] for key in keys] or [frame.index])
     expected = [frame[places_of(own, count) == number] for number in range(count)]
     for part, rows in zip(parts, expected, strict=True):
@@ -136,9 +138,74 @@ def test_an_unknown_key_is_named():
         hash_shuffle(lazy.expr, ("kye",))
 
 
-def test_many_partitions_make_no_n_squared_pieces():
-    lazy = gd.from_pandas(pd.DataFrame({"k": range(400)}), npartitions=400)
-    assert len(hash_shuffle(lazy.expr, ("k",)).tasks()) < 2 * 400 * 20 + 1000 + 400
+@pytest.mark.parametrize(
+    ("n_sources", "n_outputs", "max_pieces", "expected"),
+    [
+        (32, 32, 1024, 1),
+        (33, 33, 1024, 2),
+        (100, 100, 10_240, 1),
+        (102, 102, 10_240, 2),
+        (700, 700, 1024, 2),  # a third stage would save less than half of the pieces
+        (800, 800, 1024, 3),
+        (800, 800, 100_000, 2),
+        (100_000, 1, 1024, 1),
+        (1, 100_000, 1024, 1),
+        (10, 100_000, 1024, 2),
+    ],
+)
+def test_another_stage_is_taken_if_it_halves_the_number_of_pieces(n_sources, n_outputs, max_pieces, expected):
+    assert exchange.number_of_stages(n_sources, n_outputs, max_pieces) == expected
+
+
+@pytest.mark.parametrize("shares_memory", [True, False])
+@pytest.mark.parametrize(("n_partitions", "n_stages"), [(200, 2), (800, 3)])
+def test_many_partitions_make_no_n_squared_pieces(n_partitions, n_stages, shares_memory):
+    lazy = gd.from_pandas(pd.DataFrame({"k": range(n_partitions)}), npartitions=n_partitions)
+    moved = hash_shuffle(lazy.expr, ("k",))
+    tasks = moved.tasks_in_shared_memory() if shares_memory else moved.tasks()
+    read = [len(task.deps) for task in tasks.values()]
+    root = int(np.ceil(n_partitions ** (1 / n_stages)))
+    assert max(read) <= root + 1
+    assert sum(read) < (1 if shares_memory else 2) * n_stages * (root + 1) * n_partitions * 1.1
+
+
+@pytest.mark.parametrize("shares_memory", [True, False])
+def test_calls_to_pandas_do_not_grow_with_the_square_of_the_partitions(monkeypatch, shares_memory):
+    n_partitions = 225
+    lazy = gd.from_pandas(pd.DataFrame({"k": range(4 * n_partitions)}), npartitions=n_partitions)
+    graph, (wanted,) = lower([hash_shuffle(lazy.expr, ("k",))], shares_memory=shares_memory)
+    cut, joined = [], []
+    between = exchange.rows_between
+    monkeypatch.setattr(exchange, "rows_between", lambda *args: cut.append(1) or between(*args))
+    monkeypatch.setattr(exchange, "concat", lambda blocks: joined.append(len(blocks)) or concat(blocks))
+    SynchronousRuntime().get(graph, wanted)
+    assert n_partitions * 15 < len(cut) < n_partitions * 15 * 3
+    assert sum(joined) < n_partitions * 15 * 3
+
+
+@pytest.mark.parametrize("shares_memory", [True, False])
+@pytest.mark.parametrize("n_stages", [2, 3])
+def test_no_task_of_an_exchange_makes_much_more_than_a_partition(monkeypatch, n_stages, shares_memory):
+    n_partitions, n_rows = 64, 1000
+    keys = np.random.default_rng(1).permutation(n_partitions * n_rows)
+    lazy = gd.from_pandas(pd.DataFrame({"k": keys}), npartitions=n_partitions)
+    monkeypatch.setattr(exchange, "number_of_stages", lambda *_: n_stages)
+    graph, (wanted,) = lower([hash_shuffle(lazy.expr, ("k",))], shares_memory=shares_memory)
+    made = []
+    merge = exchange._merge
+
+    def watched(several):
+        found = merge(several)
+        made.append(len(found.frame))
+        return found
+
+    for task in graph.tasks.values():
+        task.func = watched if task.func is merge else task.func
+    monkeypatch.setattr(exchange, "_merge", watched)
+    parts = SynchronousRuntime().get(graph, wanted)
+    assert sum(map(len, parts)) == n_partitions * n_rows
+    assert sum(made) == (n_stages - 1) * n_partitions * n_rows
+    assert max(made) < 1.2 * n_rows
 
 
 def test_pieces_know_their_size():

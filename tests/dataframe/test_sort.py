@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, cut_frames, plan
 from glassloom import config
+from glassloom.dataframe.moving import exchange
 from glassloom.dataframe.moving.boundaries import Order, Samples, choose_boundaries, places_among
 from glassloom.dataframe.moving.sort import SortedExchange
 from glassloom.errors import DivisionError, OptionError
@@ -42,6 +43,30 @@ def test_sort_values_is_pandas_stable_sort(data):
     got = lazy.sort_values(by, **options, npartitions=count)
     assert got.npartitions == (count or lazy.npartitions)
     assert_same(got.compute(**INLINE), frame.sort_values(by, kind="stable", **options))
+
+
+@pytest.mark.parametrize("n_stages", [2, 3])
+@settings(max_examples=examples(20), deadline=None)
+@given(data=st.data())
+def test_ties_keep_their_order_in_an_exchange_of_several_stages(n_stages, data):
+    frame, lazy = data.draw(cut_frames())
+    by = data.draw(st.lists(st.sampled_from(list(frame.columns)), min_size=1, max_size=2, unique=True))
+    got = lazy.sort_values(by, npartitions=data.draw(st.integers(2, 9)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exchange, "number_of_stages", lambda *_: n_stages)
+        assert_same(got.compute(**INLINE), frame.sort_values(by, kind="stable"))
+
+
+def test_a_sort_of_many_partitions_is_pandas_stable_sort_and_set_index_knows_its_divisions():
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {"k": random.integers(0, 50, 3000), "t": random.choice(["ant", "bee", None], 3000), "n": range(3000)}
+    )
+    lazy = gd.from_pandas(frame, npartitions=150)
+    assert_same(lazy.sort_values(["t", "k"]).compute(), frame.sort_values(["t", "k"], kind="stable"))
+    indexed = lazy.set_index("k")
+    assert_in_divisions(indexed)
+    assert_same(indexed.compute(), frame.sort_values("k", kind="stable").set_index("k"))
 
 
 @settings(max_examples=examples(40), deadline=None)

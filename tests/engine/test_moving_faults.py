@@ -22,6 +22,7 @@ import pytest
 from fault_helpers import both_workers, eventually, kill, worker_pids
 from glassloom import Client
 from glassloom.cluster import options
+from glassloom.dataframe.moving import exchange
 from long_tests import LONG_TESTS
 from test_full_disk import run_with_small_disk
 from time_bounds import interrupted_after
@@ -168,6 +169,16 @@ def test_rows_that_move_while_a_worker_is_lost_are_right(client, tmp_path, move,
     gate = Gate(tmp_path, stage)
     thread = gate.meet(lambda: fault(client))
     assert_right(move, moved(move, gate).compute())
+    thread.join()
+
+
+@pytest.mark.fault("SIGKILL or SIGSTOP of a worker in the middle of a shuffle, sort or join")
+@pytest.mark.parametrize("stage", ["split", "output"])
+def test_rows_that_move_in_three_stages_while_a_worker_is_lost_are_right(client, tmp_path, monkeypatch, stage):
+    monkeypatch.setattr(exchange, "number_of_stages", lambda *_: 3)
+    gate = Gate(tmp_path, stage)
+    thread = gate.meet(lambda: kill_one(client))
+    assert_right("shuffle", moved("shuffle", gate).compute())
     thread.join()
 
 

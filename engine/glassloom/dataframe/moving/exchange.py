@@ -1,9 +1,10 @@
 """Exchange of rows between partitions: each input partition is split once, and outputs take their pieces of all inputs.
 
-With few partitions each piece is an object of its own. With many, that would be n * n small objects: the inputs are split
-by groups of outputs, the pieces of some inputs are merged, and split again by output (two stages, about ``2 * n ** 1.5``
-pieces). Every task reads and makes about as much as a partition has, so that memory is bounded by that, whatever has gone
-to disk. Where all tasks share one memory, an output is made of the split inputs themselves: no piece is sent, so none is copied first.
+With few partitions each output takes a piece of each input. With many, that would be n * n small pieces, whose number and not their
+rows would take the time. So there are stages: the inputs' pieces for a range of outputs are merged, those of some inputs at a time,
+and what is merged is cut again, about ``k * n ** (1 + 1 / k)`` pieces in `k` stages. Every task reads and makes about as much as a
+partition has, so that memory is bounded by that, whatever has gone to disk. Where all tasks share one memory, pieces are views of what they are
+cut from; else each is the result of a task, so that no process is sent more than it reads.
 
 Partitions on a device stay there where the rows of frames move by keys that are columns (`splits_on_device`): only the keys are copied to the host.
 """
@@ -11,9 +12,10 @@ Partitions on a device stay there where the rows of frames move by keys that are
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -27,9 +29,9 @@ from glassloom.graph import Key, Task, TaskRef
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 MAX_PIECES = 1024
-"""With more, the exchange has two stages."""
-_MAX_VIEWS = 128 * MAX_PIECES
-"""The same where tasks share memory. Of 300 partitions, two stages took 1.2 to 1.8 times as long; more were not tried."""
+"""With more, the exchange has another stage."""
+MAX_VIEWS = 10 * MAX_PIECES
+"""The same where tasks share memory, and pieces are views."""
 
 
 class Pieces:
@@ -57,8 +59,13 @@ class Pieces:
 
     def some(self, first: int, last: int) -> Pieces:
         """Return the rows of the outputs from `first` to before `last`, in memory of their own."""
+        view = self.view(first, last)
+        return Pieces(_copied(view.frame), view.bounds)
+
+    def view(self, first: int, last: int) -> Pieces:
+        """Return the rows of the outputs from `first` to before `last`: a view."""
         bounds = self.bounds[first : last + 1]
-        return Pieces(_copied(rows_between(self.frame, bounds[0], bounds[-1])), bounds - bounds[0])
+        return Pieces(rows_between(self.frame, bounds[0], bounds[-1]), bounds - bounds[0])
 
 
 @register_sizeof(Pieces)
@@ -149,62 +156,126 @@ class Exchange(FrameExpr):
         return len(self.tasks())
 
     def tasks(self) -> dict[Key, Task]:
-        token = self.name.rpartition("-")[2]
-        sources = self.split.output_keys()
-        outputs: list[Key] = [(self.name, number) for number in range(self.count)]
-        if len(sources) * self.count <= MAX_PIECES:
-            return _one_stage(sources, outputs, f"{self.label}-piece-{token}", self.finish)
-        return _two_stages(sources, outputs, self.label, token, self.finish)
+        return self._made(MAX_PIECES, sends=True)
 
     def tasks_in_shared_memory(self) -> dict[Key, Task]:
+        return self._made(MAX_VIEWS, sends=False)
+
+    def _made(self, max_pieces: int, *, sends: bool) -> dict[Key, Task]:
         sources = self.split.output_keys()
-        if len(sources) * self.count > _MAX_VIEWS:
-            return self.tasks()
-        outputs: list[Key] = [(self.name, number) for number in range(self.count)]
-        splits = [TaskRef(source) for source in sources]
-        return {output: Task(output, _gathered, (self.finish, place, splits)) for place, output in enumerate(outputs)}
+        stages = _Stages(self.label, self.name.rpartition("-")[2], sends)
+        parts = [_Part(0, self.count, sources)]
+        n_stages = number_of_stages(len(sources), self.count, max_pieces)
+        for stage in range(1, n_stages):
+            parts = [cut for part in parts for cut in stages.cut(part, stage, n_stages - stage + 1)]
+        for part in parts:
+            for place in range(part.first, part.last):
+                stages.add_output((self.name, place), part, place, self.finish)
+        return stages.tasks
 
 
-def _one_stage(sources: Sequence[Key], outputs: Sequence[Key], name: str, finish: Any) -> dict[Key, Task]:
-    tasks: dict[Key, Task] = {}
-    for place, output in enumerate(outputs):
-        pieces: list[Key] = [(name, number, place) for number in range(len(sources))]
-        for key, source in zip(pieces, sources, strict=True):
-            tasks[key] = Task.of_blocks(key, _piece, [source], (place,))
-        tasks[output] = Task(output, finish, ([TaskRef(key) for key in pieces],))
-    return tasks
+def number_of_stages(n_sources: int, n_outputs: int, max_pieces: int) -> int:
+    """Return in how many stages rows move: one, unless there were more pieces than `max_pieces`.
 
-
-def _two_stages(sources: Sequence[Key], outputs: Sequence[Key], label: str, token: str, finish: Any) -> dict[Key, Task]:
-    tasks: dict[Key, Task] = {}
-    group_bounds = _near_square_root(len(outputs))
-    batch_bounds = _near_square_root(len(sources))
-    for group, (first, last) in enumerate(zip(group_bounds, group_bounds[1:], strict=False)):
-        merged: list[Key] = []
-        for batch, (begin, end) in enumerate(zip(batch_bounds, batch_bounds[1:], strict=False)):
-            some: list[Key] = [(f"{label}-group-{token}", number, group) for number in range(begin, end)]
-            for key, source in zip(some, sources[begin:end], strict=True):
-                tasks[key] = Task.of_blocks(key, _some, [source], (first, last))
-            merge: Key = (f"{label}-merge-{token}", batch, group)
-            tasks[merge] = Task(merge, _merge, ([TaskRef(key) for key in some],))
-            merged.append(merge)
-        for place in range(first, last):
-            pieces: list[Key] = [(f"{label}-piece-{token}", batch, place) for batch in range(len(merged))]
-            for key, source in zip(pieces, merged, strict=True):
-                tasks[key] = Task.of_blocks(key, _piece, [source], (place - first,))
-            output = outputs[place]
-            tasks[output] = Task(output, finish, ([TaskRef(key) for key in pieces],))
-    return tasks
-
-
-def _near_square_root(count: int) -> list[int]:
-    """Return the bounds of about as many stretches of equal length as each is long.
-
-    >>> _near_square_root(10)
-    [0, 2, 5, 7, 10]
+    Each stage copies all rows once more, so another one is taken only if it halves the number of pieces.
     """
-    stretches = math.ceil(math.sqrt(count))
-    return [count * number // stretches for number in range(stretches + 1)]
+    n_stages, n_pieces = 1, float(n_sources * n_outputs)
+    while n_pieces > max_pieces:
+        fewer = _number_of_pieces(n_sources, n_outputs, n_stages + 1)
+        if fewer > n_pieces / 2:
+            break
+        n_stages, n_pieces = n_stages + 1, fewer
+    return n_stages
+
+
+def _number_of_pieces(n_sources: int, n_outputs: int, n_stages: int) -> float:
+    """Return about how many pieces some stages have: in each one, every source has one for each part that it is cut into."""
+    n_parts, n_joined = n_outputs ** (1 / n_stages), n_sources ** (1 / n_stages)
+    return sum(n_sources * (n_parts / n_joined) ** stage * n_parts for stage in range(n_stages))
+
+
+class _Part(NamedTuple):
+    """The rows of the outputs from `first` to before `last`, and the results that hold them as `Pieces` of these."""
+
+    first: int
+    last: int
+    sources: list[Key]
+
+
+class _Stages:
+    """The tasks of an exchange, made stage by stage.
+
+    Parameters
+    ----------
+    label, token
+        Of the exchange, for the keys.
+    sends
+        Whether pieces are results of tasks, so that a process is sent no more than it reads; else they are views.
+    """
+
+    def __init__(self, label: str, token: str, sends: bool) -> None:
+        self._label, self._token, self._sends = label, token, sends
+        self.tasks: dict[Key, Task] = {}
+
+    def cut(self, part: _Part, stage: int, n_left: int) -> list[_Part]:
+        """Return the rows as parts of fewer outputs, whose sources are merged from some of `part` each; `n_left` stages are to come."""
+        n_sources, n_outputs = len(part.sources), part.last - part.first
+        batches = _stretches(0, n_sources, math.ceil(n_sources / _root(n_sources, n_left)))
+        return [
+            _Part(first, last, [self._merged(part, stage, batch, first, last) for batch in batches])
+            for first, last in _stretches(part.first, part.last, _root(n_outputs, n_left))
+        ]
+
+    def _merged(self, part: _Part, stage: int, batch: tuple[int, int], first: int, last: int) -> Key:
+        begin, end = batch
+        key: Key = (f"{self._label}-merge-{self._token}", stage, begin, first)
+        sources, some = part.sources[begin:end], (first - part.first, last - part.first)
+        if self._sends:
+            name = f"{self._label}-group-{self._token}"
+            sources = [
+                self._add((name, stage, number, first), _some, source, some)
+                for number, source in enumerate(sources, begin)
+            ]
+            self.tasks[key] = Task(key, _merge, ([TaskRef(source) for source in sources],))
+        else:
+            self.tasks[key] = Task(key, _merge_views, ([TaskRef(source) for source in sources], *some))
+        return key
+
+    def add_output(self, output: Key, part: _Part, place: int, finish: Callable[[list[Any]], Any]) -> None:
+        """Make an output of the pieces of all sources."""
+        if not self._sends:
+            splits = [TaskRef(source) for source in part.sources]
+            self.tasks[output] = Task(output, _gathered, (finish, place - part.first, splits))
+            return
+        name = f"{self._label}-piece-{self._token}"
+        pieces = [
+            self._add((name, number, place), _piece, source, (place - part.first,))
+            for number, source in enumerate(part.sources)
+        ]
+        self.tasks[output] = Task(output, finish, ([TaskRef(key) for key in pieces],))
+
+    def _add(self, key: Key, function: Callable[..., Any], source: Key, literals: tuple[int, ...]) -> Key:
+        self.tasks[key] = Task.of_blocks(key, function, [source], literals)
+        return key
+
+
+def _root(count: int, degree: int) -> int:
+    """Return the root of a number, such as the square root, rounded up.
+
+    >>> _root(10, 2), _root(27, 3)
+    (4, 3)
+    """
+    return math.ceil(round(count ** (1 / degree), 9))
+
+
+def _stretches(first: int, last: int, count: int) -> list[tuple[int, int]]:
+    """Return where `count` stretches of about equal length begin and end.
+
+    >>> _stretches(5, 15, 4)
+    [(5, 7), (7, 10), (10, 12), (12, 15)]
+    """
+    length = last - first
+    return list(pairwise(first + length * number // count for number in range(count + 1)))
 
 
 def _piece(pieces: Pieces, place: int) -> Any:
@@ -222,12 +293,19 @@ def _some(pieces: Pieces, first: int, last: int) -> Pieces:
     return pieces.some(first, last)
 
 
+def _merge_views(several: list[Pieces], first: int, last: int) -> Pieces:
+    return _merge([pieces.view(first, last) for pieces in several])
+
+
 def _merge(several: list[Pieces]) -> Pieces:
-    """Return the pieces of several inputs as those of one."""
-    count = len(several[0])
-    frame = concat([pieces.piece(place) for place in range(count) for pieces in several])
-    lengths = sum(np.diff(pieces.bounds) for pieces in several)
-    return Pieces(frame, np.concatenate([[0], np.cumsum(lengths)]))
+    """Return the pieces of several inputs as those of one.
+
+    The inputs are concatenated whole and sorted by output again: the calls to pandas are as many as the inputs, not as the pieces.
+    """
+    n_outputs = len(several[0])
+    lengths = np.concatenate([np.diff(pieces.bounds) for pieces in several])
+    places = np.repeat(np.tile(np.arange(n_outputs), len(several)), lengths)
+    return split(concat([pieces.frame for pieces in several]), places, n_outputs, keeps_no_views=True)
 
 
 def _copied(block: Any) -> Any:
