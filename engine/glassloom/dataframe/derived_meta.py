@@ -22,6 +22,8 @@ from glassloom.graph.identity_cache import IdentityCache
 _choices: IdentityCache[dict[Any, Any]] = IdentityCache()
 _results: IdentityCache[dict[Any, tuple[Any, tuple[weakref.ref[Any], ...]]]] = IdentityCache()
 """By a meta and by all else that something was made of: that, and the other metas."""
+_shared_looks: IdentityCache[tuple[Any, ...]] = IdentityCache()
+"""By a meta: what it looks like, for which pandas is asked of each column."""
 _MOST_RESULTS = 256
 """Of one meta. Then all are forgotten: calls of functions whose tokens are random would add to them for ever."""
 
@@ -81,8 +83,13 @@ def chosen_meta(meta: Any, columns: Any) -> Any:
 
 def _shared(meta: Any) -> Any:
     """Return a meta that can't be told from this one, noted before while the same expression was optimised; or this one."""
-    looks = _looks(meta)
-    return meta if looks is None else first_alike(meta, (_shared, looks))
+    known = _shared_looks.get(meta)
+    if known is None:
+        looks = _looks(meta)
+        if looks is None:
+            return meta
+        known = _shared_looks.set(meta, looks)
+    return first_alike(meta, (_shared, known))
 
 
 def _looks(meta: Any) -> tuple[Any, ...] | None:

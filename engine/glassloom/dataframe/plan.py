@@ -116,11 +116,11 @@ def _region(reads: list[Read], order: Sequence[Expr]) -> _Region:
 
 def _is_of_these_rows(node: Expr, inside: dict[str, Expr]) -> bool:
     """Whether each row of a node is computed from the row at the same place of nodes inside, and from scalars."""
-    if not isinstance(node, (Projection, Assign, Rowwise)) or (isinstance(node, Rowwise) and not node.keeps_rows):
+    if not isinstance(node, (Projection, Assign, Rowwise)) or node.dependencies[0].name not in inside:
         return False
-    below = [one for one in node.dependencies if isinstance(one, FrameExpr)]
-    is_plain = len(below) == len(node.dependencies) and node.dependencies[0].name in inside
-    return is_plain and all(one.name in inside or not one.has_rows for one in below)
+    if not all([isinstance(one, FrameExpr) and (one.name in inside or not one.has_rows) for one in node.dependencies]):
+        return False
+    return not isinstance(node, Rowwise) or node.keeps_rows
 
 
 def _with_condition(region: _Region, condition: Condition, done: set[str]) -> dict[str, Expr]:

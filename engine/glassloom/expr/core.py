@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -113,10 +114,10 @@ class Expr:
 
     def substitute(self, replacement: Callable[[Expr], Expr]) -> Self:
         """Return this node with each dependency replaced; itself if none changes."""
-        operands = [_substituted(operand, replacement) for operand in self.operands]
-        if all(new is old for new, old in zip(operands, self.operands, strict=True)):
+        changed = {id(old): new for old in self.dependencies if (new := replacement(old)) is not old}
+        if not changed:
             return self
-        return self.rebuild(operands)
+        return self.rebuild([_substituted(operand, changed) for operand in self.operands])
 
     # What a node must say in order to be run.
 
@@ -317,15 +318,12 @@ def _identity(operand: Any) -> Any:
     return operand.name if isinstance(operand, Expr) else operand
 
 
-def _substituted(operand: Any, replacement: Callable[[Expr], Expr]) -> Any:
-    if isinstance(operand, Expr):
-        return replacement(operand)
-    if isinstance(operand, (list, tuple)) and any(isinstance(item, Expr) for item in operand):
-        items = [replacement(item) if isinstance(item, Expr) else item for item in operand]
-        if all(new is old for new, old in zip(items, operand, strict=True)):
-            return operand
-        return type(operand)(items)
-    return operand
+def _substituted(operand: Any, changed: dict[int, Expr]) -> Any:
+    """Return an operand with the nodes replaced that `changed` has, by their identities; itself if none is."""
+    if isinstance(operand, (list, tuple)):
+        items = [changed.get(id(item), item) for item in operand]
+        return operand if all(map(operator.is_, items, operand)) else type(operand)(items)
+    return changed.get(id(operand), operand)
 
 
 def _short(operand: Any) -> str:

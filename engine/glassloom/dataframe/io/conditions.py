@@ -41,6 +41,10 @@ class Comparison(NamedTuple):
     operator: str
     value: Any = None
 
+    def __glassloom_tokenize__(self) -> Any:
+        """Return its parts: a token is made of each read of a condition, and pickling is the longer way."""
+        return (self.column, self.operator, self.value)
+
 
 class Either(NamedTuple):
     """Holds where any of the conditions does."""

@@ -49,14 +49,17 @@ def _narrowed_once(roots: Sequence[Expr]) -> list[Expr] | None:
     lookups = _wanted_of_lookups(order, root_names)
     new: dict[str, Expr] = {}
     below: set[str] = set()  # what lies below nodes that change: its turn comes when those have changed
-    for node in reversed(order):
-        if node.name in below or node.name in root_names or isinstance(node, LookupJoin):
+    for node in reversed(order):  # consumers first
+        if node.name in below:
+            below.update([one.name for one in node.dependencies])
+            continue
+        if node.name in root_names or isinstance(node, LookupJoin):
             continue
         wanted = _wanted_columns(node, consumers[node.name])
         narrowed = None if wanted is None else _narrowed(node, wanted, consumers)
         if narrowed is not None:
             new[node.name] = narrowed
-            below.update(one.name for one in walk([node]))
+            below.update([node.name, *[one.name for one in node.dependencies]])
     return _rebuilt(roots, order, new, {name: wanted for name, wanted in lookups.items() if name not in below})
 
 
