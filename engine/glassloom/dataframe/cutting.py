@@ -24,7 +24,8 @@ def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool
     bins
         The edges; or a number of intervals of equal length, for which the series' smallest and largest value are computed now.
     right, labels, precision, include_lowest, duplicates, ordered
-        As pandas.
+        As pandas. With ``labels=False`` and given edges the dtype depends on whether a value is outside of all: ``dtype`` says what it is
+        if none is, until it is computed.
     retbins
         Whether to return the edges too.
 
@@ -45,11 +46,12 @@ def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool
     }
     options |= {"duplicates": duplicates, "ordered": ordered}
     if isinstance(bins, (int, np.integer)):
-        ends = _ends(series)
+        ends, has_missing = _ends(series)
         _, edges = _PANDAS_CUT(ends, bins, retbins=True, **{**options, "labels": False})
+        made = _cut(series, edges, options, "cut", has_missing)
     else:
         edges = bins if isinstance(bins, pd.IntervalIndex) else list(bins)
-    made = operate(pd.cut, series, edges, kwargs=options, label="cut")
+        made = operate(pd.cut, series, edges, kwargs=options, label="cut")
     if not retbins:
         return made
     return made, edges if isinstance(bins, (int, np.integer)) else _returned_edges(series, edges, options)
@@ -82,7 +84,8 @@ def qcut(x: Any, q: Any, labels: Any = None, retbins: bool = False, precision: i
     is_nullable = not isinstance(dtype, np.dtype) and pd.api.types.is_numeric_dtype(dtype)
     values = series.astype("float64") if is_nullable or dtype == np.dtype(bool) else series
     fractions = np.linspace(0, 1, q + 1) if isinstance(q, (int, np.integer)) else np.asarray(q)
-    edges = pd.Index(values.quantile(fractions.tolist()).compute())
+    found, has_missing = compute(values.quantile(fractions.tolist()), values.isna().any())
+    edges = pd.Index(found)
     options = {"labels": labels, "precision": precision, "duplicates": duplicates}
     if edges.isna().all():  # there are no values
         made = operate(pd.qcut, series, q, kwargs=options, label="qcut")
@@ -90,8 +93,19 @@ def qcut(x: Any, q: Any, labels: Any = None, retbins: bool = False, precision: i
     if edges.hasnans:
         raise ValueError(f"qcut: infinite values have no quantiles between them; the edges are {edges.tolist()}")
     options["include_lowest"] = True
-    made = operate(pd.cut, series, edges, kwargs=options, label="qcut")
+    made = _cut(series, edges, options, "qcut", bool(has_missing))
     return (made, _returned_edges(series, edges, options)) if retbins else made
+
+
+def _cut(series: Any, edges: Any, options: dict[str, Any], label: str, has_missing: bool) -> Any:
+    """Return the intervals of values, of which it is known whether any is missing: then numbers of intervals are floats."""
+    if options["labels"] is False and has_missing:
+        return operate(_cut_to_floats, series, edges, kwargs=options, label=label)
+    return operate(pd.cut, series, edges, kwargs=options, label=label)
+
+
+def _cut_to_floats(block: Any, edges: Any, **options: Any) -> Any:
+    return _PANDAS_CUT(block, edges, **options).astype("float64")
 
 
 def _lazy_series(function: str, x: Any) -> Any:
@@ -102,10 +116,13 @@ def _lazy_series(function: str, x: Any) -> Any:
     return x
 
 
-def _ends(series: Any) -> Any:
-    """Return the least and the largest value as a series, as which pandas finds the same edges; none if there are no rows."""
-    low, high, count = compute(series.min(), series.max(), series.size)
-    return pd.Series([low, high] if count else [], dtype=series.dtype)
+def _ends(series: Any) -> tuple[Any, bool]:
+    """Return the least and the largest value as a series, as which pandas finds the same edges, and whether a value is missing.
+
+    The series is empty if there are no rows.
+    """
+    low, high, count, filled = compute(series.min(), series.max(), series.size, series.count())
+    return pd.Series([low, high] if count else [], dtype=series.dtype), bool(filled < count)
 
 
 def _returned_edges(series: Any, edges: Any, options: dict[str, Any]) -> Any:

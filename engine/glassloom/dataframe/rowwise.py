@@ -22,6 +22,7 @@ from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, Columnwise, FrameExpr, LabelKeeping, Rowwise, empty
 from glassloom.dataframe.options import is_columns, piped, refused
+from glassloom.dataframe.unlike_dtypes import looked_up_meta, with_floats_missing, with_one_dtype
 from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, dtypes_of, with_common_dtypes, with_dtypes_of
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
 from glassloom.expr.core import walk
@@ -51,6 +52,8 @@ class CallForEach:
 
     calls_methods: ClassVar[bool] = True
     """As in `BlockCall`: blocks of every library have the method."""
+    calls_for_each: ClassVar[bool] = True
+    """Partitions may differ in what pandas makes of the function's results: see `unlike_dtypes`."""
 
     def __init__(self, method: str, meta: Any = None) -> None:
         self._method, self._meta = method, meta
@@ -65,7 +68,9 @@ class CallForEach:
     def __call__(self, block: Any, *args: Any, **kwargs: Any) -> Any:
         if self._meta is None or len(block) or not isinstance(block, (pd.DataFrame, pd.Series)):
             made = getattr(block, self._method)(*args, **kwargs)
-            return self._under_given_name(made) if isinstance(made, pd.Series) else made
+            return (
+                with_floats_missing(self._under_given_name(made), self._meta) if isinstance(made, pd.Series) else made
+            )
         return without_rows(self._meta, block.index)
 
     def _under_given_name(self, made: pd.Series) -> pd.Series:
@@ -76,11 +81,15 @@ class CallForEach:
 
 def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any) -> Any:
     """Return the lazy result of a pandas method that calls a user's function for rows or values."""
+    frame = with_one_dtype(frame) if callable(function) else frame  # it may tell 1 from 1.0
     label = f"{method}-{function_label(function)}" if callable(function) else method
     nodes, call = bind(CallForEach(method), (frame, function, *args), kwargs, label=label)
-    found = infer_meta(call, nodes, method) if meta is None else parse_meta(meta, nodes[0].meta)
-    if callable(function):
-        nodes, call = bind(CallForEach(method, found), (frame, function, *args), kwargs, label=label)
+    if meta is not None:
+        found = parse_meta(meta, nodes[0].meta)
+    else:
+        found = looked_up_meta(nodes[0].meta, function) if isinstance(function, (dict, pd.Series)) else None
+        found = infer_meta(call, nodes, method) if found is None else found
+    nodes, call = bind(CallForEach(method, found), (frame, function, *args), kwargs, label=label)
     return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
 
 

@@ -343,9 +343,10 @@ def _by_column(
 
 
 def _cells(values: dict[str, Any], dtype: Any) -> Any:
+    made = pd.Series(values)
     is_plain = isinstance(dtype, np.dtype) and dtype.kind != "O"
-    has_missing = is_plain and any(pd.isna(value) for value in values.values())  # without rows
-    return pd.Series(values, dtype=None if has_missing else dtype)
+    is_wider = is_plain and dtype.kind in "iub" and made.dtype.kind == "f"  # values were missing among whole numbers
+    return made if is_wider or (is_plain and made.hasnans) else pd.Series(values, dtype=dtype)  # without rows
 
 
 def _side_by_side(level_names: Any, *columns: Any) -> Any:

@@ -1,0 +1,235 @@
+"""Partitions whose dtypes differ: pandas makes floats of whole numbers only where a value is missing, in the partitions that have one.
+
+What is computed of all rows has pandas' dtype, as joining partitions gives it. Where one partition by itself would show which dtype it
+has (numbers as text, values given to a function), `with_one_dtype` gives all partitions the dtype that they have together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat, is_frame, sample
+from glassloom.dataframe.call import Attribute, BlockCall, Method
+from glassloom.dataframe.derived_meta import derived_meta
+from glassloom.dataframe.nodes import Assign, BlockOp, Filter, FrameExpr, Held, Projection, Rowwise
+from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
+from glassloom.dataframe.wrap import operate, wrap
+
+_EVEN_OPERATORS = frozenset(
+    ["add", "sub", "mul", "neg", "pos", "invert", "and_", "or_", "xor", "eq", "ne", "lt", "le", "gt", "ge"]
+)
+"""Of whole numbers they make whole numbers or booleans, whatever the values. (Divided by zero, some become floats.)"""
+_EVEN_METHODS = frozenset(
+    [
+        "abs",
+        "add",
+        "astype",
+        "between",
+        "eq",
+        "ge",
+        "gt",
+        "isin",
+        "isna",
+        "isnull",
+        "le",
+        "lt",
+        "mul",
+        "ne",
+        "notna",
+        "notnull",
+        "radd",
+        "rmul",
+        "round",
+        "rsub",
+        "sub",
+    ]
+)
+_ACCESSORS = frozenset(["str", "dt", "cat"])
+
+
+def with_one_dtype(collection: Any, places: Sequence[int] | None = None) -> Any:
+    """Return a frame or series all of whose partitions have the dtypes that they have together.
+
+    Parameters
+    ----------
+    collection
+        A lazy frame or series.
+    places
+        The places of the columns that matter. Default: all.
+    """
+    node = collection.expr
+    unlike = unlike_places(node) if node.backend == "pandas" else []  # on a device whole numbers may be missing
+    if places is not None:
+        unlike = [place for place in unlike if place in places]
+    if not unlike:
+        return collection
+    kept = tuple(unlike)
+    none = tuple(column.iloc[:0] for column in _columns(node.meta, kept))
+    steps = Operation(_Ends(kept), _joined_ends, _joined_ends)
+    common = wrap(tree(node, steps, none, "common-dtypes"))
+    return operate(_Converted(kept), collection, common, kind=_Alike, label="common-dtypes")
+
+
+def unlike_places(node: FrameExpr) -> list[int]:
+    """Return the places of the columns which may have another dtype in some partition."""
+    meta = node.meta
+    if node.npartitions == 1 or not isinstance(meta, (pd.DataFrame, pd.Series)):
+        return []
+    if isinstance(meta, pd.Series):
+        return [0] if _may_differ(node, None) else []
+    if not meta.columns.is_unique:
+        return [place for place, dtype in enumerate(meta.dtypes) if can_miss_nothing(dtype)]
+    return [place for place, name in enumerate(meta.columns) if _may_differ(node, name)]
+
+
+def places_shown(meta: Any, dtype: Any) -> list[int]:
+    """Return the places of the columns of which ``astype(dtype)`` makes what shows the dtype that they had."""
+    names = [meta.name] if isinstance(meta, pd.Series) else list(meta.columns)
+    wanted = [dtype.get(name) if isinstance(dtype, dict) else dtype for name in names]
+    return [place for place, to in enumerate(wanted) if to is not None and _shows_dtype(to)]
+
+
+def _shows_dtype(dtype: Any) -> bool:
+    made = pd.api.types.pandas_dtype(dtype)
+    return made.kind in "OUS" or isinstance(made, (pd.StringDtype, pd.CategoricalDtype))
+
+
+def looked_up_meta(meta: Any, mapper: Any) -> Any:
+    """Return what looking up the values of a series in a dict or series gives, without rows, if all are found; None: not known."""
+    is_known = isinstance(meta, pd.Series) and not isinstance(meta.dtype, pd.CategoricalDtype) and len(mapper)
+    if not is_known or hasattr(mapper, "__missing__"):
+        return None
+    dtype = mapper.dtype if isinstance(mapper, pd.Series) else pd.Series(list(mapper.values())).dtype
+    return meta.astype(object).astype(dtype)
+
+
+def with_floats_missing(made: pd.Series, meta: Any) -> pd.Series:
+    """Return values, all of which are missing, as pandas has them among the numbers that the meta promises."""
+    is_numbers = isinstance(meta, pd.Series) and isinstance(meta.dtype, np.dtype) and meta.dtype.kind in "iuf"
+    if not is_numbers or pd.api.types.is_numeric_dtype(made.dtype) or not made.isna().all():
+        return made
+    return made.astype("float64")
+
+
+class _Alike(Rowwise):
+    """Rows of which only the dtype changes, where it isn't what the meta says."""
+
+    @property
+    def meta(self) -> Any:
+        return self.frame.meta
+
+
+def _may_differ(node: FrameExpr, name: Any) -> bool:
+    """Whether a column of a frame (None: a series) may have other dtypes in some partitions: False only if it is known not to.
+
+    Columns of whole numbers and booleans do where they would miss a value; others where a user's function makes the values.
+    """
+    if isinstance(node, Projection):
+        return _may_differ(node.frame, name if isinstance(node.columns, list) else node.columns)
+    if isinstance(node, Filter):
+        return _may_differ(node.frame, name)
+    if isinstance(node, Assign) and name not in node.names:
+        return _may_differ(node.frame, name)
+    if isinstance(node, Assign):
+        value = node.values[node.names.index(name)]
+        return isinstance(value, FrameExpr) and _any_may_differ(value)
+    if isinstance(node, BlockOp) and getattr(node.call.function, "calls_for_each", False):
+        return True
+    if isinstance(node, _Alike) or not can_miss_nothing(_dtype(node.meta, name)):
+        return False
+    if not any(isinstance(one, FrameExpr) for one in node.dependencies):
+        return isinstance(node, Held)
+    return not (isinstance(node, Rowwise) and node.keeps_rows and _is_even(node))
+
+
+def _dtype(meta: Any, name: Any) -> Any:
+    return meta.dtype if isinstance(meta, pd.Series) else meta.dtypes[name]
+
+
+def _any_may_differ(node: FrameExpr) -> bool:
+    return is_frame(node.meta) and bool(unlike_places(node))
+
+
+def _is_even(node: BlockOp) -> bool:
+    """Whether an operation makes the same dtypes of all partitions."""
+    function = node.call.function
+    if isinstance(function, (Method, Attribute)):
+        path = function.path
+        if path[0] not in _ACCESSORS and not (len(path) == 1 and path[0] in _EVEN_METHODS):
+            return False
+    elif getattr(function, "__module__", None) != "_operator" or function.__name__ not in _EVEN_OPERATORS:
+        return False
+    if any(_any_may_differ(one) for one in node.operand_nodes):
+        return False
+    metas = [one.meta for one in node.operand_nodes]
+    made = derived_meta(lambda: _of_missing(node.call, metas), _of_missing, node.call, *metas)
+    return made is not None and dtypes_of(made) == dtypes_of(node.meta)
+
+
+def _of_missing(call: BlockCall, metas: Sequence[Any]) -> Any:
+    """Return what a call makes of two made-up rows of which one has no values, without rows; None if it refuses them."""
+    try:
+        made = call(*map(_with_missing, metas))
+    except Exception:  # pandas refuses in many ways
+        return None
+    return made.iloc[:0] if isinstance(made, (pd.DataFrame, pd.Series)) else None
+
+
+def _with_missing(meta: Any) -> Any:
+    made = sample(meta)
+    if isinstance(made, pd.Series):
+        return made if can_miss_nothing(made.dtype) else made.where(np.array([True, False]))
+    if not isinstance(made, pd.DataFrame):
+        return made
+    for place, dtype in enumerate(made.dtypes):
+        if not can_miss_nothing(dtype):
+            column: Any = made.iloc[:, place].where(np.array([True, False]))
+            made.isetitem(place, column)
+    return made
+
+
+def _columns(block: Any, places: Sequence[int]) -> list[Any]:
+    return [block] if isinstance(block, pd.Series) else [block.iloc[:, place] for place in places]
+
+
+class _OfPlaces:
+    """A function of the columns at some places."""
+
+    def __init__(self, places: tuple[int, ...]) -> None:
+        self.places = places
+
+    def __glassloom_tokenize__(self) -> Any:
+        return self.places
+
+
+class _Ends(_OfPlaces):
+    """Returns a row of each column, as what of its dtype: none if there are no rows, which don't decide."""
+
+    def __call__(self, block: Any) -> tuple[Any, ...]:
+        return tuple(column.iloc[:1] for column in _columns(block, self.places))
+
+
+class _Converted(_OfPlaces):
+    """Returns a block with columns of the dtypes of others."""
+
+    def __call__(self, block: Any, common: tuple[Any, ...]) -> Any:
+        if not len(block):
+            return block
+        if isinstance(block, pd.Series):
+            return block if block.dtype == common[0].dtype else block.astype(common[0].dtype)
+        made = block
+        for place, column in zip(self.places, common, strict=True):
+            if made.dtypes.iloc[place] != column.dtype:
+                made = made.copy(deep=False) if made is block else made
+                converted: Any = made.iloc[:, place].astype(column.dtype)
+                made.isetitem(place, converted)
+        return made
+
+
+def _joined_ends(several: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return tuple(concat(list(columns)).iloc[:1] for columns in zip(*several, strict=True))

@@ -1,0 +1,131 @@
+"""Where partitions have unlike dtypes, as only some miss values, what shows a dtype is what pandas makes of all rows together."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+from glassloom.expr import walk
+
+ROWS = pd.DataFrame(
+    {
+        "s": ["ant", "b", "cow", None, "dog", "ox", "", "hen"],
+        "k": ["u", "v", "u", "v", None, "u", "v", "u"],
+        "i": [1, 2, 0, 4, 5, 2, 1, 3],
+        "f": [0.5, 1.0, np.nan, 2.5, 9.0, 1.0, 0.0, 1.0],
+        "t": pd.date_range("2020", periods=8).where(np.arange(8) != 6),
+    }
+)
+CUTS = [(0, 8), (0, 4, 8), (0, 3, 3, 5, 8), (0, 1, 2, 3, 4, 5, 6, 7, 8)]
+UNEVEN = {
+    "lengths of text": lambda x, m: x.s.str.len(),
+    "lengths, filled": lambda x, m: x.s.str.len().fillna(0),
+    "text among objects": lambda x, m: x.s.astype(object).str.contains("o"),
+    "years": lambda x, m: x.t.dt.year,
+    "replaced by text": lambda x, m: x.i.replace(4, "four"),
+    "replaced by a fraction": lambda x, m: x.i.replace(4, 0.5),
+    "clipped": lambda x, m: x.i.clip(0.5, 4),
+    "divided by zero": lambda x, m: x.i // x.i,
+    "what a function made": lambda x, m: x.i.map(lambda value: None if value == 4 else value),
+    "looked up": lambda x, m: x.k.map({"u": 1}),
+    "a chosen column": lambda x, m: x.assign(n=x.s.str.len(), z=0)[["z", "n"]].n,
+    "some rows": lambda x, m: x.assign(n=x.s.str.len())[x.i > 0].n,
+    "numbers in groups": lambda x, m: x.groupby("k").cumcount(),
+    "numbers of groups": lambda x, m: x.groupby("k").ngroup(),
+    "sums of groups": lambda x, m: x.groupby("k").i.transform("sum"),
+    "numbers of intervals": lambda x, m: m.cut(x.f, [0, 1, 3], labels=False),
+}
+SHOWN = {
+    "text": lambda x: x.astype(str),
+    "text by name": lambda x: x.to_frame("n").astype({"n": str}).n,
+    "objects": lambda x: x.astype(object),
+    "categories": lambda x: x.astype("category").astype(str),
+    "values given to a function": lambda x: x.map(repr),
+    "values that are applied to": lambda x: x.apply(repr),
+    "rows": lambda x: x.to_frame("n").apply(lambda row: repr(row.n), axis=1),
+}
+
+
+def lazy(cuts):
+    pieces = [ROWS[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+    return gd.from_map(pieces.__getitem__, range(len(pieces)), meta=ROWS[:0])
+
+
+@pytest.mark.parametrize("cuts", CUTS, ids=str)
+@pytest.mark.parametrize("uneven", UNEVEN.values(), ids=UNEVEN.keys())
+def test_what_shows_a_dtype_shows_that_of_all_rows(cuts, uneven):
+    for name, shown in SHOWN.items():
+        expected = shown(uneven(ROWS, pd))
+        got = shown(uneven(lazy(cuts), gd)).compute(scheduler="inline")
+        try:
+            assert_same(got, expected, check_dtype="text" not in name)
+        except AssertionError as error:
+            error.add_note(name)
+            raise
+
+
+def test_values_that_were_held_meanwhile_show_the_dtype_of_all_rows():
+    held = lazy((0, 3, 8)).s.str.len().persist(scheduler="inline")
+    assert held.astype(str).compute(scheduler="inline").tolist()[:3] == ["3.0", "1.0", "3.0"]
+
+
+EVEN = {
+    "a column": lambda x: x.i,
+    "arithmetic": lambda x: -x.i + x.i * 2,
+    "a comparison": lambda x: x.i > x.f,
+    "what is missing": lambda x: x.s.isna(),
+    "text that is searched": lambda x: x.s.str.contains("o"),
+    "rows": lambda x: x[x.f > 0].assign(n=x.i).n,
+    "fractions": lambda x: x.f.fillna(0),
+    "text": lambda x: x.s.str.upper(),
+}
+
+
+@pytest.mark.parametrize("even", EVEN.values(), ids=EVEN.keys())
+def test_no_partition_waits_for_others_where_all_have_one_dtype(even):
+    made = even(lazy((0, 3, 8))).map(str)
+    assert not [node for node in walk([made.expr]) if "common-dtypes" in node.name]
+    assert made.compute(scheduler="inline").tolist() == even(ROWS).map(str).tolist()
+
+
+@pytest.mark.parametrize("cuts", CUTS, ids=str)
+@pytest.mark.parametrize("column", ["i", "f"])
+def test_numbers_of_intervals_have_the_dtype_of_the_meta_where_the_edges_are_found(cuts, column):
+    frame = lazy(cuts)
+    pairs = [
+        (gd.cut(frame[column], 3, labels=False), pd.cut(ROWS[column], 3, labels=False)),
+        (gd.qcut(frame[column], 2, labels=False), pd.qcut(ROWS[column], 2, labels=False)),
+    ]
+    for made, expected in pairs:
+        assert_same(made.compute(), expected)
+        assert made.dtype == expected.dtype
+        blocks = [made.partitions[number].compute() for number in range(made.npartitions)]
+        assert {block.dtype for block in blocks if len(block)} == {expected.dtype}
+
+
+LOOKED_UP = {
+    "all numbers": ("k", {"u": 1, "v": 2}),
+    "some numbers": ("k", {"u": 1}),
+    "texts": ("k", {"u": "one"}),
+    "fractions": ("i", {1: 0.5, 2: 2}),
+    "texts of numbers": ("i", {4: "four"}),
+    "a series": ("i", pd.Series([True, False], index=[1, 2])),
+    "times": ("k", {"u": pd.Timestamp("2020")}),
+    "none": ("k", {}),
+}
+
+
+@pytest.mark.parametrize("cuts", CUTS, ids=str)
+@pytest.mark.parametrize(("column", "mapper"), LOOKED_UP.values(), ids=LOOKED_UP.keys())
+def test_looked_up_values_have_the_dtype_of_those_that_are_found(cuts, column, mapper):
+    made, expected = lazy(cuts)[column].map(mapper), ROWS[column].map(mapper)
+    assert_same(made.compute(scheduler="inline"), expected)
+    if len(mapper):
+        assert made.dtype == pd.Series(mapper).dtype
+
+
+def test_reductions_listed_for_whole_numbers_with_missing_ones_are_floats():
+    made = lazy((0, 3, 8)).assign(n=lambda x: x.s.str.len())[["n", "i"]].agg(["sum", "min"])
+    assert_same(made.compute(), ROWS.assign(n=lambda x: x.s.str.len())[["n", "i"]].agg(["sum", "min"]))
