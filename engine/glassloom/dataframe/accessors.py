@@ -22,6 +22,10 @@ _FACTS = frozenset(["tz", "unit", "categories", "ordered"])
 """Attributes that follow from the dtype."""
 
 
+_IN_THREE = ("partition", "rpartition")
+"""Methods of text that make three columns, of which pandas has fewer where there is no text."""
+
+
 class TextMethod(Method):
     """A method of ``.str``, which pandas has of objects only where it finds a text among them: here a partition may lack one."""
 
@@ -35,12 +39,16 @@ class TextMethod(Method):
 
     def __call__(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return _with_index_of(super().__call__(obj, *args, **kwargs), obj)
+            made = _with_index_of(super().__call__(obj, *args, **kwargs), obj)
         except AttributeError:
             if not isinstance(obj, pd.Series) or not len(obj):
                 raise
-        text = pd.Series(["a"], index=obj.index[:1], name=obj.name, dtype=object)
-        return super().__call__(pd.concat([obj.astype(object), text]), *args, **kwargs).iloc[:-1]
+            obj = obj.astype(object)
+        else:
+            if not (self.path[-1] in _IN_THREE and isinstance(made, pd.DataFrame) and made.shape[1] < 3):
+                return made
+        text = pd.Series(["a"], index=obj.index[:1] if len(obj) else None, name=obj.name, dtype=obj.dtype)
+        return _with_index_of(super().__call__(pd.concat([obj, text]), *args, **kwargs).iloc[:-1], obj)
 
 
 def _with_index_of(made: Any, obj: Any) -> Any:

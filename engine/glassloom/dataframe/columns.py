@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+import pandas as pd
+
 from glassloom.errors import UnknownColumn
 
 _SHOWN = 20
@@ -45,3 +47,8 @@ def unused_name(columns: Any) -> str:
     while name in columns:
         name += "_"
     return name
+
+
+def has_known_categories(series: Any) -> bool:
+    """Whether a series isn't categorical, or its categories are known."""
+    return not isinstance(series.dtype, pd.CategoricalDtype) or len(series.dtype.categories) > 0

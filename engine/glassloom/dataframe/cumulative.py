@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat
@@ -257,7 +258,7 @@ class Along(Frame):
         if freq is not None:
             raise refused("pct_change", "freq", freq, "divide by shift(freq=...)")
         kwargs = {"periods": periods, "fill_method": None}
-        return self._overlapping("pct_change", kwargs, max(periods, 0), max(-periods, 0))
+        return _with_booleans_as_objects(self)._overlapping("pct_change", kwargs, max(periods, 0), max(-periods, 0))
 
     def map_overlap(
         self,
@@ -377,3 +378,12 @@ for _how, _what in (
     ("cummax", "the largest"),
 ):
     setattr(Along, _how, _cumulative(_how, _what))
+
+
+def _with_booleans_as_objects(frame: Any) -> Any:
+    """Return values that pandas divides also where no row is missing: booleans that are shifted become objects where one is."""
+    meta = frame._meta
+    if isinstance(meta, pd.Series):
+        return frame.astype(object) if meta.dtype == np.dtype(bool) else frame
+    names = [name for name, dtype in meta.dtypes.items() if dtype == np.dtype(bool)]
+    return frame.astype(dict.fromkeys(names, object)) if names and meta.columns.is_unique else frame

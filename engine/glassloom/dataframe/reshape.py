@@ -14,12 +14,13 @@ from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
-from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.columns import has_known_categories, require_columns
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, LabelKeeping
 from glassloom.dataframe.options import is_columns, refused
+from glassloom.dataframe.plain_dummies import plain_dummies
 from glassloom.dataframe.reduce import Operation, keep_some, tree
-from glassloom.dataframe.statistics import assembled
+from glassloom.dataframe.statistics import assembled, numeric_columns
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 
@@ -193,10 +194,13 @@ class Reshaping(Frame):
         """Return the correlation of each column with a series, or with the column of the same name, of the same rows."""
         if is_columns(axis, "corrwith"):
             raise refused("corrwith", "axis", axis, "correlations of rows are computed by apply(axis=1)")
-        frame: Any = self.select_dtypes(["number", "bool"]) if numeric_only else self
         if not is_node(other):
             raise refused("corrwith", "other", other, "it takes a lazy frame or series of the same rows")
         is_series = isinstance(other.expr.meta, pd.Series)
+        frame: Any = self
+        if numeric_only:
+            frame = wrap(numeric_columns(self.expr))
+            other = other if is_series else wrap(numeric_columns(other.expr))
         union = frame.columns if is_series else frame.columns.union(other.columns)
         names = [name for name in union if name in frame.columns and (is_series or name in other.columns)]
         periods = min_periods if is_series else None  # pandas heeds it only then
@@ -292,11 +296,6 @@ class Reshaping(Frame):
         return operate(_with_labels, made, column, kind=BlockOp, label="categorize")
 
 
-def has_known_categories(series: Any) -> bool:
-    """Whether a series isn't categorical, or its categories are known."""
-    return not isinstance(series.dtype, pd.CategoricalDtype) or len(series.dtype.categories) > 0
-
-
 def _is_of_known_categories(series: Any) -> bool:
     return isinstance(series.dtype, pd.CategoricalDtype) and has_known_categories(series)
 
@@ -304,10 +303,6 @@ def _is_of_known_categories(series: Any) -> bool:
 def _with_plain_columns(table: Any) -> Any:
     """Return a table whose columns are called by values that are no categories."""
     return table.set_axis(_plain(table.columns), axis=1)
-
-
-def _plain_dummies(series: Any, **options: Any) -> Any:
-    return _with_plain_columns(pd.get_dummies(series, **options))
 
 
 def _plain(labels: pd.Index) -> pd.Index:
@@ -365,7 +360,11 @@ class _Table:
         made = made.reindex(columns=labels, fill_value=self.fill_value)
         if not self.dropna and isinstance(made.index, pd.MultiIndex):
             made = made.reindex(pd.MultiIndex.from_product(made.index.levels, names=made.index.names))
-        return made if self.fill_value is None else made.fillna(self.fill_value)
+        made = made if self.fill_value is None else made.fillna(self.fill_value)
+        is_nullable = isinstance(values.dtype, pd.api.extensions.ExtensionDtype)
+        if is_nullable or (values.dtype.kind == "f" and not len(values)):  # columns that were added have other dtypes
+            made = made.astype(values.dtype)
+        return made
 
 
 def _tables_side_by_side(names: list[Any], *tables: Any) -> Any:
@@ -457,14 +456,19 @@ def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: 
         raise refused("get_dummies", "sparse", sparse, "sparse columns aren't supported")
     meta = data.expr.meta
     if isinstance(meta, pd.Series):
+        chosen = [meta.name]
         if not _is_of_known_categories(meta):
             data = data.astype("category").cat.as_known()
     else:
-        chosen = columns or [
-            name
-            for name in meta.columns
-            if _is_text(meta[name].dtype) or isinstance(meta[name].dtype, pd.CategoricalDtype)
-        ]
+        chosen = (
+            list(columns)
+            if columns is not None
+            else [
+                name
+                for name in meta.columns
+                if _is_text(meta[name].dtype) or isinstance(meta[name].dtype, pd.CategoricalDtype)
+            ]
+        )
         unknown = [name for name in chosen if not _is_of_known_categories(meta[name])]
         data = data.categorize(unknown) if unknown else data
     options = {
@@ -475,8 +479,9 @@ def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: 
         "dtype": dtype,
     }
     extra = {"columns": columns} if isinstance(meta, pd.DataFrame) else {}
-    is_plain = isinstance(meta, pd.Series) and not isinstance(meta.dtype, pd.CategoricalDtype)
-    function = _plain_dummies if is_plain else pd.get_dummies
+    dtypes = [meta.dtype] if isinstance(meta, pd.Series) else [meta[name].dtype for name in chosen]
+    plain = [name for name, dtype in zip(chosen, dtypes, strict=True) if not isinstance(dtype, pd.CategoricalDtype)]
+    function = partial(plain_dummies, chosen, plain) if plain else pd.get_dummies
     return operate(function, data, kwargs={**options, **extra}, label="get-dummies")
 
 

@@ -176,6 +176,8 @@ class Reductions(Values):
 
     def count(self, axis: Any = 0, numeric_only: bool = False, split_every: int | None = None) -> Any:
         """Return the number of values that aren't missing: of a frame for each column, of a series as a scalar."""
+        if axis is None:
+            raise ValueError("count: No axis named None for object type DataFrame; count().sum() counts all values")
         return self._reduce("count", axis, {}, numeric_only, split_every)
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from glassloom import config
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_arguments
-from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
@@ -276,7 +276,7 @@ class GroupBy(Methods):
         if split_out == 1 or renumbers:
             node = in_one_partition(node)
         if renumbers:
-            node = OfBlock(node, (), BlockCall(_renumbered, (Block(0),), label="renumber"), meta)
+            node = OfBlock(node, (), BlockCall(Method("reset_index"), (Block(0),), {"drop": True}, "renumber"), meta)
         return wrap(node)
 
     def _meta_of(
@@ -436,8 +436,8 @@ class GroupBy(Methods):
         if isinstance(name, str) and not args:
             aggregated = self._aggregated_for_rows(name, kwargs)
             if aggregated is not None:
-                return wrap(broadcast_groups(grouping, aggregated, found, title))
-        return wrap(of_rows(grouping, call, found, title, keeps_rows=True))
+                return self._binned.at_all_rows(wrap(broadcast_groups(grouping, aggregated, found, title)))
+        return self._binned.at_all_rows(wrap(of_rows(grouping, call, found, title, keeps_rows=True)))
 
     def _aggregated_for_rows(self, how: str, options: Mapping[str, Any]) -> FrameExpr | None:
         """Return the node of an aggregation, one row a group, if partial results make it."""
@@ -483,9 +483,10 @@ class GroupBy(Methods):
         call = Call(method, (), dict(options))
         meta = grouping.sampled(call)
         if grouping.node.npartitions > 1 and options.get("ascending", True) and has_carried_form(method, meta):
-            return wrap(cumulated(grouping, method, options, meta))
+            return self._binned.at_all_rows(wrap(cumulated(grouping, method, options, meta)))
         node = of_rows(grouping, call, meta, f"groupby-{method}", keeps_rows=True)
-        return wrap(of_one_dtype(grouping, node) if method in ("cummin", "cummax") else node)
+        made = wrap(of_one_dtype(grouping, node) if method in ("cummin", "cummax") else node)
+        return self._binned.at_all_rows(made)
 
     def _in_order(self, call: Call, title: str, split_out: Any = True, columns: list[Any] | None = None) -> Any:
         """Return what pandas makes of whole groups, in the order of the groups; `columns`: those it looks at."""
@@ -544,7 +545,7 @@ class GroupBy(Methods):
 
     def ngroup(self, ascending: bool = True) -> Any:
         """Return the number of each row's group, in the order of the groups."""
-        return wrap(group_numbers(self._grouping, ascending=ascending))
+        return self._binned.at_all_rows(wrap(group_numbers(self._grouping, ascending=ascending)))
 
     def get_group(self, name: Any) -> Any:
         """Return the rows of the group with a key.
@@ -593,7 +594,3 @@ def _is_numbered(meta: Any, recipe: Recipe) -> bool:
     """Whether a result has the keys as columns and rows numbered from 0."""
     has_keys = isinstance(meta, pd.DataFrame) and any(key.name in meta.columns for key in recipe.keys)
     return has_keys and isinstance(meta.index, pd.RangeIndex)
-
-
-def _renumbered(block: Any) -> Any:
-    return block.reset_index(drop=True)

@@ -31,9 +31,17 @@ class Joining:
     validate: str | None
     right_integers: tuple[Any, ...] = ()
     """The right columns of NumPy's whole numbers. Blocks on a device don't tell them from pandas' nullable ones."""
+    plain_keys: tuple[Any, ...] = ()
+    """The keys of the result that are values though both sides' are categories. pandas doesn't look at those of sides without rows."""
 
     def __glassloom_tokenize__(self) -> Any:
         return tuple(vars(self).values())
+
+    def with_plain_keys(self, left: Any, right: Any) -> Joining:
+        """Return the same, knowing which keys of the result are values though both sides' are categories, as those differ."""
+        pairs = zip(self.left_on or (), self.right_on or (), strict=False)
+        found = [one for one, other in pairs if _have_unlike_categories(left, one, right, other)]
+        return replace(self, plain_keys=tuple(found)) if found and self.same_keys else self
 
     def with_right(self, right: Any) -> Joining:
         """Return the same, knowing which columns of a right frame with this meta are NumPy's whole numbers, if that matters."""
@@ -75,11 +83,33 @@ class Joining:
             options["right_on"] = None if self.right_on is None else list(self.right_on)
         if self.how in ("leftsemi", "leftanti"):
             return _chosen_rows(left, right, {**options, "how": "left", "indicator": "_merge"}, self.how)
-        return pd.merge(left, right, **options)
+        made = pd.merge(left, right, **options)
+        if self.plain_keys:
+            made = _with_plain_keys(made, self.plain_keys)
+        if self.left_index and self.right_index and not (len(left) and len(right)):
+            labels = right.index if self.how == "right" else left.index
+            made.index.names = labels.names if labels.nlevels == made.index.nlevels else made.index.names
+        return made
 
     @property
     def __name__(self) -> str:
         return "merge"
+
+
+def _have_unlike_categories(left: Any, one: Any, right: Any, other: Any) -> bool:
+    if one not in left.columns or other not in right.columns:
+        return False
+    own, others = left[one], right[other]
+    if not all(isinstance(getattr(key, "dtype", None), pd.CategoricalDtype) for key in (own, others)):
+        return False
+    return bool(own.dtype != others.dtype)
+
+
+def _with_plain_keys(made: Any, keys: tuple[Any, ...]) -> Any:
+    """Return a frame with values in place of the categories of some columns."""
+    dtypes = {name: made[name].dtype for name in keys}
+    wanted = {name: dtype.categories.dtype for name, dtype in dtypes.items() if isinstance(dtype, pd.CategoricalDtype)}
+    return made.astype(wanted) if wanted else made
 
 
 def result_columns(left: Any, right: Any, joining: Joining) -> pd.Index:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Method
@@ -14,7 +15,7 @@ from glassloom.dataframe.wrap import operate
 
 
 def in_key_order(joined: Any, joining: Joining, left: pd.Index, right: pd.Index) -> Any:
-    """Return the rows of a join by key, missing ones last; rows of equal keys as they were.
+    """Return the rows of a join by key, missing ones where pandas has them; rows of equal keys as they were.
 
     Rows that were joined by columns are numbered anew in each partition.
 
@@ -37,7 +38,7 @@ def in_key_order(joined: Any, joining: Joining, left: pd.Index, right: pd.Index)
         made = _sorted_by_either(joined, own, others)
     else:
         by_right = joining.left_index or (joining.how in ("right", "right_anti") and not joining.right_index)
-        made = joined.sort_values(others if by_right and not joining.same_keys else own)
+        made = _sorted(joined, others if by_right and not joining.same_keys else own)
     if not by_columns:
         return made
     return operate(Method("reset_index"), made, kind=BlockOp, kwargs={"drop": True}, label="reset-index")
@@ -70,4 +71,26 @@ def _sorted_by_either(joined: Any, own: list[Any], others: list[Any]) -> Any:
     for one, other in zip(own, others, strict=True):
         keys.append(unused_name([*names, *keys]))
         made = made.assign(**{keys[-1]: joined[one].where(joined[one].notna(), joined[other])})
-    return made.sort_values(keys)[names]
+    return _sorted(made, keys)[names]
+
+
+def _sorted(frame: Any, keys: list[Any]) -> Any:
+    """Return the rows by key. pandas joins times and categories by numbers, of which a missing one's is the least."""
+    first = [key for key in keys if _is_missing_first(frame._meta[key].dtype)]
+    if len(first) == len(keys):
+        return frame.sort_values(keys, na_position="first")
+    if not first:
+        return frame.sort_values(keys)
+    by: list[Any] = []
+    names, made = list(frame.columns), frame
+    for key in keys:
+        if key in first:
+            by.append(unused_name([*names, *by]))
+            made = made.assign(**{by[-1]: frame[key].notna()})
+        by.append(key)
+    return made.sort_values(by)[names]
+
+
+def _is_missing_first(dtype: Any) -> bool:
+    is_plain = isinstance(dtype, np.dtype) and dtype.kind in "mM"
+    return is_plain or isinstance(dtype, (pd.CategoricalDtype, pd.DatetimeTZDtype))

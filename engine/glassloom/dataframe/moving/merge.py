@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.derived_meta import derived_meta
@@ -72,6 +72,23 @@ class Join(AnyJoin):
     def hashed_by(self) -> tuple[Any, ...] | None:
         return self.keys
 
+    @cached_property
+    def meta(self) -> Any:
+        if not self.joining.left_index and not self.joining.right_index:
+            return super().meta
+        metas = [node.meta for node in self.operand_nodes]
+        return derived_meta(lambda: _with_sampled_labels(self.call, metas), _with_sampled_labels, self.call, *metas)
+
+
+def _with_sampled_labels(call: BlockCall, metas: list[Any]) -> Any:
+    """Return the join of empty frames with the labels of made-up rows: without rows pandas takes others."""
+    made = call(*metas)
+    try:
+        labels = of_samples(call, *metas).index[:0]
+    except (TypeError, ValueError):  # such rows can't be joined
+        return made
+    return made.set_axis(labels, axis=0)
+
 
 class SortedJoin(Join):
     """Partitions of equal divisions, joined by index."""
@@ -121,7 +138,7 @@ def merge(
     on, left_on, right_on, left_index, right_index, suffixes, indicator, validate
         As in `pandas.merge`. Keys are names of columns or index levels.
     sort
-        Whether to sort the result by the keys, missing ones last. Rows of equal keys keep the order that the join gives them.
+        Whether to sort the result by the keys, missing ones where pandas has them: first among times and categories, else last. Rows of equal keys keep the order that the join gives them.
     copy
         Ignored, as by pandas.
     npartitions
@@ -181,7 +198,7 @@ def join_nodes(
     """Return the node of a join, of the kind that fits."""
     metas = left.meta, right.meta
     joined = derived_meta(partial(joining, *metas), joining, *metas)  # what pandas objects to is raised here
-    joining = joining.with_right(right.meta)
+    joining = joining.with_right(right.meta).with_plain_keys(left.meta, right.meta)
     by_lookup = can_join_by_lookup(left.meta, right.meta, joining, joined)
     side = _broadcast_side(left, right, joining, broadcast, by_lookup)
     if side is not None and by_lookup:
