@@ -193,3 +193,52 @@ def test_pivot_tables_of_nullable_columns_promise_such(cuts, how):
 def test_all_values_of_a_frame_are_not_counted_by_an_axis_of_none():
     with pytest.raises(ValueError, match="No axis named None"):
         lazy((0, 8)).count(axis=None)
+
+
+@cut
+def test_columns_that_move_promise_the_dtypes_that_they_get(cuts):
+    made, expected = lazy(cuts)[["i", "f"]].shift(1, axis=1), ROWS[["i", "f"]].shift(1, axis=1)
+    assert_same(made.compute(), expected)
+    assert list(made.dtypes) == list(expected.dtypes)
+
+
+@cut
+def test_all_values_of_nullable_columns_beside_others_are_tested(cuts):
+    for columns in (["I", "b"], ["I", "i"], ["f", "b"]):
+        for how in ("any", "all"):
+            made = getattr(lazy(cuts)[columns], how)(axis=None, skipna=False).compute()
+            assert made == getattr(ROWS[columns], how)(axis=None, skipna=False)
+
+
+@cut
+def test_rows_of_a_text_that_stands_for_a_time_are_dropped_from_all_partitions(cuts):
+    labels = pd.DatetimeIndex(TIMES).tz_localize("Europe/Paris")
+    frame = ROWS[["i"]].set_axis(labels, axis=0)
+    for label in ("2020-01-03", ["2020-02-01"], pd.NaT, [pd.NaT]):
+        expected = frame[
+            ~labels.isin(
+                [label]
+                if label is pd.NaT
+                else pd.to_datetime(label if isinstance(label, list) else [label]).tz_localize("Europe/Paris")
+            )
+        ]
+        assert_same(lazy(cuts, frame).drop(label).compute(), expected)
+    with pytest.raises(KeyError, match="2020-01-04"):
+        lazy(cuts, frame).drop("2020-01-04").compute()
+
+
+@cut
+def test_categories_of_mixed_objects_are_in_pandas_order(cuts):
+    values = pd.Series([3, "b", 1, None, "a", 2, "b", 0], dtype=object)
+    assert_same(lazy(cuts, values).astype("category").compute(), values.astype("category"))
+
+
+def test_the_nearest_rows_of_labels_promise_the_labels_that_they_have():
+    left, right = (
+        ROWS[["i"]].sort_values("i").reset_index(drop=True),
+        pd.DataFrame({"y": [1, 2]}, index=pd.Index([0, 3], name="n")),
+    )
+    made = gd.merge_asof(lazy((0, 4, 8), left), right, left_on="i", right_index=True)
+    expected = pd.merge_asof(left, right, left_on="i", right_index=True)
+    assert_same(made.compute(), expected)
+    assert (made._meta.index.name, made._meta.index.dtype) == (expected.index.name, expected.index.dtype)

@@ -144,11 +144,26 @@ def union_categories(dtypes: Sequence[Any]) -> pd.CategoricalDtype:
         dtype.categories.dtype != filled[0].categories.dtype for dtype in filled
     ):  # texts in one, numbers in another
         several = [dtype.categories.astype(object) for dtype in filled]
-        return pd.CategoricalDtype(several[0].append(several[1:]).unique())
-    empties = [pd.Categorical([], dtype=dtype) for dtype in filled]
-    are_sorted = all(dtype.categories.is_monotonic_increasing for dtype in filled)
-    joined = pd.api.types.union_categoricals(empties, ignore_order=True, sort_categories=are_sorted)
-    return pd.CategoricalDtype(joined.categories)
+        joined = pd.Index(several[0].append(several[1:]).unique(), dtype=object)
+    else:
+        empties = [pd.Categorical([], dtype=dtype) for dtype in filled]
+        joined = pd.api.types.union_categoricals(empties, ignore_order=True).categories
+    are_sorted = all(_is_sorted(dtype.categories) for dtype in filled)
+    return pd.CategoricalDtype(_sorted(joined) if are_sorted else joined)
+
+
+def _is_sorted(categories: pd.Index) -> bool:
+    return categories.equals(_sorted(categories)) if categories.dtype == object else categories.is_monotonic_increasing
+
+
+def _sorted(categories: pd.Index) -> pd.Index:
+    """Return categories in the order that ``astype("category")`` gives them: of objects, numbers come before texts."""
+    if categories.dtype != object:
+        return categories.sort_values()
+    try:
+        return pd.Index(pd.factorize(categories, sort=True)[1], dtype=object)
+    except TypeError:  # they can't be compared
+        return categories
 
 
 def _union_ordered(dtypes: Sequence[Any]) -> pd.CategoricalDtype:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat
+from glassloom.backends.pandas_ import concat, of_samples
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.interpolating import METHODS, Line, interpolated
-from glassloom.dataframe.nodes import FrameExpr, Rowwise
+from glassloom.dataframe.nodes import FrameExpr, Rowwise, empty
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.overlap import map_overlap, overlapping, with_frequency_of
 from glassloom.dataframe.prefix import Carried, meta_of, scan
@@ -240,7 +241,7 @@ class Along(Frame):
                 raise refused("shift", "freq", freq, "name the frequency, as in freq='1D'")
             return operate(Method("shift"), self, kind=NewLabels, kwargs={**kwargs, "freq": freq}, label="shift")
         if is_columns(axis, "shift"):
-            return operate(Method("shift"), self, kwargs={**kwargs, "axis": 1}, label="shift")
+            return operate(Method("shift"), self, kind=OtherColumns, kwargs={**kwargs, "axis": 1}, label="shift")
         every = list(periods) if isinstance(periods, (list, tuple, range)) else [periods]
         before, after = max([0, *every]), max([0, *(-one for one in every)])
         return self._overlapping("shift", kwargs, before, after, columnwise=every == [periods])
@@ -378,6 +379,15 @@ for _how, _what in (
     ("cummax", "the largest"),
 ):
     setattr(Along, _how, _cumulative(_how, _what))
+
+
+class OtherColumns(Rowwise):
+    """Values that move to other columns of their row: of no rows pandas leaves the columns their dtypes."""
+
+    @cached_property
+    def meta(self) -> Any:
+        metas = [node.meta for node in self.operand_nodes]
+        return derived_meta(lambda: empty(of_samples(self.call, *metas)), OtherColumns, self.call, *metas)
 
 
 def _with_booleans_as_objects(frame: Any) -> Any:

@@ -51,7 +51,8 @@ def dropped_rows(frame: Any, labels: Any, level: Any, errors: str) -> Any:
         listed = labels if is_listed(labels) else [labels]
         if not len(listed):
             return frame
-        wanted, places = (), (_as_index(listed),)
+        found = _as_index(listed)
+        wanted, places = (), (_as_times(found, node.meta.index) if level is None else found,)
         looked_at = _partitions_with(node, places[0], level, required=errors == "raise")
     checks: tuple[FrameExpr, ...] = ()
     if errors == "raise":
@@ -75,6 +76,21 @@ def _as_index(labels: Any) -> pd.Index:
     if isinstance(labels, pd.Index):
         return labels
     return pd.Index(labels if isinstance(labels, np.ndarray) else list(labels), tupleize_cols=False)
+
+
+def _as_times(labels: pd.Index, index: pd.Index) -> pd.Index:
+    """Return texts as the times of an index, and missing labels as its own, which pandas doesn't find where labels are repeated."""
+    if not isinstance(index, (pd.DatetimeIndex, pd.TimedeltaIndex)) or isinstance(labels, pd.MultiIndex):
+        return labels
+    if not (labels.isna().all() or all(isinstance(label, str) for label in labels)):
+        return labels
+    try:
+        if isinstance(index, pd.TimedeltaIndex):
+            return pd.TimedeltaIndex(pd.to_timedelta(labels)).as_unit(index.unit)
+        times = pd.DatetimeIndex(pd.to_datetime(labels)).as_unit(index.unit)
+        return times.tz_localize(index.tz) if times.tz is None else times.tz_convert(index.tz)
+    except ValueError:  # no label of this index
+        return labels
 
 
 def _partitions_with(node: FrameExpr, labels: pd.Index, level: Any, *, required: bool) -> FrameExpr:

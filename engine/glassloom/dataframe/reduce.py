@@ -130,14 +130,25 @@ def flattened(node: FrameExpr, how: str) -> FrameExpr:
             "use numeric_only=True, or convert them"
         )
     dtype = "float64" if is_mixed else None
+    if how in ("any", "all") and pd.api.types.is_object_dtype(_flat(node.meta).dtype):
+        dtype = "object"  # as such pandas' missing values of nullable columns are neither true nor false
     return BlockOp(node, (), BlockCall(_flat, (Block(0), dtype), label="all-values"))
 
 
 def _flat(block: Any, dtype: str | None = None) -> Any:
     columns = [block.iloc[:, place] for place in range(block.shape[1])]
     if dtype is not None:
-        columns = [pd.Series(one.to_numpy(dtype=dtype, na_value=np.nan), index=one.index) for one in columns]
+        columns = [_converted(one, dtype) for one in columns]
     return pd.concat(columns).rename(None)
+
+
+def _converted(column: Any, dtype: str) -> Any:
+    is_as_it_is = dtype == "object" and column.dtype == object
+    return (
+        column
+        if is_as_it_is
+        else pd.Series(column.to_numpy(dtype=dtype, na_value=np.nan), index=column.index, dtype=dtype)
+    )
 
 
 def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:

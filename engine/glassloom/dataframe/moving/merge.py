@@ -77,10 +77,10 @@ class Join(AnyJoin):
         if not self.joining.left_index and not self.joining.right_index:
             return super().meta
         metas = [node.meta for node in self.operand_nodes]
-        return derived_meta(lambda: _with_sampled_labels(self.call, metas), _with_sampled_labels, self.call, *metas)
+        return derived_meta(lambda: with_sampled_labels(self.call, metas), with_sampled_labels, self.call, *metas)
 
 
-def _with_sampled_labels(call: BlockCall, metas: list[Any]) -> Any:
+def with_sampled_labels(call: BlockCall, metas: list[Any]) -> Any:
     """Return the join of empty frames with the labels of made-up rows: without rows pandas takes others."""
     made = call(*metas)
     try:

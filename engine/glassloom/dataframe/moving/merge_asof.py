@@ -11,8 +11,10 @@ import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split
+from glassloom.dataframe.moving.merge import with_sampled_labels
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.size import size_of
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping
@@ -89,7 +91,7 @@ def merge_asof(
         "by": by, "left_by": left_by, "right_by": right_by, "suffixes": suffixes, "tolerance": tolerance,
         "allow_exact_matches": allow_exact_matches, "direction": direction,
     }  # fmt: skip
-    kind = LabelKeeping if left_index else BlockOp
+    kind = LabelKeeping if left_index else Nearest
     if not _is_small(nodes[1]):
         near = _nearest_rows(nodes[0], nodes[1], _Keys.of(options, "left"), _Keys.of(options, "right"))
         return wrap(kind(nodes[0], (near,), BlockCall(_joined, (Block(0), Block(1)), options, label="merge-asof")))
@@ -97,6 +99,15 @@ def merge_asof(
     if whole.name == nodes[0].name:
         return wrap(kind(nodes[0], (), BlockCall(_joined, (Block(0), Block(0)), options, label="merge-asof")))
     return wrap(kind(nodes[0], (whole,), BlockCall(_joined, (Block(0), Block(1)), options, label="merge-asof")))
+
+
+class Nearest(BlockOp):
+    """Partitions of the left frame, each joined with the nearest rows of the right one."""
+
+    @cached_property
+    def meta(self) -> Any:
+        metas = [node.meta for node in self.operand_nodes]
+        return derived_meta(lambda: with_sampled_labels(self.call, metas), with_sampled_labels, self.call, *metas)
 
 
 def _joined(left: Any, right: Any, **options: Any) -> Any:
