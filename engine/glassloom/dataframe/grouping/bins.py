@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from glassloom.dataframe.nodes import LabelKeeping
+from glassloom.dataframe.grouping.all_rows import Binned
+from glassloom.dataframe.grouping.durations import are_durations, labels_of_durations
 from glassloom.dataframe.resample import Bins, Resampler, bins_of
-from glassloom.dataframe.wrap import bind, operate, wrap
+from glassloom.dataframe.wrap import operate
 
 
 def only_bins(by: Any) -> Any:
@@ -44,48 +44,6 @@ def resampled(frame: Any, by: Any, *, as_index: bool) -> Resampler:
     return made
 
 
-class Binned(dict[Any, str]):
-    """Of each column that is grouped by stretches of time its frequency."""
-
-    times: Any = None
-    """The columns before rows without a time were left out, as a lazy frame; None: none were."""
-
-    def at_all_rows(self, made: Any) -> Any:
-        """Return a lazy result of the rows that were left with missing values in those that weren't."""
-        if self.times is None:
-            return made
-        nodes, call = bind(_at_all_rows, (self.times, made), {}, label="all-rows")
-        return wrap(AllRows(nodes[0], tuple(nodes[1:]), call, made.expr.meta))
-
-
-class AllRows(LabelKeeping):
-    """Rows computed of some rows of a frame, at the places of all of them."""
-
-    parameters = ("frame", "others", "call", "given_meta")
-
-    given_meta: Any
-
-    @property
-    def meta(self) -> Any:
-        return self.given_meta
-
-    @property
-    def rows(self) -> str:
-        return self.frame.rows
-
-    @property
-    def lengths(self) -> tuple[int, ...] | None:
-        return self.frame.lengths
-
-
-def _at_all_rows(times: Any, made: Any) -> Any:
-    kept = times.notna().all(axis=1).to_numpy()
-    if kept.all():
-        return made
-    places = np.where(kept, np.cumsum(kept) - 1, -1)
-    return made.reset_index(drop=True).reindex(places).set_axis(times.index, axis=0)
-
-
 def with_bins(frame: Any, by: Any, *, dropna: bool) -> tuple[Any, Any, Binned]:
     """Return a frame and its keys with stretches of time as their labels.
 
@@ -117,8 +75,8 @@ def with_bins(frame: Any, by: Any, *, dropna: bool) -> tuple[Any, Any, Binned]:
         if not _has_freq(one):
             is_binned = isinstance(one, (str, int, tuple)) and one in columns
             keys.append(frame[one] if is_binned else one)
-        elif one.key is not None and _are_durations(frame[one.key].expr.meta.dtype):
-            keys.append(_of_durations(frame[one.key], one))
+        elif one.key is not None and are_durations(frame[one.key].expr.meta.dtype):
+            keys.append(labels_of_durations(frame[one.key], one))
         elif one.key is not None:
             require_times(frame[one.key].expr.meta.dtype, one)
             bins = bins_of(frame.set_index(one.key, sort=False), one.freq, _options(one))
@@ -186,26 +144,6 @@ def _of_column(times: Any, bins: Bins) -> Any:
         return times
     called = pd.Series(bins.called(distinct), index=distinct)
     return times.map(called).astype(called.dtype)
-
-
-def _are_durations(dtype: Any) -> bool:
-    return isinstance(dtype, np.dtype) and dtype.kind == "m"
-
-
-def _of_durations(durations: Any, by: Any) -> Any:
-    """Return for each duration of a lazy column the label of its bin. The first bin begins at the shortest, as in pandas."""
-    if by.closed == "right" or by.label == "right" or by.offset is not None:
-        raise NotImplementedError(
-            f"groupby: {by!r} is of durations; beside other keys closed=, label= and offset= are of times only. Add them to a time"
-        )
-    step = pd.Timedelta(by.freq.n, "D") if isinstance(by.freq, pd.offsets.Day) else pd.Timedelta(by.freq)
-    return operate(_binned_durations, durations, durations.min(), step, label="bins")
-
-
-def _binned_durations(durations: Any, low: Any, step: Any) -> Any:
-    if pd.isna(low):
-        return durations
-    return (low + (durations - low) // step * step).astype(durations.dtype).rename(durations.name)
 
 
 def _of_labels(block: Any, bins: Bins) -> Any:
