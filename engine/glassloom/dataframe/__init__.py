@@ -36,6 +36,7 @@ from glassloom.dataframe.io.writers import to_bag, to_records
 from glassloom.dataframe.moving.concat import concat, map_overlap, map_partitions, repartition
 from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.moving.merge_asof import merge_asof
+from glassloom.dataframe.pivoting import pivot
 from glassloom.dataframe.reshape import (
     get_dummies,
     isna,
@@ -82,6 +83,7 @@ __all__ = [
     "merge_asof",
     "notna",
     "notnull",
+    "pivot",
     "pivot_table",
     "qcut",
     "read_csv",

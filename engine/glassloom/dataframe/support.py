@@ -45,7 +45,6 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "to_pickle", "a pickle is one object", "to_parquet()"),
     (_FRAMES, "to_string", "it shows all rows", "head().to_string()"),
     # Order and labels of rows.
-    (("DataFrame",), "pivot", "the result's columns depend on the values of all rows", "pivot_table()"),
     (("Series",), "argsort", "rows of all partitions would have to move", "sort_values(), or rank(method='first')"),
     (_FRAMES, "reindex_like", "rows would have to move to the labels that are asked for", "reindex(), align(), or merge() with a frame of the labels"),
     (_FRAMES, "asof", "it looks rows up in all partitions", "merge_asof()"),
@@ -138,7 +137,6 @@ _FUNCTIONS: tuple[tuple[str, str, str], ...] = (
     ("read_excel read_feather read_html read_iceberg read_pickle read_sas read_spss read_stata read_xml read_clipboard read_gbq ExcelFile HDFStore", _ONE_OBJECT, "from_map() of pandas' function for several files, or from_pandas() of what it returns"),
     ("to_pickle ExcelWriter", _ONE_OBJECT, "to_parquet()"),
     ("json_normalize", _ONE_OBJECT, "from_pandas(pandas.json_normalize(...)), or a bag's to_dataframe()"),
-    ("pivot", "the result's columns depend on the values of all rows", "pivot_table(), or groupby([one, other]).size()"),
     ("factorize", "codes would depend on the values of all rows", "astype('category').cat.as_known().cat.codes"),
     ("unique value_counts", "it is a method here", "series.unique() or series.value_counts()"),
     ("eval", "it takes variables of several frames", "frame.eval(...), or operators"),
