@@ -106,3 +106,74 @@ def test_two_values_for_a_place_are_an_error_as_in_pandas():
         lazy.pivot(index="row", columns="column", values="x").compute(**INLINE)
     with pytest.raises(KeyError, match="colum"):
         lazy.pivot(index="row", columns="colum", values="x")
+
+
+RANDOM = np.random.default_rng(5)
+MANY = pd.DataFrame(
+    {
+        "row": RANDOM.integers(0, 4, 40),
+        "other": RANDOM.integers(0, 3, 40),
+        "column": RANDOM.choice(list("bca"), 40),
+        "x": RANDOM.normal(size=40),
+        "y": RANDOM.integers(0, 9, 40),
+    }
+)
+GAPS = MANY.assign(row=MANY.row.where(MANY.other > 0), x=MANY.x.where((MANY.row != 2) & (MANY.y < 7)))
+MARGINS = [
+    {"values": "x", "columns": "column"},
+    {"values": "y", "columns": "column"},
+    {"values": ["x", "y"], "columns": "column"},
+    {"columns": "column"},
+    {"values": "x", "index": ["row", "other"], "columns": "column"},
+    {"values": "y"},
+    {"values": ["y", "x"], "index": ["row", "other"]},
+    {"values": "y", "columns": "column", "fill_value": 0},
+    {"values": "x", "columns": "column", "margins_name": "Total", "dropna": False},
+    {"values": "x", "columns": ["column", "other"]},
+    {"values": ["x", "y"], "columns": ["column", "other"], "aggfunc": {"x": "sum", "y": "max"}},
+]
+
+
+@pytest.mark.parametrize("aggfunc", ["sum", len, [np.max, "mean"]])
+@pytest.mark.parametrize("number", range(len(MARGINS)))
+@pytest.mark.parametrize("frame", [MANY, GAPS], ids=["values", "gaps"])
+def test_margins_are_those_of_pandas(frame, number, aggfunc):
+    options = {"index": "row", "aggfunc": aggfunc, "margins": True, **MARGINS[number]}
+    lazy = cut(frame)[2]
+    assert_same(lazy.pivot_table(**options).compute(**INLINE), frame.pivot_table(**options))
+
+
+def test_categories_have_margins_beside_them():
+    frame = MANY.assign(column=MANY.column.astype("category"))
+    options = {"values": "y", "index": "row", "columns": "column", "aggfunc": "sum", "margins": True, "observed": True}
+    got = gd.from_pandas(frame, npartitions=3).pivot_table(**options)
+    assert_same(got.compute(**INLINE), frame.pivot_table(**options))
+    assert list(got.columns) == ["a", "b", "c", "All"]
+
+
+def test_a_margin_has_a_name_of_its_own():
+    frame = MANY.assign(row=MANY.row.astype(str))
+    with pytest.raises(ValueError, match=r'Conflicting name "1" in margins.*margins_name='):
+        gd.from_pandas(frame, npartitions=2).pivot_table(
+            values="x", index="row", margins=True, margins_name="1"
+        ).compute(**INLINE)
+    with pytest.raises(ValueError, match="margins_name argument must be a string, not 1"):
+        gd.from_pandas(frame, npartitions=2).pivot_table(values="x", index="row", margins=True, margins_name=1)
+
+
+@pytest.mark.parametrize("aggfunc", [["mean", "mean"], ["sum", np.mean], [len], lambda x: x.max() - x.min()])
+@pytest.mark.parametrize("columns", ["column", ["column", "other"], None])
+def test_tables_take_functions_and_the_same_aggregation_twice(aggfunc, columns):
+    options = {"values": "y", "index": "row", "columns": columns, "aggfunc": aggfunc}
+    for lazy in cut(MANY):
+        assert_same(lazy.pivot_table(**options).compute(**INLINE), MANY.pivot_table(**options))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"index": None}, {"dropna": False}, {"values": ["x", "y"]}, {"fill_value": 0.0}]
+)
+def test_several_levels_of_columns_are_those_of_pandas(options):
+    options = {"values": "x", "index": "row", "columns": ["column", "other"], **options}
+    for frame in (MANY, GAPS):
+        for lazy in cut(frame):
+            assert_same(lazy.pivot_table(**options).compute(**INLINE), frame.pivot_table(**options))

@@ -172,10 +172,11 @@ def test_each_category_is_a_column_of_a_pivot_table():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"margins": True}, r"pivot_table\(margins=True\) isn't supported: groupby\(index\)\[values\]"),
+        ({"margins": True, "index": None}, r"pivot_table\(margins=True\) isn't supported: give index="),
+        ({"margins": True, "aggfunc": lambda x: 0}, r"pivot_table\(aggfunc=.*with margins=True name an aggregation"),
         ({"sort": False}, r"pivot_table\(sort=False\) isn't supported: reindex\(\)"),
-        ({"aggfunc": np.mean}, r"pivot_table\(aggfunc=.*name an aggregation, such as 'mean', a list of them"),
-        ({"columns": ["column", "x"]}, r"pivot_table: columns=\['column', 'x'\] should be one categorical column"),
+        ({"aggfunc": {"x": ["max"]}}, r"pivot_table\(aggfunc=.*name an aggregation, such as 'mean', a list of them"),
+        ({"columns": None, "index": None}, r"pivot_table: columns=None and index=None should name a column"),
         (
             {"columns": None, "dropna": False},
             r"pivot_table\(dropna=False\) isn't supported: without columns= groupby\(\)",

@@ -102,7 +102,7 @@ def crosstab(index: Any, columns: Any, values: Any = None, rownames: Any = None,
     rows, names = (counts[key].rename(series.name) for key, series in (("index", index), ("columns", columns)))
     options = {"rownames": rownames, "colnames": colnames, "margins": margins, "margins_name": margins_name}
     made = pd.crosstab(rows, names, counts["count"], aggfunc="sum", dropna=dropna, normalize=normalize, **options)
-    return _lazy(made if normalize is not False else made.fillna(0).astype("int64"))
+    return at_hand(made if normalize is not False else made.fillna(0).astype("int64"))
 
 
 def _computed(frame: Any, method: str, function: Callable[[Any], Any], instead: str) -> Any:
@@ -111,8 +111,9 @@ def _computed(frame: Any, method: str, function: Callable[[Any], Any], instead: 
             f"{method} of {frame.npartitions} partitions isn't supported: the result's columns depend on the values of all rows. "
             f"Use {instead}; of a small frame repartition(npartitions=1) before"
         )
-    return _lazy(function(frame.compute()))
+    return at_hand(function(frame.compute()))
 
 
-def _lazy(made: Any) -> Any:
+def at_hand(made: Any) -> Any:
+    """Return a lazy frame or series of one that is computed, in one partition."""
     return wrap(from_pandas(made, npartitions=1, sort=False).expr)

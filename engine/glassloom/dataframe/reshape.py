@@ -15,9 +15,10 @@ from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import has_known_categories, require_columns
+from glassloom.dataframe.margins import Pivot, table_at_hand, with_margins
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, LabelKeeping
-from glassloom.dataframe.options import is_columns, refused
+from glassloom.dataframe.options import is_columns, is_listed, refused
 from glassloom.dataframe.plain_dummies import plain_dummies
 from glassloom.dataframe.reduce import Operation, keep_some, tree
 from glassloom.dataframe.statistics import assembled, numeric_columns
@@ -66,9 +67,9 @@ class Reshaping(Frame):
             The column of the rows' labels, or a list of them. Without it, the names of `values` are the labels.
         columns
             The column whose values become columns. Unless it is of known categories (`categorize`), its distinct values are
-            computed now. Without one there is a column for each of `values`.
+            computed now; with a list of several the whole table is. Without one there is a column for each of `values`.
         aggfunc
-            The name of an aggregation, a list of those, or a dict of them by column.
+            The name of an aggregation or a function of a group's values, a list of those, or a dict of them by column.
         fill_value
             What to put where there is none.
         dropna
@@ -76,14 +77,24 @@ class Reshaping(Frame):
             `columns` are an error.
         observed
             Whether to leave out combinations of categories that no row has; with False their number is 0, and so is their sum.
-        margins, margins_name, sort
-            Only pandas' defaults.
+        margins, margins_name
+            Whether to add a row and a column of what all values are aggregated to, and what to call them.
+        sort
+            Only True.
         """
-        if margins:
-            instead = "groupby(index)[values] and groupby(columns)[values] have the totals of rows and of columns"
-            raise refused("pivot_table", "margins", margins, instead)
         if not sort:
             raise refused("pivot_table", "sort", sort, "reindex() puts the computed table into another order")
+        if isinstance(aggfunc, list):
+            options = {"margins": margins, "dropna": dropna, "margins_name": margins_name, "observed": observed}
+            parts = [self.pivot_table(values, index, columns, how, fill_value, **options) for how in aggfunc]
+            names = [how if isinstance(how, str) else getattr(how, "__name__", repr(how)) for how in aggfunc]
+            nodes = [part.expr for part in parts]
+            return assembled(partial(_tables_side_by_side, names), nodes, "pivot-table")
+        rows, labels = [() if one is None else tuple(one) if is_listed(one) else (one,) for one in (index, columns)]
+        pivot = Pivot(values, rows, labels, aggfunc, fill_value, dropna, margins_name)
+        if margins:
+            table = self.pivot_table(values, index, columns, aggfunc, fill_value, dropna=dropna, observed=observed)
+            return with_margins(self, table, pivot)
         column = columns[0] if isinstance(columns, list) and len(columns) == 1 else columns
         if column is not None and not isinstance(column, list):
             require_columns([column], self._meta)
@@ -94,16 +105,8 @@ class Reshaping(Frame):
                 if isinstance(self._meta[column].dtype, pd.CategoricalDtype):
                     return made
                 return assembled(_with_plain_columns, [made.expr], "pivot-table", _with_plain_columns(made._meta))
-        if isinstance(aggfunc, list):
-            parts = {
-                how: self.pivot_table(values, index, columns, how, fill_value, dropna=dropna, observed=observed)
-                for how in aggfunc
-            }
-            return assembled(
-                partial(_tables_side_by_side, aggfunc), [part.expr for part in parts.values()], "pivot-table"
-            )
-        if not isinstance(aggfunc, (str, dict)) or (
-            isinstance(aggfunc, dict) and not all(isinstance(how, str) for how in aggfunc.values())
+        if not (isinstance(aggfunc, str) or callable(aggfunc) or isinstance(aggfunc, dict)) or (
+            isinstance(aggfunc, dict) and not all(isinstance(how, str) or callable(how) for how in aggfunc.values())
         ):
             raise refused(
                 "pivot_table",
@@ -117,9 +120,11 @@ class Reshaping(Frame):
                     "pivot_table", "observed" if dropna else "dropna", False, "without columns= groupby() takes it"
                 )
             return self._pivoted_to_rows(values, index, aggfunc, fill_value)
-        if columns is None or (isinstance(columns, list) and len(columns) != 1):
+        if len(pivot.columns) > 1:
+            return table_at_hand(self, pivot, observed=observed)
+        if columns is None or not pivot.columns:
             raise OptionError(
-                f"pivot_table: columns={columns!r} should be one categorical column; index= takes several"
+                f"pivot_table: columns={columns!r} and index={index!r} should name a column, one at least"
             )
         by = columns[0] if isinstance(columns, list) else columns
         keys = [] if index is None else index if isinstance(index, list) else [index]
@@ -155,6 +160,7 @@ class Reshaping(Frame):
             if isinstance(aggfunc, dict)
             else groups[names].agg(aggfunc)
         )
+        made = made.dropna(how="all") if len(made.columns) else made
         return made if fill_value is None else made.fillna(fill_value)
 
     def value_counts(self, subset: Any = None, normalize: bool = False, sort: bool = True, ascending: bool = False,
