@@ -140,8 +140,10 @@ def test_what_isnt_there_yet_says_what_works(frame):
         frame.merge(pd.DataFrame({"carrier": ["a"]}), on="carrier", how="sideways")
     with pytest.raises(NotImplementedError, match=r"loc\[\{'a'\}\]: labels, lists and slices of them"):
         frame.loc[{"a"}]
-    with pytest.raises(DivisionError, match=r"loc\['a':'b'\] needs to know the divisions"):
-        frame.set_index("carrier", sort=False).loc["a":"b"]
+    with pytest.raises(
+        KeyError, match=r"loc\['a':'b'\] takes the rows from one label to another, .* sort_index\(\) before"
+    ):
+        frame.sort_values("carrier", ascending=False).set_index("carrier", sort=False).loc["a":"b"].compute()
     with pytest.raises(NotImplementedError, match=r"apply\(axis=0\): the function chose or moved rows of each column"):
         frame.apply(lambda column: column[column > column.min()])
     with pytest.raises(TypeError, match="the truth of a lazy Series isn't known; compute"):

@@ -11,7 +11,7 @@ from glassloom.dataframe import support
 from glassloom.errors import NotSupported
 
 DOCS = Path(__file__).parents[2] / "docs"
-FRAME = pd.DataFrame({"x": [1, 2, 3], "pivot": [1, 2, 3]})
+FRAME = pd.DataFrame({"x": [1, 2, 3], "style": [1, 2, 3]})
 
 
 def generator(name="dataframe_support"):
@@ -78,11 +78,11 @@ def test_every_public_name_of_pandas_is_there_or_says_what_to_use(kind):
 
 def test_columns_come_before_what_isnt_there_and_other_names_are_unknown():
     frame = gd.from_pandas(FRAME, npartitions=2)
-    assert frame["pivot"].compute().tolist() == frame.pivot.compute().tolist() == [1, 2, 3]
+    assert frame["style"].compute().tolist() == frame.style.compute().tolist() == [1, 2, 3]
     with pytest.raises(NotSupported, match=r"DataFrame\.asof isn't supported: it looks rows up in all partitions"):
         frame.asof  # noqa: B018
-    with pytest.raises(AttributeError, match="DataFrame has no attribute 'pivto'.*did you mean 'pivot'"):
-        frame.pivto  # noqa: B018
+    with pytest.raises(AttributeError, match="DataFrame has no attribute 'styel'.*did you mean 'style'"):
+        frame.styel  # noqa: B018
     with pytest.raises(AttributeError, match="Series has no attribute 'rnak'"):
         frame.x.rnak  # noqa: B018
     with pytest.raises(AttributeError, match="Index has no attribute 'rnak'"):

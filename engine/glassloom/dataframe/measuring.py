@@ -144,7 +144,9 @@ class Measuring(Frame):
         offset: Any = None,
         group_keys: Any = False,
     ) -> Resampler:
-        """Group the rows into bins of time, to be aggregated. The divisions must be known, or `on` be given.
+        """Group the rows into bins of time, to be aggregated, or looked up at the bins' edges (`ffill`, `asfreq`, `interpolate`...).
+
+        If the divisions aren't known, the labels are read now to find them out, as `sort_index` does.
 
         Parameters
         ----------

@@ -19,13 +19,13 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.moving.shape import SetDivisions
 from glassloom.dataframe.nodes import FrameExpr, empty
-from glassloom.dataframe.options import refused
+from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.prefix import Scan
 from glassloom.dataframe.reduce import join_all
 from glassloom.dataframe.statistics import Assembled
+from glassloom.dataframe.upsampling import Edges, Wish, at_times, interpolated_at_times
 from glassloom.dataframe.window import Window, named_arguments
-from glassloom.dataframe.wrap import wrap
-from glassloom.errors import DivisionError
+from glassloom.dataframe.wrap import operate, wrap
 from glassloom.graph import Key, Task, TaskRef
 
 _DAY_NS = 86_400_000_000_000
@@ -56,6 +56,13 @@ class Bins(NamedTuple):
         """Return what the bin of each label is called; they are sorted."""
         counts = self._counts(labels, {})
         return pd.DatetimeIndex(np.repeat(counts.index, counts.to_numpy()))
+
+    @property
+    def of_edges(self) -> Bins:
+        """The same bins, called by the edge that belongs to them."""
+        options = dict(self.options)
+        closed = pd.Grouper(freq=self.rule, **options).closed
+        return Bins(self.rule, tuple({**options, "label": closed}.items()))
 
     def _counts(self, labels: pd.DatetimeIndex, changes: dict[str, Any]) -> Any:
         return pd.Series(1, index=labels).resample(self.rule, **{**dict(self.options), **changes}).count()
@@ -206,15 +213,16 @@ def _empty_bins(gap: Any, labels: pd.DatetimeIndex) -> Any:
 class Resampler(Window):
     """Bins of time, to be aggregated. Made by `DataFrame.resample`."""
 
-    def __init__(self, frame: Any, bins: Bins, selection: Any = None) -> None:
+    def __init__(self, frame: Any, bins: Bins, selection: Any = None, *, is_chosen: bool = False) -> None:
         super().__init__(frame, selection)
         self._bins = bins
+        self._is_chosen = is_chosen
 
     def __repr__(self) -> str:
         return f"Resampler(rule={self._bins.rule!r})"
 
     def _selected(self, columns: Any) -> Resampler:
-        return Resampler(self._frame[columns], self._bins)
+        return Resampler(self._frame[columns], self._bins, is_chosen=True)
 
     def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
         frame: FrameExpr = self._frame.expr
@@ -239,6 +247,54 @@ class Resampler(Window):
     def apply(self, func: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Call a function with the rows of each bin. If it returns other than one row for each, all rows move to one partition."""
         return self._aggregated("apply", (func, *args), kwargs)
+
+    def _groups(self) -> Any:
+        """Return the rows grouped by bin, which keep their places."""
+        return self._frame.groupby(operate(bins_of_labels, self._frame, self._bins, label="bins"))
+
+    def transform(self, arg: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return a row for each row: what a function makes of its bin, as `GroupBy.transform` does. Rows keep their places."""
+        return self._groups().transform(arg, *args, **kwargs)
+
+    def ffill(self, limit: int | None = None) -> Any:
+        """Return for each bin the row at its edge, or the last one before, at most `limit` bins ago.
+
+        Of columns chosen of the bins, as in ``frame.resample(rule).x``, the rows stay, and missing values are filled inside of each
+        bin, as in pandas. ``frame.x.resample(rule).ffill()`` has a row for each bin.
+        """
+        return self._groups().ffill(limit) if self._is_chosen else self._at_edges(Wish("ffill", limit), "ffill")
+
+    def bfill(self, limit: int | None = None) -> Any:
+        """Return for each bin the row at its edge, or the next one, which is at most `limit` bins away. See `ffill`."""
+        return self._groups().bfill(limit) if self._is_chosen else self._at_edges(Wish("bfill", limit), "bfill")
+
+    def nearest(self, limit: int | None = None) -> Any:
+        """Return for each bin the row that is nearest to its edge, at most `limit` bins away."""
+        return self._at_edges(Wish("nearest", limit), "nearest")
+
+    def asfreq(self, fill_value: Any = None) -> Any:
+        """Return for each bin the row at its edge; without one, missing values or `fill_value`."""
+        return self._at_edges(Wish(fill_value=fill_value), "asfreq")
+
+    def interpolate(self, method: str = "linear", *, axis: Any = 0, limit: int | None = None, limit_direction: Any = "forward",
+                    limit_area: Any = None) -> Any:  # fmt: skip
+        """Return for each bin the values at its edge, on the line between the rows and edges beside. See `DataFrame.interpolate`."""
+        if is_columns(axis, "interpolate"):
+            raise refused("resample().interpolate", "axis", axis, "interpolate the bins' edges, which are rows")
+        self._require_all("interpolate")
+        options = {"method": method, "limit": limit, "limit_direction": limit_direction, "limit_area": limit_area}
+        return interpolated_at_times(self._frame, Edges(self._bins.of_edges), options)
+
+    def _require_all(self, how: str) -> None:
+        if self._is_chosen:
+            raise AttributeError(
+                f"Resampler.{how} is of frames and series, in pandas too, and not of columns chosen of the bins: choose them before, as in "
+                f"frame[columns].resample({self._bins.rule!r}).{how}()"
+            )
+
+    def _at_edges(self, wish: Wish, how: str) -> Any:
+        self._require_all(how)
+        return at_times(self._frame, Edges(self._bins.of_edges), wish, f"resample-{how}")
 
     def quantile(self, q: float = 0.5, **kwargs: Any) -> Any:
         """Return a quantile of each bin."""
@@ -303,9 +359,7 @@ def resample(frame: Any, rule: Any, options: dict[str, Any]) -> Resampler:
             f"resample needs an index of times, not of {node.meta.index.dtype}; set_index() of a column of times"
         )
     if node.divisions[0] is None:
-        raise DivisionError(
-            "resample needs to know the divisions, and they are not known here; sort_index() or set_index() finds them out"
-        )
+        frame = frame.sort_index()
     return Resampler(frame, bins_of(frame, rule, options))
 
 
@@ -328,6 +382,21 @@ def bins_of(frame: Any, rule: Any, options: dict[str, Any]) -> Bins:
     else:
         given["origin"] = _fixed_origin(frame, offset, origin)
     return Bins(rule, tuple(given.items()))
+
+
+def bins_of_times(times: Any, bins: Bins) -> Any:
+    """Return for each time of a pandas series the label of its bin; missing ones stay."""
+    distinct = pd.DatetimeIndex(times.dropna().unique()).sort_values()
+    if not len(distinct):
+        return times
+    called = pd.Series(bins.called(distinct), index=distinct)
+    return times.map(called).astype(called.dtype)
+
+
+def bins_of_labels(block: Any, bins: Bins) -> Any:
+    """Return for each row of a pandas object the label of the bin of its own label."""
+    index = block.index
+    return bins_of_times(pd.Series(index.array, index=index, name=index.name), bins)
 
 
 def _fixed_origin(frame: Any, offset: Any, origin: Any) -> Any:

@@ -13,7 +13,6 @@ from glassloom.backends.frames import converted
 from glassloom.backends.pandas_ import of_samples
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.backend import to_backend
-from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
@@ -22,6 +21,7 @@ from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, Columnwise, FrameExpr, LabelKeeping, Rowwise, empty
 from glassloom.dataframe.options import is_columns, piped, refused
+from glassloom.dataframe.time_labels import TimeLabels, require_rows
 from glassloom.dataframe.unlike_dtypes import looked_up_meta, with_floats_missing, with_one_dtype
 from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, dtypes_of, with_common_dtypes, with_dtypes_of
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
@@ -159,7 +159,7 @@ def _never_missing(asked: FrameExpr | None, node: FrameExpr) -> list[int]:
     return [place for place, name in enumerate(node.meta.columns) if name in whole]
 
 
-class RowByRow(Frame):
+class RowByRow(TimeLabels):
     """Methods of frames and series."""
 
     def _of_rows(self, method: str, kwargs: dict[str, Any], kind: Any = Rowwise) -> Any:
@@ -188,7 +188,7 @@ class RowByRow(Frame):
             The name of a method of as many rows, such as ``"abs"`` or ``"cumsum"``, or a function such as `numpy.sqrt`. Other
             functions would get whole columns.
         """
-        _require_rows("transform", axis)
+        require_rows("transform", axis)
         if isinstance(func, np.ufunc):
             return func(self, *args, **kwargs)
         if not isinstance(func, str):
@@ -287,58 +287,12 @@ class RowByRow(Frame):
         kwargs = {name: value for name, value in options.items() if value is not _UNSET}
         return self._of_rows("rename_axis", {**kwargs, **({"axis": 1} if is_columns(axis, "rename_axis") else {})})
 
-    def at_time(self, time: Any, asof: bool = False, axis: Any = None) -> Any:
-        """Return the rows at a time of day."""
-        _require_rows("at_time", axis)
-        return self._of_rows("at_time", {"time": time, "asof": asof}, LabelKeeping)
-
-    def between_time(self, start_time: Any, end_time: Any, inclusive: Any = "both", axis: Any = None) -> Any:
-        """Return the rows between two times of day."""
-        _require_rows("between_time", axis)
-        kwargs = {"start_time": start_time, "end_time": end_time, "inclusive": inclusive}
-        return self._of_rows("between_time", kwargs, LabelKeeping)
-
-    def truncate(self, before: Any = None, after: Any = None, axis: Any = None) -> Any:
-        """Return the rows between two labels, both included. See `loc`."""
-        _require_rows("truncate", axis)
-        return self.loc[before:after]
-
     def get(self, key: Any, default: Any = None) -> Any:
         """Return a column, or `default` if there is none; of a series the rows of a label."""
         try:
             return self[key]
         except KeyError:
             return default
-
-    def tz_convert(self, tz: Any, axis: Any = 0, level: Any = None) -> Any:
-        """Return the same rows with labels in another time zone."""
-        return self._relabelled("tz_convert", axis, level, {"tz": tz})
-
-    def tz_localize(
-        self, tz: Any, axis: Any = 0, level: Any = None, ambiguous: Any = "raise", nonexistent: Any = "raise"
-    ) -> Any:
-        """Return the same rows with labels taken as times of a zone."""
-        if isinstance(ambiguous, str) and ambiguous == "infer":
-            raise refused("tz_localize", "ambiguous", ambiguous, "it looks at the times beside; say 'NaT' or a boolean")
-        return self._relabelled(
-            "tz_localize", axis, level, {"tz": tz, "ambiguous": ambiguous, "nonexistent": nonexistent}
-        )
-
-    def to_timestamp(self, freq: Any = None, how: str = "start", axis: Any = 0) -> Any:
-        """Return the same rows, their labels times in place of periods."""
-        return self._relabelled("to_timestamp", axis, None, {"freq": freq, "how": how})
-
-    def to_period(self, freq: Any = None, axis: Any = 0) -> Any:
-        """Return the same rows, their labels periods in place of times."""
-        if freq is None:
-            raise refused("to_period", "freq", freq, "name the frequency, as in to_period('M')")
-        return self._relabelled("to_period", axis, None, {"freq": freq})
-
-    def _relabelled(self, method: str, axis: Any, level: Any, kwargs: dict[str, Any]) -> Any:
-        _require_rows(method, axis)
-        if level is not None:
-            raise refused(method, "level", level, "divisions are of one level")
-        return self._of_rows(method, kwargs, NewLabels)
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = _UNSET) -> Any:
         """Compute, and return the values as a NumPy array. `values` is the lazy array."""
@@ -356,11 +310,6 @@ class RowByRow(Frame):
     def _explode(self, kwargs: dict[str, Any], ignore_index: bool) -> Any:
         made = self._of_rows("explode", kwargs, LabelKeeping)
         return wrap(renumber(made.expr)) if ignore_index else made
-
-
-def _require_rows(method: str, axis: Any) -> None:
-    if axis is not None and is_columns(axis, method):
-        raise refused(method, "axis", axis, "it is the columns' index, which is at hand: frame.columns")
 
 
 def renamed_labels(frame: Any, kwargs: dict[str, Any], node: FrameExpr) -> Any:
@@ -468,7 +417,7 @@ def _rows_of_condition(frame: Any, cond: Any, others: tuple[Any, ...], axis: Any
     """Return the rows where a condition holds, for `filter`."""
     if any(one is not None for one in others):
         raise TypeError("filter: keyword arguments `items`, `like`, `regex` and `cond` are mutually exclusive")
-    _require_rows("filter", axis)
+    require_rows("filter", axis)
     return frame[cond]
 
 
@@ -511,7 +460,7 @@ class SeriesRowByRow(RowByRow):
 
     def squeeze(self, axis: Any = None) -> Any:
         """Return the series itself, also if it has one row: how many there are isn't known."""
-        _require_rows("squeeze", axis)
+        require_rows("squeeze", axis)
         return self
 
     def explode(self, ignore_index: bool = False) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, LabelKeeping, Projection, require_aligned
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.positions import columns_at, rows_by_label
+from glassloom.dataframe.prefix import CarriedRows, scan
 from glassloom.dataframe.setting_rows import bounds, condition_at_hand, is_mask, rows_to_set, set_values, shown
 from glassloom.dataframe.wrap import is_node, wrap
-from glassloom.errors import DivisionError
 
 
 class Loc:
@@ -121,20 +122,16 @@ def _are_columns(columns: Any, meta: Any) -> bool:
 def _rows_between(node: FrameExpr, rows: slice) -> FrameExpr:
     """Return the rows from one label to another, both included, out of the partitions that may have any.
 
-    Raises
-    ------
-    DivisionError
-        If the divisions aren't known.
+    If the divisions aren't known, all partitions are looked at, and when computing it is an error if their labels aren't in order.
     """
     if rows.step is not None:
         raise NotImplementedError(f"loc with step {rows.step!r}: rows can't be counted across partitions")
     divisions = node.divisions
-    if divisions[0] is None:
-        raise DivisionError(
-            f"loc[{rows.start!r}:{rows.stop!r}] needs to know the divisions, and they are not known here; sort the index "
-            "with set_index(..., sorted=True), or filter: frame[frame.index >= ...]"
-        )
     low, high = bounds(node.meta.index, rows)
+    if divisions[0] is None:
+        before = scan(node, _last_label, _greatest, "label-before")
+        function = partial(_between_in_order, f"loc[{rows.start!r}:{rows.stop!r}]", low, high)
+        return CarriedRows(node, (before,), BlockCall(function, (Block(0), Block(1)), label="loc"), node.meta)
     final = node.npartitions - 1
     first = 0 if low is None else min(max(bisect_right(divisions, low) - 1, 0), final)
     last = final if high is None else min(max(bisect_right(divisions, high) - 1, first), final)
@@ -150,6 +147,24 @@ def _between(block: Any, low: Any, high: Any) -> Any:
     if high is not None:
         keep = keep & (block.index <= high)
     return block[keep] if keep is not True else block
+
+
+def _last_label(block: Any) -> Any:
+    return block.index[-1] if len(block) else None
+
+
+def _greatest(labels: list[Any]) -> Any:
+    return labels[-1]
+
+
+def _between_in_order(what: str, low: Any, high: Any, block: Any, before: Any) -> Any:
+    labels = block.index
+    if not labels.is_monotonic_increasing or (before is not None and len(labels) and labels[0] < before):
+        raise KeyError(
+            f"{what} takes the rows from one label to another, and the labels aren't in order: sort_index() before, or filter by "
+            "frame[frame.index >= ...]"
+        )
+    return _between(block, low, high)
 
 
 def first_rows(node: FrameExpr, n: int) -> FrameExpr:

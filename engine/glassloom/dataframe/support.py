@@ -48,7 +48,6 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("Series",), "argsort", "rows of all partitions would have to move", "sort_values(), or rank(method='first')"),
     (_FRAMES, "reindex_like", "rows would have to move to the labels that are asked for", "reindex(), align(), or merge() with a frame of the labels"),
     (_FRAMES, "asof", "it looks rows up in all partitions", "merge_asof()"),
-    (_FRAMES, "asfreq", "new rows would appear at partition borders", "resample(...).first()"),
     (_FRAMES, "iat", "positions across partitions need their lengths", "at[...] by label, or iloc[...].compute()"),
     (_FRAMES, "set_axis", "labels of rows would have to be cut like the partitions", "frame.columns = ..., or frame.index = a lazy index"),
     (_FRAMES, "take", "rows are chosen by position, which needs the lengths of partitions", "iloc[...], or loc[...]"),

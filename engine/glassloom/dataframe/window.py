@@ -27,13 +27,7 @@ from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 
 _NOT_THERE = {
-    "asfreq": "resample(...).first()",
-    "bfill": "resample(...).first().bfill()",
-    "ffill": "resample(...).first().ffill()",
-    "interpolate": "resample(...).mean().interpolate()",
     "fillna": "resample(...).first().fillna(...)",
-    "nearest": "merge_asof(direction='nearest') with a frame of the times",
-    "transform": "groupby(frame.index.to_series().dt.floor(rule)).transform(...)",
     "get_group": "loc[start:end] of the frame",
     "online": "rolling() or ewm() of the frame",
 }

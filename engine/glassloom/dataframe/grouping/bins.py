@@ -8,7 +8,7 @@ import pandas as pd
 
 from glassloom.dataframe.grouping.all_rows import Binned
 from glassloom.dataframe.grouping.durations import are_durations, labels_of_durations
-from glassloom.dataframe.resample import Bins, Resampler, bins_of
+from glassloom.dataframe.resample import Resampler, bins_of, bins_of_labels, bins_of_times
 from glassloom.dataframe.wrap import operate
 
 
@@ -80,11 +80,11 @@ def with_bins(frame: Any, by: Any, *, dropna: bool) -> tuple[Any, Any, Binned]:
         elif one.key is not None:
             require_times(frame[one.key].expr.meta.dtype, one)
             bins = bins_of(frame.set_index(one.key, sort=False), one.freq, _options(one))
-            keys.append(operate(_of_column, frame[one.key], bins, label="bins"))
+            keys.append(operate(bins_of_times, frame[one.key], bins, label="bins"))
         else:
             _require_level(frame, one)
             require_times(frame.expr.meta.index.dtype, one)
-            keys.append(operate(_of_labels, frame, bins_of(frame, one.freq, _options(one)), label="bins"))
+            keys.append(operate(bins_of_labels, frame, bins_of(frame, one.freq, _options(one)), label="bins"))
     made = frame[[name for name in frame.columns if name not in columns]] if columns else frame
     return made, keys, columns
 
@@ -135,17 +135,3 @@ def _require_level(frame: Any, by: Any) -> None:
     index = frame.expr.meta.index
     if by.key is None and by.level not in (None, 0, index.name) or (by.key is None and index.nlevels > 1):
         raise NotImplementedError(f"{by!r} is of a level of several: call reset_index(), and give key={by.level!r}")
-
-
-def _of_column(times: Any, bins: Bins) -> Any:
-    """Return for each time the label of its bin; missing ones stay."""
-    distinct = pd.DatetimeIndex(times.dropna().unique()).sort_values()
-    if not len(distinct):
-        return times
-    called = pd.Series(bins.called(distinct), index=distinct)
-    return times.map(called).astype(called.dtype)
-
-
-def _of_labels(block: Any, bins: Bins) -> Any:
-    index = block.index
-    return _of_column(pd.Series(index.array, index=index, name=index.name), bins)

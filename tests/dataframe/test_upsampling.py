@@ -1,0 +1,137 @@
+"""Rows at regular times, and rows between labels whose divisions aren't known, are those of pandas."""
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+INLINE = {"scheduler": "inline"}
+
+AT_TIMES = {
+    "ffill": lambda bins: bins.ffill(),
+    "ffill of few": lambda bins: bins.ffill(limit=2),
+    "bfill": lambda bins: bins.bfill(),
+    "bfill of few": lambda bins: bins.bfill(limit=1),
+    "nearest": lambda bins: bins.nearest(),
+    "nearest of few": lambda bins: bins.nearest(limit=1),
+    "asfreq": lambda bins: bins.asfreq(),
+    "asfreq with a value": lambda bins: bins.asfreq(fill_value=-1),
+    "interpolate": lambda bins: bins.interpolate(),
+    "interpolate by time": lambda bins: bins.interpolate("time", limit=2),
+    "transform": lambda bins: bins.transform("sum"),
+    "one column in each bin": lambda bins: bins["part"].ffill(),
+    "columns in each bin": lambda bins: bins[["part", "whole"]].bfill(limit=1),
+}
+RULES = [("30min", "2h"), ("7min", "1h"), ("D", "30h"), ("ME", "20D"), ("W", "9D"), ("B", "2D")]
+
+
+def frame_of_times(every, zone, seed, is_regular):
+    random = np.random.default_rng(seed)
+    start = pd.Timestamp("2020-03-26", tz=zone) + pd.Timedelta(minutes=int(random.choice([0, 37])))
+    places = np.arange(8) if is_regular else np.sort(random.choice(16, 8, replace=False)) / 2
+    times = pd.DatetimeIndex(start + pd.Timedelta(every) * places, name="time")
+    return pd.DataFrame({"whole": random.integers(0, 9, 8), "part": random.choice([np.nan, 0.5, 2.5], 8)}, index=times)
+
+
+def cut(frame):
+    """Return a frame with known divisions, one whose partitions between the first and the last have no rows, and one with unknown ones."""
+    lazy = gd.from_pandas(frame, npartitions=4)
+    gap = (frame.index <= frame.index[1]) | (frame.index >= frame.index[-2])
+    pieces = [frame[:0], frame[:3], frame[3:3], frame[3:]]
+    return [
+        (frame, lazy),
+        (frame[gap], lazy[(lazy.index <= frame.index[1]) | (lazy.index >= frame.index[-2])]),
+        (frame, gd.from_map(pieces.__getitem__, range(4), meta=frame[:0])),
+    ]
+
+
+@settings(max_examples=3)
+@given(
+    st.sampled_from(RULES), st.sampled_from([None, "UTC", "Europe/Berlin"]), st.integers(0, 99), st.booleans(),
+    st.sampled_from([None, "right"]),
+)  # fmt: skip
+def test_rows_at_the_edges_of_bins_are_those_of_pandas(rule, zone, seed, is_regular, closed):
+    options = {} if closed is None else {"closed": closed}
+    for frame, lazy in cut(frame_of_times(rule[1], zone, seed, is_regular)):
+        for operation in AT_TIMES.values():
+            expected = operation(frame.resample(rule[0], **options))
+            got = operation(lazy.resample(rule[0], **options))
+            assert_same(got.compute(**INLINE), expected)
+            assert_same(got._meta, expected[:0])
+
+
+AS_FREQ = [{}, {"method": "ffill"}, {"method": "bfill"}, {"fill_value": -1}, {"normalize": True}, {"how": "start"}]
+
+
+@settings(max_examples=3)
+@given(st.sampled_from(RULES), st.sampled_from([None, "Europe/Berlin"]), st.integers(0, 99), st.booleans())
+def test_rows_at_a_frequency_are_those_of_pandas(rule, zone, seed, is_regular):
+    for frame, lazy in cut(frame_of_times(rule[1], zone, seed, is_regular)):
+        for options in AS_FREQ:
+            assert_same(lazy.asfreq(rule[0], **options).compute(**INLINE), frame.asfreq(rule[0], **options))
+            assert_same(lazy.whole.asfreq(rule[0], **options).compute(**INLINE), frame.whole.asfreq(rule[0], **options))
+
+
+def test_whole_numbers_stay_where_none_is_missing():
+    frame = frame_of_times("2h", None, 1, is_regular=True)
+    lazy = gd.from_pandas(frame, npartitions=3)
+    made = lazy.resample("1h").ffill()
+    assert made.whole.dtype == "int64"
+    assert made.known_divisions
+    assert_same(made.loc["2020-03-26 04:00":].compute(**INLINE), frame.resample("1h").ffill().loc["2020-03-26 04:00":])
+    assert lazy.resample("1h").asfreq().whole.dtype == "float64"
+
+
+def test_no_rows_stay_none():
+    frame = frame_of_times("2h", None, 1, is_regular=True)
+    lazy = gd.from_pandas(frame, npartitions=3)
+    assert_same(lazy[lazy.whole > 99].asfreq("1h").compute(**INLINE), frame[:0].asfreq("1h"))
+    assert_same(lazy[lazy.whole > 99].resample("1h").ffill().compute(**INLINE), frame[:0].resample("1h").ffill())
+
+
+def test_what_has_no_times_or_no_form_is_said():
+    plain = gd.from_pandas(pd.DataFrame({"x": [1, 2]}), npartitions=2)
+    with pytest.raises(TypeError, match="asfreq needs an index of times, not of int64"):
+        plain.asfreq("D")
+    lazy = gd.from_pandas(frame_of_times("2h", None, 1, is_regular=True), npartitions=2)
+    with pytest.raises(NotImplementedError, match=r"asfreq\(method='nearest'\).*resample\(freq\).nearest\(\)"):
+        lazy.asfreq("1h", method="nearest")
+    with pytest.raises(AttributeError, match=r"Resampler.nearest .*frame\[columns\].resample\('1h'\).nearest\(\)"):
+        lazy.resample("1h").whole.nearest()
+    with pytest.raises(NotImplementedError, match=r"resample\(\).interpolate\(axis=1\)"):
+        lazy.resample("1h").interpolate(axis=1)
+
+
+BETWEEN = {
+    "loc of a day": lambda f: f.loc["2020-03-26"],
+    "loc from a time on": lambda f: f.loc["2020-03-26 05:00":],
+    "loc up to a day": lambda f: f.loc[:"2020-03-26"],
+    "slice": lambda f: f["2020-03-26":"2020-03-27"],
+    "columns": lambda f: f.loc["2020-03-26":"2020-03-26", "whole"],
+    "truncate": lambda f: f.truncate("2020-03-26", "2020-03-27"),
+    "truncate before": lambda f: f.truncate(before=pd.Timestamp("2020-03-26 08:00")),
+    "truncate columns": lambda f: f[["part", "whole"]].truncate("part", "q", axis=1),
+    "resample": lambda f: f.resample("1D").sum(),
+    "resample of text": lambda f: f.resample("12h").agg({"whole": "sum", "part": "mean"}),
+    "rolling": lambda f: f.rolling("6h").sum(),
+}
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_rows_between_labels_need_no_known_divisions(name):
+    for frame, lazy in cut(frame_of_times("5h", None, 3, is_regular=True)):
+        assert_same(BETWEEN[name](lazy).compute(**INLINE), BETWEEN[name](frame))
+
+
+def test_labels_out_of_order_are_told_from_an_empty_result():
+    frame = frame_of_times("5h", None, 3, is_regular=True)
+    for rows in (frame.iloc[::-1], frame.iloc[[0, 1, 4, 5, 2, 3]]):
+        lazy = gd.from_pandas(rows, npartitions=3, sort=False)
+        with pytest.raises(KeyError, match=r"loc\['2020-03-26':'2020-03-27'\].*sort_index\(\) before"):
+            lazy.loc["2020-03-26":"2020-03-27"].compute(**INLINE)
+        assert_same(lazy.resample("1D").sum().compute(**INLINE), rows.resample("1D").sum())
+    with pytest.raises(ValueError, match="Truncate: 2020-03-26 00:00:00 must be after 2020-03-27"):
+        gd.from_pandas(frame, npartitions=2).truncate("2020-03-27", "2020-03-26")
