@@ -19,6 +19,7 @@ from glassloom.dataframe import plan as _plan  # noqa: F401 - registers its pass
 from glassloom.dataframe import rules as _rules  # noqa: F401 - registers its rules
 from glassloom.dataframe.at_hand import crosstab
 from glassloom.dataframe.cutting import cut, qcut
+from glassloom.dataframe.factorizing import factorize
 from glassloom.dataframe.frame import DataFrame
 from glassloom.dataframe.grouping.stepwise import Aggregation
 from glassloom.dataframe.index import Index
@@ -36,7 +37,7 @@ from glassloom.dataframe.io.writers import to_bag, to_records
 from glassloom.dataframe.moving.concat import concat, map_overlap, map_partitions, repartition
 from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.moving.merge_asof import merge_asof
-from glassloom.dataframe.pivoting import pivot
+from glassloom.dataframe.pivoting import pivot, wide_to_long
 from glassloom.dataframe.reshape import (
     get_dummies,
     isna,
@@ -65,6 +66,7 @@ __all__ = [
     "crosstab",
     "cut",
     "datasets",
+    "factorize",
     "from_array",
     "from_arrow",
     "from_dask_array",
@@ -106,6 +108,7 @@ __all__ = [
     "to_records",
     "to_sql",
     "to_timedelta",
+    "wide_to_long",
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,8 @@ from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import BlockOp, Rowwise
 from glassloom.dataframe.options import refused
-from glassloom.dataframe.wrap import is_node, operate
+from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.wrap import is_node, operate, wrap
 
 _NOT_ROW_BY_ROW = {
     "str.get_dummies": "the columns depend on the values of all rows; call glassloom.dataframe.get_dummies on categories that are known",
@@ -125,12 +127,12 @@ class Texts(Accessor):
         super().__init__(series, "str")
 
     def cat(self, others: Any = None, sep: str | None = None, na_rep: str | None = None, join: str = "left") -> Any:
-        """Return the texts of each row joined with those of other lazy series or frames of the same rows.
+        """Return the texts of each row joined with those of other lazy series or frames of the same rows, or all as one text.
 
         Parameters
         ----------
         others
-            A lazy series or frame, or a list of them.
+            A lazy series or frame, or a list of them. Without it all texts are joined, as a lazy scalar.
         sep
             What goes between the texts.
         na_rep
@@ -138,11 +140,14 @@ class Texts(Accessor):
         join
             Only ``"left"``: the rows are those of this series.
         """
+        if others is None:
+            steps = Operation(
+                partial(_texts, sep or "", na_rep), partial(_joined_texts, sep or ""), partial(_text_of, sep or "")
+            )
+            return wrap(tree(self._series.expr, steps, "", "cat"))
         many = list(others) if isinstance(others, (list, tuple)) else [others]
         if not all(is_node(one) for one in many):
-            raise refused(
-                "str.cat", "others", others, "give lazy series of the same rows; all texts as one: compute() first"
-            )
+            raise refused("str.cat", "others", others, "give lazy series of the same rows")
         if join != "left":
             raise refused("str.cat", "join", join, "leave it out")
         return operate(_cat, self._series, *many, kwargs={"sep": sep, "na_rep": na_rep}, label="cat")
@@ -166,6 +171,21 @@ class Texts(Accessor):
                 f"str.{method}", "expand", expand, f"with n={n} the number of columns depends on the values; give n"
             )
         return operate(_split_into, self._series, method, n, kwargs=options, label=method)
+
+
+def _texts(sep: str, na_rep: str | None, block: Any) -> str | None:
+    """Return the texts of a partition as one; None if it has none, which differs from an empty one."""
+    known = block.dropna() if na_rep is None else block
+    return known.str.cat(sep=sep, na_rep=na_rep) if len(known) else None
+
+
+def _joined_texts(sep: str, parts: list[Any]) -> str | None:
+    known = [part for part in parts if part is not None]
+    return sep.join(known) if known else None
+
+
+def _text_of(sep: str, parts: list[Any]) -> str:
+    return _joined_texts(sep, parts) or ""
 
 
 def _cat(block: Any, *others: Any, sep: str | None, na_rep: str | None) -> Any:

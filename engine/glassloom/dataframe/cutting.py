@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from glassloom.collection import compute
+from glassloom.dataframe.reduce import Length
+from glassloom.dataframe.statistics import assembled
 from glassloom.dataframe.wrap import is_node, operate
 
 _PANDAS_CUT: Any = pd.cut
@@ -127,3 +130,23 @@ def _ends(series: Any) -> tuple[Any, bool]:
 
 def _returned_edges(series: Any, edges: Any, options: dict[str, Any]) -> Any:
     return pd.cut(series._meta, edges, retbins=True, **options)[1]
+
+
+def counts_of_bins(series: Any, bins: Any, *, normalize: bool, sort: bool, ascending: bool, dropna: bool) -> Any:
+    """Return how many values of a lazy series are in each interval; see `Series.value_counts`."""
+    if not pd.api.types.is_numeric_dtype(series.dtype):
+        raise TypeError(f"bins argument only works with numeric data, not {series.dtype}")
+    counts = cut(series, bins, include_lowest=True).value_counts(sort=False, dropna=dropna)
+    finish = partial(_of_bins, normalize, sort, ascending, dropna)
+    meta = finish(counts._meta, 1)
+    return assembled(finish, [counts.expr, Length(series.expr)], "value-counts", meta)
+
+
+def _of_bins(normalize: bool, sort: bool, ascending: bool, dropna: bool, counts: Any, rows: int) -> Any:
+    known = counts[counts.index.notna()]
+    known.index = known.index.astype("interval").rename(None)
+    known = known.sort_index()
+    if dropna and not known.any():
+        known = known.iloc[:0]
+    known = known.sort_values(ascending=ascending, kind="stable") if sort else known
+    return (known / rows).rename("proportion") if normalize else known

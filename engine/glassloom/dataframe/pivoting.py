@@ -18,6 +18,7 @@ from glassloom.dataframe.moving.concat import concat
 from glassloom.dataframe.nodes import empty
 from glassloom.dataframe.prefix import CarriedRows
 from glassloom.dataframe.reduce import join_all
+from glassloom.dataframe.statistics import Assembled
 from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
 from glassloom.dataframe.wrap import wrap
 
@@ -86,6 +87,42 @@ class PivotedRows(CarriedRows):
 def pivot(data: Any, *, columns: Any, index: Any = _UNSET, values: Any = _UNSET) -> Any:
     """Return values by the labels of rows and columns. See `DataFrame.pivot`."""
     return data.pivot(columns=columns, index=index, values=values)
+
+
+def wide_to_long(df: Any, stubnames: Any, i: Any, j: Any, sep: str = "", suffix: str = r"\d+") -> Any:
+    """Return a row for each column of groups of columns whose names begin alike, such as ``x1, x2``.
+
+    The rows come partition by partition, in each of them as pandas has them.
+
+    Parameters
+    ----------
+    df
+        A lazy frame.
+    stubnames, i, j, sep, suffix
+        As pandas: how the names begin, the columns that tell rows apart, what to call the rest of the names, and what that is like.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import glassloom.dataframe as gd
+    >>> frame = gd.from_pandas(pd.DataFrame({"k": ["a", "b"], "x1": [1, 2], "x2": [3, 4]}), npartitions=2)
+    >>> gd.wide_to_long(frame, "x", i="k", j="year").x.compute().to_dict()
+    {('a', 1): 1, ('a', 2): 3, ('b', 1): 2, ('b', 2): 4}
+    """
+    options = {"stubnames": stubnames, "i": i, "j": j, "sep": sep, "suffix": suffix}
+    call = BlockCall(partial(_long, options), (Block(0),), label="wide-to-long")
+    meta = empty(of_samples(call, df.expr.meta))
+    return wrap(
+        Assembled(df.expr, (), BlockCall(partial(_long_or, options, meta), (Block(0),), label="wide-to-long"), meta)
+    )
+
+
+def _long(options: dict[str, Any], block: Any) -> Any:
+    return pd.wide_to_long(block, **options)
+
+
+def _long_or(options: dict[str, Any], meta: Any, block: Any) -> Any:
+    return _long(options, block) if len(block) else meta
 
 
 def _listed(names: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import Filter, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import CarriedRows, scan
-from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.reduce import Length, Operation, tree
 from glassloom.dataframe.setting_rows import (
     condition_at_hand,
     is_mask,
@@ -137,7 +137,7 @@ def _only_row(position: int, blocks: list[Any]) -> Any:
 
 def _rows_at(node: FrameExpr, positions: tuple[int, ...]) -> FrameExpr:
     if any(position < 0 for position in positions):
-        raise NotImplementedError(f"iloc[{list(positions)!r}]: positions in a list are counted from the start")
+        positions = _from_the_start(node, positions)
     wanted = np.unique(np.array(positions, dtype="int64"))
     before = scan(node, len, sum, "rows-before")
     call = BlockCall(partial(_picked, wanted), (Block(0), Block(1)), label="iloc")
@@ -145,6 +145,14 @@ def _rows_at(node: FrameExpr, positions: tuple[int, ...]) -> FrameExpr:
     order = np.searchsorted(wanted, positions)
     finish = partial(_in_order, order, int(wanted.max()) if len(wanted) else -1, len(wanted))
     return tree(some, Operation(_same, concat, finish), node.meta, "iloc")
+
+
+def _from_the_start(node: FrameExpr, positions: tuple[int, ...]) -> tuple[int, ...]:
+    """Return positions with those that are counted from the end counted from the start. The rows are counted now, unless that is known."""
+    rows = int(wrap(Length(node)).compute()) if node.lengths is None else sum(node.lengths)
+    if min(positions) < -rows:
+        raise IndexError(f"iloc[[..., {min(positions)}, ...]]: there are fewer rows")
+    return tuple(position + rows if position < 0 else position for position in positions)
 
 
 def _picked(wanted: Any, block: Any, before: int | None) -> Any:

@@ -22,10 +22,19 @@ def require_method(of: str, method: Any) -> None:
         If it isn't Pearson's or Spearman's.
     """
     if method not in ("pearson", "spearman"):
-        why = (
-            "it compares each row with all others; compute() the columns, or a sample(frac=...) of them, and use pandas"
+        raise refused(
+            of, "method", method, "there are 'pearson', 'spearman', and of frames and series 'kendall' and functions"
         )
-        raise refused(of, "method", method, f"'pearson' and 'spearman' are there. {why}")
+
+
+def matrix_by_pandas(options: dict[str, Any], block: Any) -> Any:
+    """Return pandas' correlations of all pairs of columns of a pandas frame."""
+    return block.corr(**options)
+
+
+def pair_by_pandas(method: Any, min_periods: int | None, block: Any) -> Any:
+    """Return pandas' correlation of both columns of a pandas frame."""
+    return block.iloc[:, 0].corr(block.iloc[:, 1], method, min_periods)
 
 
 def ranks_of_two(one: Any, other: Any) -> tuple[Any, Any]:

@@ -498,7 +498,8 @@ def _finish_counts(sort: bool, ascending: bool, dropna: bool, normalize: bool, m
         joined = joined / joined.sum()
     joined.name = meta.name
     joined.index.name = meta.index.name
-    if meta.index.dtype == object and joined.index.dtype != object:  # pandas 3 makes text of it
+    are_texts = {one.index.dtype for one in counts if len(one)} == {joined.index.dtype}
+    if meta.index.dtype == object and joined.index.dtype != object and not are_texts:  # pandas 3 makes text of objects
         joined.index = joined.index.astype(object)
     return joined.astype(meta.dtype)
 

@@ -11,6 +11,8 @@ from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import SeriesAtHand
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.cutting import counts_of_bins
+from glassloom.dataframe.factorizing import Factorizing
 from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import SeriesWriters
@@ -45,6 +47,7 @@ class Series(
     Levels,
     SeriesRowByRow,
     SeriesStatistics,
+    Factorizing,
     SeriesMeasuring,
     SeriesAtHand,
     OrderChecks,
@@ -206,7 +209,7 @@ class Series(
         sort, ascending
             Whether to sort by frequency, and in which direction.
         bins
-            Not supported.
+            How many intervals of equal length, or their edges: returned is how many values are in each. See `cut`.
         dropna
             Whether to leave missing values out.
         split_out
@@ -214,12 +217,7 @@ class Series(
         """
         require_one_output("value_counts", split_out, "groupby(series).size(split_out=...)")
         if bins is not None:
-            raise refused(
-                "value_counts",
-                "bins",
-                bins,
-                "glassloom.dataframe.cut(series, bins, include_lowest=True).value_counts()",
-            )
+            return counts_of_bins(self, bins, normalize=normalize, sort=sort, ascending=ascending, dropna=dropna)
         node = value_counts(
             self._expr, sort=sort, ascending=ascending, dropna=dropna, normalize=normalize, split_every=split_every
         )

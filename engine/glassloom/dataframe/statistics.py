@@ -17,8 +17,14 @@ from glassloom.dataframe.correlation import correlation, correlation_of_two
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, empty
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.quantiles import Wanted, column_quantiles, fractions_of
-from glassloom.dataframe.rank_correlation import matrix_of_ranks, ranks_of_two, require_method
-from glassloom.dataframe.reduce import Length, flattened, value_counts
+from glassloom.dataframe.rank_correlation import (
+    matrix_by_pandas,
+    matrix_of_ranks,
+    pair_by_pandas,
+    ranks_of_two,
+    require_method,
+)
+from glassloom.dataframe.reduce import Length, flattened, join_all, value_counts
 from glassloom.dataframe.widening import is_narrowing
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
@@ -418,13 +424,16 @@ class FrameStatistics(Statistics):
         Parameters
         ----------
         method
-            ``"pearson"``; or ``"spearman"``, for which each column is ranked once for each other one that may have missing
-            values, as pairs of rows where one is missing don't count.
+            ``"pearson"``; ``"spearman"``, for which a column is ranked once for each other one that may have missing values; or
+            ``"kendall"`` or a function of two arrays, for which all rows move to one partition.
         min_periods
             The number of rows with both values that a correlation needs.
         numeric_only
             Whether to leave out columns that aren't numbers.
         """
+        if method == "kendall" or callable(method):
+            whole = join_all(numeric_columns(self._expr) if numeric_only else self._expr)
+            return assembled(partial(matrix_by_pandas, {"method": method, "min_periods": min_periods}), [whole], "corr")
         require_method("corr", method)
         matrix = self._matrix("corr", min_periods, 1, numeric_only, split_every)
         if method == "pearson":
@@ -488,7 +497,12 @@ class SeriesStatistics(Statistics):
     """Methods of series."""
 
     def corr(self, other: Any, method: Any = "pearson", min_periods: int | None = None, *, split_every: int | None = None) -> Any:  # fmt: skip
-        """Return the correlation with another series of the same rows: Pearson's, or with ``"spearman"`` that of the ranks."""
+        """Return the correlation with another series of the same rows: Pearson's, or as `DataFrame.corr` has others."""
+        if method == "kendall" or callable(method):
+            pair = self._pair("corr", other)
+            return assembled(
+                partial(pair_by_pandas, method, min_periods), [join_all(pair.expr)], "corr", np.float64(0.5)
+            )
         require_method("corr", method)
         if method == "spearman" and is_node(other) and isinstance(other.expr.meta, pd.Series):
             ranks, others = ranks_of_two(self, other)
@@ -531,10 +545,12 @@ class SeriesStatistics(Statistics):
         return self.dot(other)
 
     def _with_other(self, how: str, other: Any, min_periods: int | None, ddof: int, split_every: int | None) -> Any:
+        return wrap(correlation_of_two(self._pair(how, other).expr, how, min_periods or 1, ddof, split_every))
+
+    def _pair(self, how: str, other: Any) -> Any:
         if not is_node(other) or not isinstance(other.expr.meta, pd.Series):
             raise refused(how, "other", other, "it takes a lazy series of the same rows")
-        pair = operate(_paired, self, other, label="pair")
-        return wrap(correlation_of_two(pair.expr, how, min_periods or 1, ddof, split_every))
+        return operate(_paired, self, other, label="pair")
 
     def mode(self, dropna: bool = True, *, split_every: int | None = None) -> Any:
         """Return the most frequent values, sorted."""

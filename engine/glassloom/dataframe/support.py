@@ -50,12 +50,9 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "asof", "it looks rows up in all partitions", "merge_asof()"),
     (_FRAMES, "iat", "positions across partitions need their lengths", "at[...] by label, or iloc[...].compute()"),
     (_FRAMES, "set_axis", "labels of rows would have to be cut like the partitions", "frame.columns = ..., or frame.index = a lazy index"),
-    (_FRAMES, "take", "rows are chosen by position, which needs the lengths of partitions", "iloc[...], or loc[...]"),
-    (_FRAMES, "convert_dtypes infer_objects", "dtypes would depend on the values of all rows", "astype(...), or convert_dtypes of read_parquet (dtype_backend=)"),
     (_FRAMES, "to_period to_timestamp tz_convert tz_localize", "it isn't there yet", "map_partitions(), or the methods of .dt on a column"),
     (_FRAMES, "transform", "it isn't there yet", "map_partitions(), apply(axis=1)"),
     # Series.
-    (("Series",), "factorize", "codes would depend on the values of all rows", "astype('category').cat.as_known().cat.codes"),
     (("Series",), "array", "a series in partitions has no one array", "values, or to_array()"),
     (("Series",), "is_unique is_monotonic_increasing is_monotonic_decreasing hasnans", "it isn't there yet", "nunique(), diff(), isna().any()"),
     # Index.
@@ -65,7 +62,7 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("Index",), "append insert delete drop putmask repeat where", "an index in partitions belongs to its frame", "to_series() or to_frame(), and then concat()"),
     (("Index",), "union intersection difference symmetric_difference join", "rows of all partitions would have to move", "merge() of the frames on their index"),
     (("Index",), "reindex sort_values sortlevel", "rows of all partitions would have to move", "to_series(), and then sort it"),
-    (("Index",), "drop_duplicates duplicated unique has_duplicates is_unique factorize", "codes would depend on all labels", "to_series().astype('category').cat.as_known().cat.codes"),
+    (("Index",), "drop_duplicates duplicated unique has_duplicates is_unique factorize", "codes would depend on all labels", "glassloom.dataframe.factorize(index)"),
     (("Index",), "groupby value_counts", "it is a series' method here", "to_series().value_counts(), to_series().groupby(...)"),
     (("Index",), "droplevel get_level_values to_flat_index", "divisions are of one level", "reset_index() of the frame"),
     (("Index",), "equals identical is_", "comparing computes", "(one == other).to_series().all()"),
@@ -136,10 +133,9 @@ _FUNCTIONS: tuple[tuple[str, str, str], ...] = (
     ("read_excel read_feather read_html read_iceberg read_pickle read_sas read_spss read_stata read_xml read_clipboard read_gbq ExcelFile HDFStore", _ONE_OBJECT, "from_map() of pandas' function for several files, or from_pandas() of what it returns"),
     ("to_pickle ExcelWriter", _ONE_OBJECT, "to_parquet()"),
     ("json_normalize", _ONE_OBJECT, "from_pandas(pandas.json_normalize(...)), or a bag's to_dataframe()"),
-    ("factorize", "codes would depend on the values of all rows", "astype('category').cat.as_known().cat.codes"),
     ("unique value_counts", "it is a method here", "series.unique() or series.value_counts()"),
     ("eval", "it takes variables of several frames", "frame.eval(...), or operators"),
-    ("from_dummies lreshape wide_to_long merge_ordered infer_freq", "it isn't there yet", "map_partitions(), or compute() first"),
+    ("from_dummies lreshape merge_ordered infer_freq", "it isn't there yet", "map_partitions(), or compute() first"),
     ("assert_eq", "it is for tests of Dask", "pandas.testing with compute()"),
     ("from_graph get_collection_type", "it is for Dask's own collections", "from_delayed() or from_map()"),
     ("from_legacy_dataframe to_delayed", "it is a method here, or of older versions of Dask", "frame.to_delayed(), from_delayed()"),
@@ -183,8 +179,8 @@ def did_you_mean(name: str, lazy: Any) -> str:
 def not_supported(kind: str, name: str) -> NotSupported | None:
     """Return the error for a public name of pandas' class, or Dask's, that ours lacks; None if they haven't got it either.
 
-    >>> print(not_supported("DataFrame", "take"))
-    DataFrame.take isn't supported: rows are chosen by position, which needs the lengths of partitions. Use iloc[...], or loc[...]
+    >>> print(not_supported("DataFrame", "asof"))
+    DataFrame.asof isn't supported: it looks rows up in all partitions. Use merge_asof()
     """
     theirs = PANDAS.get(kind)
     if theirs is None or name.startswith("_"):

@@ -12,9 +12,10 @@ from glassloom.dataframe import times_as_text
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.cumulative import Along
+from glassloom.dataframe.inferring import Inferring
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.operators import FlexibleOperators
-from glassloom.dataframe.options import refused
+from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.positions import At, IAt, ILoc
 from glassloom.dataframe.reduce import Length, flattened, reduce_columns
 from glassloom.dataframe.rowwise import RowByRow
@@ -24,7 +25,7 @@ from glassloom.dataframe.window import Windows
 from glassloom.dataframe.wrap import operate, wrap
 
 
-class Values(RowByRow, Along, Windows, FlexibleOperators):
+class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
     """A frame or series."""
 
     @property
@@ -42,6 +43,11 @@ class Values(RowByRow, Along, Windows, FlexibleOperators):
     def iloc(self) -> ILoc:
         """Rows by position, and columns: ``iloc[10:20]``, ``iloc[-1]``, ``iloc[[3, 1], 0:2]``."""
         return ILoc(self)
+
+    def take(self, indices: Any, axis: Any = 0) -> Any:
+        """Return the rows at some positions, in the order of the list; with ``axis=1`` the columns. See `iloc`."""
+        places = [int(one) for one in indices]
+        return self.iloc[:, places] if is_columns(axis, "take") else self.iloc[places]
 
     @property
     def at(self) -> At:

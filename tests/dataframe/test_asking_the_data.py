@@ -1,0 +1,165 @@
+"""Results that depend on the values of all partitions together are those of pandas: dtypes, codes, bins, joined texts."""
+
+import datetime
+import decimal
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+INLINE = {"scheduler": "inline"}
+
+
+def cut(frame):
+    """Return a frame or series in three partitions, and in partitions of which some are empty."""
+    pieces = [frame[:0], frame[:2], frame[2:2], frame[2:]]
+    ragged = gd.from_map(pieces.__getitem__, range(4), meta=frame[:0])
+    return [gd.from_pandas(frame, npartitions=3, sort=False), ragged]
+
+
+TIME = pd.Timestamp("2020-01-01")
+OBJECTS = {
+    "whole": [1, 2, 3, 4], "whole and None": [1, None, 3, 4], "whole and NaN": [1, np.nan, 3, 4], "numbers": [1, 2.5, 3, 4],
+    "whole floats": [1, 2.0, 3, 4], "truth": [True, False, True, True], "truth and None": [True, None, True, True],
+    "truth and whole": [True, 1, 2, 3], "text": list("abcd"), "text and missing": ["a", None, "c", np.nan],
+    "text and whole": ["a", 1, 2, 3], "times": [TIME, None, pd.NaT, TIME], "zones": [TIME.tz_localize("UTC"), *[TIME.tz_localize("Europe/Berlin")] * 3],
+    "a zone": [TIME.tz_localize("UTC")] * 4, "dates": [datetime.date(2020, 1, 1)] * 4, "datetimes": [datetime.datetime(2020, 1, 1)] * 4,
+    "large": [1, 2**63, 3, 4], "larger": [1, 2**70, 3, 4], "large and negative": [-1, 2**63, 3, 4], "decimals": [decimal.Decimal(1)] * 4,
+    "None": [None] * 4, "NaN": [np.nan] * 4, "NA": [1, pd.NA, 2, 3], "complex": [1j, 2, 3, 4], "NumPy's": [np.int32(1), np.int64(2), 3, 4],
+    "lists": [[1], [2], [3], [4]], "bytes": [b"a", b"b", b"c", b"d"],
+}  # fmt: skip
+OTHERS = {
+    "whole floats": pd.Series([1.0, 2, 3, 4]), "with NaN": pd.Series([1.0, np.nan, 3, 4]), "parts": pd.Series([1.0, 2, 3, 4.5]),
+    "infinite": pd.Series([1.0, 2, 3, np.inf]), "huge": pd.Series([1.0, 2, 3, 1e300]), "missing": pd.Series([np.nan] * 4),
+    "of 32 bits": pd.Series([1, 2, 3, 4], dtype="float32"), "nullable": pd.Series([1, 2, 3, None], dtype="Float64"),
+    "integers": pd.Series([1, 2, 3, 4], dtype="int8"), "texts": pd.Series(list("abcd")), "categories": pd.Series(list("abca"), dtype="category"),
+    "times": pd.Series(pd.date_range("2020", periods=4)),
+}  # fmt: skip
+COLUMNS = {**{f"objects: {name}": pd.Series(values, dtype=object) for name, values in OBJECTS.items()}, **OTHERS}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_dtypes_are_found_as_pandas_finds_them_of_all_rows(name):
+    series = COLUMNS[name]
+    for operation in (
+        lambda some: some.convert_dtypes(),
+        lambda some: some.convert_dtypes(dtype_backend="pyarrow"),
+        lambda some: some.infer_objects(),
+    ):
+        expected = operation(series)
+        for lazy in cut(series):
+            got = operation(lazy)
+            assert_same(got.compute(**INLINE), expected)
+            assert got.dtype == expected.dtype
+
+
+def test_frames_find_the_dtypes_of_their_columns_and_keep_their_divisions():
+    frame = pd.DataFrame(COLUMNS)
+    lazy = cut(frame)[0]
+    assert_same(lazy.convert_dtypes().compute(**INLINE), frame.convert_dtypes())
+    assert_same(lazy.infer_objects().compute(**INLINE), frame.infer_objects())
+    assert lazy.convert_dtypes().divisions == lazy.divisions
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(st.sampled_from([1, 2, -1, 2.0, 2.5, True, "a", "b", None, float("nan"), 2**63]), max_size=8),
+    st.sampled_from(["convert_dtypes", "infer_objects"]),
+)
+def test_any_objects_are_converted_as_pandas_does(values, method):
+    series = pd.Series(values, dtype=object)
+    expected = getattr(series, method)()
+    for lazy in cut(series):
+        assert_same(getattr(lazy, method)().compute(**INLINE), expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"sort": True}, {"use_na_sentinel": False}])
+@pytest.mark.parametrize(
+    "values",
+    [[3, 1, 2, 1, 3], ["b", "a", None, "b", "c"], [2.5, np.nan, 1.5, np.nan, 2.5], [TIME, None, TIME, None, TIME]],
+)
+@pytest.mark.parametrize("dtype", [None, object, "category"])
+def test_values_are_numbered_as_pandas_numbers_them(values, options, dtype):
+    frame = pd.Series(values, dtype=dtype).to_frame("k")
+    codes, distinct = frame.k.factorize(**options)
+    for lazy in cut(frame):
+        made, found = lazy.k.factorize(**options)
+        lazy["code"] = made
+        assert_same(lazy.compute(**INLINE), frame.assign(code=codes))
+        assert_same(found.compute(**INLINE), distinct)
+        assert made.dtype == codes.dtype
+
+
+def test_functions_and_labels_are_numbered_too():
+    lazy = gd.from_pandas(pd.DataFrame({"x": [1, 2, 3]}, index=list("bab")), npartitions=2, sort=False)
+    codes, distinct = gd.factorize(lazy.index, sort=True)
+    assert codes.compute(**INLINE).tolist() == [1, 0, 1]
+    assert distinct.compute(**INLINE).tolist() == ["a", "b"]
+    with pytest.raises(TypeError, match=r"factorize takes a lazy series, got list; pandas.factorize takes others"):
+        gd.factorize([1, 2])
+
+
+NUMBERS = pd.DataFrame(
+    {"x": [1, 5, 2, 9, 4, 4], "y": [0.5, np.nan, 2.5, 1.5, 7.0, 1.5], "s": ["a b", "b", None, "", "a c", "b"]}
+)
+
+
+@pytest.mark.parametrize("options", [{}, {"sort": False}, {"ascending": True}, {"normalize": True}, {"dropna": False}])
+@pytest.mark.parametrize("bins", [3, [0, 2, 6]])
+def test_values_are_counted_in_bins_as_pandas_does(bins, options):
+    for lazy in cut(NUMBERS):
+        for name in ("x", "y"):
+            expected = NUMBERS[name].value_counts(bins=bins, **options)
+            assert_same(lazy[name].value_counts(bins=bins, **options).compute(**INLINE), expected)
+        with pytest.raises(TypeError, match="bins argument only works with numeric data"):
+            lazy.s.value_counts(bins=2)
+
+
+@pytest.mark.parametrize("options", [{}, {"sep": ", "}, {"sep": "-", "na_rep": "?"}])
+def test_all_texts_are_joined_as_pandas_joins_them(options):
+    for series in (NUMBERS.s, NUMBERS.s[:0], pd.Series([None, "a"], dtype="str"), NUMBERS.s.astype(object)):
+        for lazy in cut(series):
+            assert lazy.str.cat(**options).compute(**INLINE) == series.str.cat(**options)
+
+
+def test_words_are_counted_under_labels_of_pandas_dtype():
+    for lazy in cut(NUMBERS):
+        assert_same(
+            lazy.s.str.split().explode().value_counts().compute(**INLINE),
+            NUMBERS.s.str.split().explode().value_counts(),
+        )
+
+
+@pytest.mark.parametrize("method", ["kendall", lambda one, other: float(np.abs(one - other).max())])
+def test_correlations_that_need_all_rows_are_those_of_pandas(method):
+    for lazy in cut(NUMBERS):
+        got = lazy.corr(method=method, numeric_only=True)
+        assert_same(got.compute(**INLINE), NUMBERS.corr(method=method, numeric_only=True))
+        assert_same(lazy.x.corr(lazy.y, method=method).compute(**INLINE), NUMBERS.x.corr(NUMBERS.y, method=method))
+        few = lazy.x.corr(lazy.y, method=method, min_periods=6)
+        assert np.isnan(few.compute(**INLINE))
+
+
+def test_groups_of_columns_become_rows():
+    frame = pd.DataFrame({"k": list("abc"), "x1": [1, 2, 3], "x2": [4, 5, 6], "y1": [0.5, 1, 2], "z": [7, 8, 9]})
+    options = {"stubnames": ["x", "y"], "i": "k", "j": "year"}
+    expected = pd.wide_to_long(frame, **options)
+    for lazy in cut(frame):
+        got = gd.wide_to_long(lazy, **options)
+        assert_same(got.compute(**INLINE).sort_index(), expected.sort_index())
+        assert_same(got._meta, expected[:0])
+    assert_same(gd.wide_to_long(gd.from_pandas(frame, npartitions=1), **options).compute(**INLINE), expected)
+
+
+def test_rows_and_columns_are_taken_by_position():
+    for lazy in cut(NUMBERS):
+        assert_same(lazy.take([4, 0, -1]).compute(**INLINE), NUMBERS.take([4, 0, -1]))
+        assert_same(lazy.iloc[[-2, 1, 1]].compute(**INLINE), NUMBERS.iloc[[-2, 1, 1]])
+        assert_same(lazy.take([1, -1], axis=1).compute(**INLINE), NUMBERS.take([1, -1], axis=1))
+        assert_same(lazy.x.take(np.array([3, 2])).compute(**INLINE), NUMBERS.x.take([3, 2]))
+        with pytest.raises(IndexError, match=r"iloc\[\[..., -7, ...\]\]: there are fewer rows"):
+            lazy.take([-7])
