@@ -84,6 +84,16 @@ RESULTS = (
         "floats in any case",
         "whole numbers if none is replaced",
     ),
+    (
+        "whole numbers and booleans of which some rows miss values (`str.len()`, `groupby().cumcount()`, a left `merge`, `cut` with edges and `labels=False`)",
+        "`dtype` says before computing what they are if none is missing; rows of some partitions alone, as `head()` has them, may be such",
+        "floats or objects where any row misses one; so are all computed rows here",
+    ),
+    (
+        "`drop` of times as text from labels with a time zone that are repeated",
+        "the rows of those times are dropped",
+        "they stay, without an error",
+    ),
     ("`loc[label] = value` of a label that no row has", "an error when computing", "a new row"),
 )
 """Known differences of results: of what, here, and in pandas."""

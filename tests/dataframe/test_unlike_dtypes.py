@@ -105,6 +105,19 @@ def test_numbers_of_intervals_have_the_dtype_of_the_meta_where_the_edges_are_fou
         assert {block.dtype for block in blocks if len(block)} == {expected.dtype}
 
 
+@pytest.mark.parametrize("cuts", CUTS, ids=str)
+def test_categories_that_are_numbers_are_written_as_pandas_writes_them(cuts):
+    frame = ROWS[["i", "s"]].assign(
+        c=pd.Categorical([3, 1, 2, None, 3, 1, 2, 2]), whole=pd.Categorical([3, 1, 2, 3, 3, 1, 2, 2])
+    )
+    pieces = [frame.iloc[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+    made = gd.from_map(pieces.__getitem__, range(len(pieces)), meta=frame[:0])
+    for dtype in (str, "string"):
+        assert_same(made.c.astype(dtype).compute(), frame.c.astype(dtype))
+        assert_same(made.astype({"c": dtype, "whole": dtype}).compute(), frame.astype({"c": dtype, "whole": dtype}))
+    assert_same(made[["c", "whole"]].astype(str).compute(), frame[["c", "whole"]].astype(str))
+
+
 LOOKED_UP = {
     "all numbers": ("k", {"u": 1, "v": 2}),
     "some numbers": ("k", {"u": 1}),
@@ -129,3 +142,12 @@ def test_looked_up_values_have_the_dtype_of_those_that_are_found(cuts, column, m
 def test_reductions_listed_for_whole_numbers_with_missing_ones_are_floats():
     made = lazy((0, 3, 8)).assign(n=lambda x: x.s.str.len())[["n", "i"]].agg(["sum", "min"])
     assert_same(made.compute(), ROWS.assign(n=lambda x: x.s.str.len())[["n", "i"]].agg(["sum", "min"]))
+
+
+def test_long_chains_of_operations_are_looked_at_once():
+    """Each step takes the one before twice: to look at all ways back would take for ever, and the chain is deeper than Python's stack."""
+    frame = lazy((0, 3, 8))[["i"]]
+    for _ in range(300):
+        frame["i"] = frame.i + 1 - (frame.i > 0) * 1
+    made = frame.i.map(repr)
+    assert not [node for node in walk([made.expr]) if "common-dtypes" in node.name]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat, is_frame, sample
+from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Attribute, BlockCall, Method
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.nodes import Assign, BlockOp, Filter, FrameExpr, Held, Projection, Rowwise
@@ -96,7 +96,31 @@ def places_shown(meta: Any, dtype: Any) -> list[int]:
 
 def _shows_dtype(dtype: Any) -> bool:
     made = pd.api.types.pandas_dtype(dtype)
-    return made.kind in "OUS" or isinstance(made, (pd.StringDtype, pd.CategoricalDtype))
+    return _is_text(made) or made.kind == "O" or isinstance(made, pd.CategoricalDtype)
+
+
+def _is_text(dtype: Any) -> bool:
+    made = pd.api.types.pandas_dtype(dtype)
+    return made.kind in "US" or isinstance(made, pd.StringDtype)
+
+
+def with_numbers_of_categories(collection: Any, dtype: Any) -> Any:
+    """Return a frame or series with numbers in place of categories of such of which ``astype(dtype)`` makes text.
+
+    pandas writes them as floats if a value of the column is missing.
+    """
+    meta = collection.expr.meta
+    names = [meta.name] if isinstance(meta, pd.Series) else list(meta.columns)
+    wanted = [dtype.get(name) if isinstance(dtype, dict) else dtype for name in names]
+    pairs = enumerate(zip(dtypes_of(meta), wanted, strict=True))
+    places = [place for place, (own, to) in pairs if to is not None and _is_of_numbers(own) and _is_text(to)]
+    if not places or collection.expr.npartitions == 1:
+        return collection
+    return with_one_dtype(operate(_Numbers(tuple(places)), collection, label="numbers"), places)
+
+
+def _is_of_numbers(dtype: Any) -> bool:
+    return isinstance(dtype, pd.CategoricalDtype) and dtype.categories.dtype.kind in "iu"
 
 
 def looked_up_meta(meta: Any, mapper: Any) -> Any:
@@ -129,42 +153,65 @@ def _may_differ(node: FrameExpr, name: Any) -> bool:
 
     Columns of whole numbers and booleans do where they would miss a value; others where a user's function makes the values.
     """
+    left: list[_Column] = [(node, name)]
+    seen: set[tuple[str, Any]] = set()
+    while left:
+        one, label = left.pop()
+        if (one.name, label) in seen:
+            continue
+        seen.add((one.name, label))
+        made_of = _made_of(one, label)
+        if made_of is None:
+            return True
+        left += made_of
+    return False
+
+
+_Column = tuple[FrameExpr, Any]
+"""A node and the label of a column of it; None: it is a series."""
+
+
+def _made_of(node: FrameExpr, name: Any) -> list[_Column] | None:
+    """Return the columns of whose dtypes that of a column follows, all of them; None if it may differ between partitions by itself."""
+    if node.npartitions == 1:
+        return []
     if isinstance(node, Projection):
-        return _may_differ(node.frame, name if isinstance(node.columns, list) else node.columns)
-    if isinstance(node, Filter):
-        return _may_differ(node.frame, name)
-    if isinstance(node, Assign) and name not in node.names:
-        return _may_differ(node.frame, name)
+        return [(node.frame, name if isinstance(node.columns, list) else node.columns)]
+    if isinstance(node, Filter) or (isinstance(node, Assign) and name not in node.names):
+        return [(node.frame, name)]
     if isinstance(node, Assign):
         value = node.values[node.names.index(name)]
-        return isinstance(value, FrameExpr) and _any_may_differ(value)
+        return _columns_of(value) if isinstance(value, FrameExpr) else []
     if isinstance(node, BlockOp) and getattr(node.call.function, "calls_for_each", False):
-        return True
+        return None
     if isinstance(node, _Alike) or not can_miss_nothing(_dtype(node.meta, name)):
-        return False
+        return []
     if not any(isinstance(one, FrameExpr) for one in node.dependencies):
-        return isinstance(node, Held)
-    return not (isinstance(node, Rowwise) and node.keeps_rows and _is_even(node))
+        return None if isinstance(node, Held) else []
+    if isinstance(node, Rowwise) and node.keeps_rows and _is_even(node):
+        return [column for one in node.operand_nodes for column in _columns_of(one)]
+    return None
+
+
+def _columns_of(node: FrameExpr) -> list[_Column]:
+    if isinstance(node.meta, pd.Series):
+        return [(node, None)]
+    return [(node, name) for name in node.meta.columns] if isinstance(node.meta, pd.DataFrame) else []
 
 
 def _dtype(meta: Any, name: Any) -> Any:
-    return meta.dtype if isinstance(meta, pd.Series) else meta.dtypes[name]
-
-
-def _any_may_differ(node: FrameExpr) -> bool:
-    return is_frame(node.meta) and bool(unlike_places(node))
+    found = meta if isinstance(meta, pd.Series) else meta[name]
+    return found.dtype if isinstance(found, pd.Series) else found.dtypes.iloc[0]  # of columns of one name the first
 
 
 def _is_even(node: BlockOp) -> bool:
-    """Whether an operation makes the same dtypes of all partitions."""
+    """Whether an operation makes the same dtypes of all partitions if those that it is given have the same."""
     function = node.call.function
     if isinstance(function, (Method, Attribute)):
         path = function.path
         if path[0] not in _ACCESSORS and not (len(path) == 1 and path[0] in _EVEN_METHODS):
             return False
     elif getattr(function, "__module__", None) != "_operator" or function.__name__ not in _EVEN_OPERATORS:
-        return False
-    if any(_any_may_differ(one) for one in node.operand_nodes):
         return False
     metas = [one.meta for one in node.operand_nodes]
     made = derived_meta(lambda: _of_missing(node.call, metas), _of_missing, node.call, *metas)
@@ -205,6 +252,23 @@ class _OfPlaces:
 
     def __glassloom_tokenize__(self) -> Any:
         return self.places
+
+
+class _Numbers(_OfPlaces):
+    """Returns a block with the numbers of categories at some places."""
+
+    def __call__(self, block: Any) -> Any:
+        if isinstance(block, pd.Series):
+            return _numbers(block)
+        made = block.copy(deep=False)
+        for place in self.places:
+            made.isetitem(place, _numbers(block.iloc[:, place]))
+        return made
+
+
+def _numbers(column: Any) -> Any:
+    is_of_numbers = _is_of_numbers(column.dtype)  # categories that aren't known may be others in a partition
+    return column.astype("float64" if column.hasnans else column.dtype.categories.dtype) if is_of_numbers else column
 
 
 class _Ends(_OfPlaces):

@@ -20,7 +20,7 @@ from glassloom.dataframe.positions import At, IAt, ILoc
 from glassloom.dataframe.reduce import Length, flattened, reduce_columns
 from glassloom.dataframe.rowwise import RowByRow
 from glassloom.dataframe.setting import with_index
-from glassloom.dataframe.unlike_dtypes import places_shown, with_one_dtype
+from glassloom.dataframe.unlike_dtypes import places_shown, with_numbers_of_categories, with_one_dtype
 from glassloom.dataframe.window import Windows
 from glassloom.dataframe.wrap import operate, wrap
 
@@ -85,7 +85,7 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
             raise refused("astype", "errors", errors, "the dtype would depend on the values of each partition")
         if isinstance(dtype, dict):
             require_columns(dtype, self._meta)
-        frame = with_one_dtype(self, places_shown(self._meta, dtype))
+        frame = with_numbers_of_categories(with_one_dtype(self, places_shown(self._meta, dtype)), dtype)
         places = times_as_text.places_of_times(self._meta, dtype)
         if places and self.npartitions > 1:
             return times_as_text.astype(frame, dtype, places)
