@@ -99,17 +99,34 @@ def test_columns_of_parts_are_as_many_in_each_partition(dtype, method):
     expected = getattr(plain.str, method)(" ", n=2, expand=True)
     assert_same(made.compute(), expected)
     assert_same(made[2].compute(), expected[2])
-    with pytest.raises(NotImplementedError, match="the number of columns depends on the values; give n"):
-        getattr(lazy.str, method)(expand=True)
+    made = getattr(lazy.str, method)(expand=True)
+    assert list(made.columns) == [0, 1, 2, 3]
+    assert_same(made.compute(), getattr(plain.str, method)(expand=True))
 
 
-def test_unknown_categories_are_asked_for_by_name():
+@pytest.mark.parametrize("values", [[None, None], ["x", "", None], ["", ""], ["a,b", "c", "d,e,f"]])
+@pytest.mark.parametrize("pat", [None, ","])
+def test_parts_without_a_limit_are_as_many_as_the_text_with_most_has(values, pat):
+    plain = pd.Series(values, dtype="str")
+    lazy = gd.from_pandas(plain, npartitions=2)
+    assert_same(lazy.str.split(pat, expand=True).compute(), plain.str.split(pat, expand=True))
+    assert_same(lazy.str.rsplit(pat, expand=True).compute(), plain.str.rsplit(pat, expand=True))
+
+
+def test_unknown_categories_are_found_out_by_what_needs_them():
     parts = [pd.Series(list("ab"), dtype="category"), pd.Series(list("bz"), dtype="category")]
     lazy = gd.from_map(lambda number: parts[number], [0, 1]).cat.as_unknown()
     whole = pd.Series(list("abbz"), dtype="category", index=[0, 1, 0, 1])
-    for name in ("categories", "codes", "ordered", "reorder_categories", "rename_categories", "remove_categories"):
-        with pytest.raises(NotImplementedError, match=rf"\.cat\.{name}: the categories aren't known.*as_known"):
-            getattr(lazy.cat, name)
+    assert lazy.cat.categories.tolist() == ["a", "b", "z"]
+    assert lazy.cat.ordered is False
+    assert_same(lazy.cat.codes.compute(), whole.cat.codes)
+    for change in (
+        lambda some: some.cat.reorder_categories(["z", "b", "a"]),
+        lambda some: some.cat.rename_categories(str.upper),
+        lambda some: some.cat.remove_categories(["b"]),
+    ):
+        assert_same(change(lazy).compute(), change(whole))
+    assert not lazy.cat.known
     known = lazy.cat.as_known()
     assert known.cat.categories.tolist() == ["a", "b", "z"]
     assert_same(known.cat.codes.compute(), whole.cat.codes)

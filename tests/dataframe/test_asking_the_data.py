@@ -163,3 +163,26 @@ def test_rows_and_columns_are_taken_by_position():
         assert_same(lazy.x.take(np.array([3, 2])).compute(**INLINE), NUMBERS.x.take([3, 2]))
         with pytest.raises(IndexError, match=r"iloc\[\[..., -7, ...\]\]: there are fewer rows"):
             lazy.take([-7])
+
+
+COMPARED = pd.DataFrame(
+    {"a": [1, 2, 3, 4], "b": [1.0, np.nan, 3, 4], "c": list("abcd"), "d": [True, False, True, True]}
+)
+CHANGES = {
+    "one value": {"a": [1, 2, 3, 9]},
+    "all values": {"a": [5, 6, 7, 9]},
+    "missing values": {"b": [1, np.nan, np.nan, 5.0]},
+    "two columns": {"a": [1, 2, 0, 4], "c": list("abcx")},
+    "truth values": {"d": [False, True, False, False]},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("options", [{}, {"keep_equal": True}, {"result_names": ("left", "right")}])
+def test_compared_frames_keep_the_rows_and_columns_that_differ(change, options):
+    other = COMPARED.assign(**CHANGES[change])
+    for lazy, lazy_other in zip(cut(COMPARED), cut(other), strict=True):
+        if lazy.known_divisions:
+            got = lazy.compare(lazy_other, **options)
+            assert_same(got.compute(**INLINE), COMPARED.compare(other, **options))

@@ -196,8 +196,7 @@ def test_categories_become_known_and_columns():
     lazy = gd.from_pandas(frame, npartitions=3)
     unknown = lazy.s.astype("category")
     assert not unknown.cat.known
-    with pytest.raises(NotImplementedError, match=r"\.cat\.codes: the categories aren't known.*as_known\(\)"):
-        unknown.cat.codes  # noqa: B018
+    assert_same(unknown.cat.codes.compute(**INLINE), frame.s.astype("category").cat.codes)
     known = unknown.cat.as_known()
     assert known.cat.known and list(known.cat.categories) == ["a", "b", "c"]
     assert_same(known.compute(**INLINE), frame.s.astype("category"))

@@ -214,9 +214,10 @@ def test_set_index_takes_a_series_and_several_columns():
     lazy = gd.from_pandas(frame, npartitions=2)
     assert_same(lazy.set_index(-lazy.k).compute(), frame.set_index(-frame.k).sort_index())
     for keys, options in ((["k", "x"], {}), ("k", {"append": True})):
-        assert_same(lazy.set_index(keys, sort=False, **options).compute(), frame.set_index(keys, **options))
+        for more in ({}, {"sort": False}):
+            assert_same(lazy.set_index(keys, **options, **more).compute(), frame.set_index(keys, **options))
         with pytest.raises(NotImplementedError, match=r"doesn't sort; use set_index\(..., sort=False\)"):
-            lazy.set_index(keys, **options)
+            lazy.set_index(keys, sorted=True, **options)
 
 
 def test_wrong_options_are_named():

@@ -159,7 +159,8 @@ class Texts(Accessor):
     def rsplit(self, pat: Any = None, *, n: int = -1, expand: bool = False) -> Any:
         """Return the parts between separators, as lists; with `expand` as columns.
 
-        With `expand` there are always ``n + 1`` columns, also where no row has so many parts; `n` must be given.
+        With `expand` and `n` there are always ``n + 1`` columns, also where no row has so many parts; without `n` how many there will be
+        is found out now.
         """
         return self._split("rsplit", n, expand, {"pat": pat})
 
@@ -167,9 +168,9 @@ class Texts(Accessor):
         if not expand:
             return operate(TextMethod(method), self._series, kwargs={**options, "n": n})
         if n is None or n < 1:
-            raise refused(
-                f"str.{method}", "expand", expand, f"with n={n} the number of columns depends on the values; give n"
-            )
+            parts = operate(TextMethod(method), self._series, kwargs=options)
+            most = parts.str.len().max().compute()
+            n = 0 if pd.isna(most) else int(most) - 1
         return operate(_split_into, self._series, method, n, kwargs=options, label=method)
 
 
@@ -206,7 +207,7 @@ def _split_into(block: Any, method: str, n: int, **options: Any) -> Any:
 
 @methods_named("Series.cat")
 class Categories(Accessor):
-    """``series.cat``. Categories that were made partition by partition are unknown until all values have been read."""
+    """``series.cat``. Categories that were made partition by partition are unknown until all values have been read: what needs them does so at once."""
 
     @property
     def known(self) -> bool:
@@ -240,9 +241,7 @@ class Categories(Accessor):
 
     def __getattr__(self, attribute: str) -> Any:
         if not attribute.startswith("_") and not self.known and attribute in _NEED_CATEGORIES:
-            raise NotImplementedError(
-                f".cat.{attribute}: the categories aren't known, as each partition has its own; use .cat.as_known() before"
-            )
+            return getattr(Categories(self.as_known(), "cat"), attribute)
         if attribute in ("categories", "ordered"):
             return getattr(self._series.expr.meta.cat, attribute)
         return super().__getattr__(attribute)

@@ -395,11 +395,11 @@ class MovingFrame(MovingRows):
         Parameters
         ----------
         keys
-            A column, or a series of the same rows. With ``sort=False`` also several columns.
+            A column, or a series of the same rows; or several, by which rows aren't sorted: they stay where they are, as in pandas.
         drop
             Whether to drop the column.
         append
-            Whether to keep the old index as further level; with ``sort=False`` only.
+            Whether to keep the old index as further level. Then rows aren't sorted either.
         sorted
             Whether the frame is sorted by the column. Then nothing moves, and the divisions are found out, or taken
             from `divisions`.
@@ -448,7 +448,8 @@ class MovingFrame(MovingRows):
         )
         require_aligned(nodes, "set_index(series)")
         node = SetIndex(nodes[0], tuple(nodes[1:]), call)
-        if not sort and not sorted and divisions is None:
+        is_kept = not sort or append or len(names) > 1
+        if is_kept and not sorted and divisions is None:
             return wrap(node)
         for name, value in (("append", append), ("keys", len(names) > 1)):
             if value:

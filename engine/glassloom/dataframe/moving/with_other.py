@@ -98,7 +98,7 @@ class WithOther(Frame):
         align_axis
             1 or ``"columns"``: side by side. (0 would put rows between others.)
         keep_shape
-            Whether to keep all rows and columns. A frame needs it: which columns differ depends on all rows.
+            Whether to keep all rows and columns. Otherwise which columns of a frame differ is found out now.
         keep_equal
             Whether to keep equal values instead of leaving them missing.
         result_names
@@ -107,9 +107,11 @@ class WithOther(Frame):
         if not is_columns(align_axis, "compare"):
             raise refused("compare", "align_axis", align_axis, "give align_axis=1, and stack() the result")
         if isinstance(self._meta, pd.DataFrame) and not keep_shape:
-            raise refused(
-                "compare", "keep_shape", keep_shape, "which columns differ depends on all rows; give keep_shape=True"
-            )
+            options = {"keep_shape": True, "keep_equal": keep_equal, "result_names": result_names}
+            differ = _together(self, other, _differing, "compare").any().compute()
+            names = [name for name, is_kept in zip(self._meta.columns, differ, strict=True) if is_kept]
+            one: Any = self
+            return _together(one[names], other[names], partial(_compared_rows, options), "compare")
         options = {"keep_shape": keep_shape, "keep_equal": keep_equal, "result_names": result_names}
         return _together(self, other, partial(_compared, options), "compare")
 
@@ -197,6 +199,15 @@ def _combined(options: dict[str, Any], block: Any, other: Any) -> Any:
 
 def _compared(options: dict[str, Any], block: Any, other: Any) -> Any:
     return block.compare(other, **options)
+
+
+def _differing(block: Any, other: Any) -> Any:
+    """Return where values differ; missing ones are equal."""
+    return ~((block == other) | (block.isna() & other.isna()))
+
+
+def _compared_rows(options: dict[str, Any], block: Any, other: Any) -> Any:
+    return block.compare(other, **options)[_differing(block, other).any(axis=1)]
 
 
 def _updated(options: dict[str, Any], block: Any, other: Any) -> Any:
