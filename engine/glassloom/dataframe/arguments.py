@@ -53,7 +53,7 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("DataFrame Series", _OPERATORS, "level", (None,), _ONE_LEVEL),
     ("Series", "divmod rdivmod", "level", (None,), _ONE_LEVEL),
     ("DataFrame Series", "align reindex", "level", (None,), _ONE_LEVEL),
-    ("DataFrame Series", "align astype reindex rename rename_axis swaplevel to_period to_timestamp truncate tz_convert tz_localize", "copy", ANY, _NO_COPY),
+    ("DataFrame Series", "align astype infer_objects reindex rename rename_axis swaplevel to_period to_timestamp truncate tz_convert tz_localize", "copy", ANY, _NO_COPY),
     ("DataFrame Series", _REDUCTIONS + " cumsum cumprod cummin cummax median", "out", (None,), _INTO_ARRAY),
     ("DataFrame Series", _REDUCTIONS + " cumsum cumprod cummin cummax median", "dtype", (None,), "astype() before, or of the result"),
     ("DataFrame Series", "round clip", "out", (None,), _INTO_ARRAY),
@@ -130,6 +130,7 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("GroupBy", "shift", "meta", ANY, "the result's dtypes are known"),
     ("GroupBy", "value_counts", "bins", (None,), "glassloom.dataframe.cut(series, bins) before"),
     # Of functions.
+    ("function", "factorize", "size_hint", ANY, "the distinct values are brought together in any case"),
     ("function", "read_csv read_table read_fwf read_json", "sample", ANY, "columns and dtypes are taken from the first thousand rows"),
     ("function", "read_csv read_table read_fwf", "sample_rows", ANY, "columns and dtypes are taken from the first thousand rows"),
     ("function", "read_csv read_table read_fwf", "enforce", ANY, "a file that lacks columns of the first one is an error in any case"),
@@ -227,6 +228,7 @@ ORDERS: dict[tuple[str, str], str] = {
     **{(kind, "tz_convert"): "tz axis level copy" for kind in ("DataFrame", "Series")},
     **{(kind, "tz_localize"): "tz axis level copy ambiguous nonexistent" for kind in ("DataFrame", "Series")},
     **{(kind, "truncate"): "before after axis copy" for kind in ("DataFrame", "Series")},
+    **{(kind, "infer_objects"): "copy" for kind in ("DataFrame", "Series")},
     ("DataFrame", "to_period"): "freq axis copy",
     ("DataFrame", "to_timestamp"): "freq how axis copy",
     ("Series", "to_period"): "freq copy",
@@ -257,6 +259,7 @@ ORDERS: dict[tuple[str, str], str] = {
     ("Rolling", "cov"): "other pairwise ddof numeric_only",
     ("Exponential", "mean"): "numeric_only engine engine_kwargs",
     ("Exponential", "sum"): "numeric_only engine engine_kwargs",
+    ("function", "factorize"): "values sort use_na_sentinel size_hint",
     ("function", "read_orc"): "path columns dtype_backend filesystem",
     ("function", "to_datetime"): "arg errors dayfirst yearfirst utc format exact unit origin cache",
 }

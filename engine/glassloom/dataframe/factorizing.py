@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import BlockOp, Rowwise
@@ -50,6 +51,7 @@ class Factorizing(Frame):
         return wrap(Codes(self._expr, (distinct.expr,), call)), distinct
 
 
+@with_function_arguments()
 def factorize(values: Any, sort: bool = False, use_na_sentinel: bool = True) -> tuple[Any, Any]:
     """Return the numbers and the distinct values of a lazy series. See `Series.factorize`."""
     if not is_node(values) or not isinstance(values.expr.meta, (pd.Series, pd.Index)):
