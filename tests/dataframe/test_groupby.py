@@ -236,3 +236,14 @@ def test_rows_are_drawn_from_each_group():
         lazy.groupby("k").sample(3, replace=True)
     with pytest.raises(ValueError, match=r"sample\(n=1, frac=0.5\): give one of both"):
         lazy.groupby("k").sample(1, 0.5)
+
+
+@pytest.mark.parametrize("how", ["sum", "prod", "mean", "min", "max", "count", "first"])
+@pytest.mark.parametrize("options", [{"observed": False}, {"observed": False, "dropna": False}, {"observed": True}])
+def test_where_no_row_is_of_a_group_values_have_the_dtype_that_pandas_has(how, options):
+    frame = pd.DataFrame(
+        {"c": pd.Categorical([None] * 2, ["u", "v"]), "f": [np.nan, 1.5], "i": [1, 2], "b": [True, False]}
+    )
+    for npartitions in (1, 2):
+        lazy = gd.from_pandas(frame, npartitions=npartitions).groupby("c", **options)
+        assert_same(getattr(lazy, how)().compute(**INLINE), getattr(frame.groupby("c", **options), how)())

@@ -71,10 +71,13 @@ class Groups:
         return self.weighed(None)
 
     def weighed(self, weights: Any) -> Any:
-        """Return the sum of the rows' weights of each group; without weights, the number of rows."""
-        if not self.has_outsiders:
-            return np.bincount(self.codes, weights, minlength=self.count)
-        return np.bincount(self.codes + 1, weights, minlength=self.count + 1)[1:]
+        """Return the sum of the rows' weights of each group, a float; without weights, the number of rows."""
+        if self.has_outsiders:
+            sums = np.bincount(self.codes + 1, weights, minlength=self.count + 1)[1:]
+        else:
+            sums = np.bincount(self.codes, weights, minlength=self.count)
+        # NumPy counts where there are no rows, whatever the weights.
+        return sums if weights is None else sums.astype(np.float64, copy=False)
 
     def counted(self, rows: Any) -> Codes:
         """Return how many of some rows are in each group."""
