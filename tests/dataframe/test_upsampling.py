@@ -133,5 +133,10 @@ def test_labels_out_of_order_are_told_from_an_empty_result():
         with pytest.raises(KeyError, match=r"loc\['2020-03-26':'2020-03-27'\].*sort_index\(\) before"):
             lazy.loc["2020-03-26":"2020-03-27"].compute(**INLINE)
         assert_same(lazy.resample("1D").sum().compute(**INLINE), rows.resample("1D").sum())
+    parts = [
+        gd.from_pandas(rows, npartitions=1, sort=False) for rows in (frame.iloc[3:], frame.iloc[:0], frame.iloc[:3])
+    ]
+    with pytest.raises(KeyError, match=r"sort_index\(\) before"):  # the partition between has no rows
+        gd.concat(parts).loc["2020-03-26":"2020-03-27"].compute(**INLINE)
     with pytest.raises(ValueError, match="Truncate: 2020-03-26 00:00:00 must be after 2020-03-27"):
         gd.from_pandas(frame, npartitions=2).truncate("2020-03-27", "2020-03-26")
