@@ -186,3 +186,16 @@ def test_compared_frames_keep_the_rows_and_columns_that_differ(change, options):
         if lazy.known_divisions:
             got = lazy.compare(lazy_other, **options)
             assert_same(got.compute(**INLINE), COMPARED.compare(other, **options))
+
+
+@pytest.mark.parametrize("method", ["infer_objects", "convert_dtypes"])
+def test_columns_chosen_of_converted_ones_have_their_own_dtypes(method):
+    frame = pd.DataFrame({"f": [1.5, 2.5], "v": pd.Series([2**53 + 1, 1], dtype=object), "n": [1, 2]})
+    converted, lazy = getattr(frame, method)(), getattr(gd.from_pandas(frame, npartitions=2), method)()
+    for choose in (
+        lambda f: f.v,
+        lambda f: f[["n", "f"]],
+        lambda f: f.drop(columns="f").sum(),
+        lambda f: f[f.n > 1]["v"],
+    ):
+        assert_same(choose(lazy).compute(scheduler="inline"), choose(converted))

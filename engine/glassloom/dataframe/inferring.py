@@ -12,7 +12,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat
 from glassloom.collection import compute
 from glassloom.dataframe.base import Frame
-from glassloom.dataframe.nodes import Columnwise, FrameExpr
+from glassloom.dataframe.nodes import FrameExpr, Rowwise
 from glassloom.dataframe.options import given
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import operate, wrap
@@ -64,7 +64,8 @@ def _converted(frame: Any, method: str, options: dict[str, Any]) -> Any:
     parts = [wrap(_kinds_of(node, place)) for place in asked]
     found = dict(zip(asked, compute(*parts) if parts else (), strict=True))
     dtypes = tuple(getattr(found.get(place, column), method)(**options).dtype for place, column in enumerate(columns))
-    return operate(_as_dtypes, frame, kind=Columnwise, kwargs={"dtypes": dtypes}, label=method.replace("_", "-"))
+    # Dtypes are by position: all columns go there together.
+    return operate(_as_dtypes, frame, kind=Rowwise, kwargs={"dtypes": dtypes}, label=method.replace("_", "-"))
 
 
 def _depends_on_values(dtype: Any) -> bool:
