@@ -151,3 +151,12 @@ def test_long_chains_of_operations_are_looked_at_once():
         frame["i"] = frame.i + 1 - (frame.i > 0) * 1
     made = frame.i.map(repr)
     assert not [node for node in walk([made.expr]) if "common-dtypes" in node.name]
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+def test_a_column_of_fewer_rows_has_one_dtype_where_it_becomes_text(npartitions):
+    frame = pd.DataFrame({"v": range(12)})
+    lazy = gd.from_pandas(frame, npartitions=npartitions)
+    for as_text in (lambda s: s.astype(str), lambda s: s.map(repr)):
+        got = as_text(lazy.assign(z=lazy.v[lazy.v > 3]).z).compute(scheduler="inline")
+        assert_same(got, as_text(frame.assign(z=frame.v[frame.v > 3]).z))

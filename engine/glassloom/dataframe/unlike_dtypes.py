@@ -167,6 +167,15 @@ def _may_differ(node: FrameExpr, name: Any) -> bool:
     return False
 
 
+def _may_lack_rows(value: FrameExpr, frame: FrameExpr) -> bool:
+    """Whether a series may have no row for some of a frame's: there values are missing. It has one if the frame was filtered out of its rows."""
+    while value.has_rows and value.rows != frame.rows:
+        if not isinstance(frame, (Filter, Projection, Assign)):
+            return True
+        frame = frame.frame
+    return False
+
+
 _Column = tuple[FrameExpr, Any]
 """A node and the label of a column of it; None: it is a series."""
 
@@ -181,7 +190,10 @@ def _made_of(node: FrameExpr, name: Any) -> list[_Column] | None:
         return [(node.frame, name)]
     if isinstance(node, Assign):
         value = node.values[node.names.index(name)]
-        return _columns_of(value) if isinstance(value, FrameExpr) else []
+        if not isinstance(value, FrameExpr):
+            return []
+        is_exact = can_miss_nothing(_dtype(node.meta, name))
+        return None if is_exact and _may_lack_rows(value, node.frame) else _columns_of(value)
     if isinstance(node, BlockOp) and getattr(node.call.function, "calls_for_each", False):
         return None
     if isinstance(node, _Alike) or not can_miss_nothing(_dtype(node.meta, name)):
