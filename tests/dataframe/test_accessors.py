@@ -161,3 +161,10 @@ def test_extracted_text_keeps_the_index_where_a_partition_has_no_rows():
     found = lazy[lazy == "abc"].str.extract("([a-c])")
     assert list(found._meta.index.names) == ["row"]
     assert_same(found.compute(scheduler="inline"), texts[texts == "abc"].str.extract("([a-c])"))
+
+
+def test_where_no_value_has_a_category_the_codes_say_so():
+    frame = pd.DataFrame({"f": [np.nan] * 3, "s": list("aba")})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    assert lazy.f.astype("category").cat.codes.compute(scheduler="inline").tolist() == [-1, -1, -1]
+    assert len(lazy[lazy.s > "c"].s.astype("category").cat.codes.compute(scheduler="inline")) == 0

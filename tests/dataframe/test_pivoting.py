@@ -177,3 +177,13 @@ def test_several_levels_of_columns_are_those_of_pandas(options):
     for frame in (MANY, GAPS):
         for lazy in cut(frame):
             assert_same(lazy.pivot_table(**options).compute(**INLINE), frame.pivot_table(**options))
+
+
+@pytest.mark.parametrize("options", [{}, {"values": "f"}, {"values": ["f"]}, {"fill_value": 0}, {"dropna": False}])
+def test_the_sizes_of_groups_stand_in_a_table(options):
+    frame = pd.DataFrame({"v": [1, 2, 3, 4, 1], "s": list("ababa"), "f": [1.5, 2, 3, 4, np.nan]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    what = {"index": "v", "columns": "s", "aggfunc": "size", **options}
+    assert_same(lazy.pivot_table(**what).compute(scheduler="inline"), frame.pivot_table(**what))
+    with pytest.raises(NotImplementedError, match=r"groupby\(keys\).size\(\)"):
+        lazy.pivot_table(index="v", aggfunc="size")

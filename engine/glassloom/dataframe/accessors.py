@@ -241,7 +241,10 @@ class Categories(Accessor):
 
     def __getattr__(self, attribute: str) -> Any:
         if not attribute.startswith("_") and not self.known and attribute in _NEED_CATEGORIES:
-            return getattr(Categories(self.as_known(), "cat"), attribute)
+            return Categories(self.as_known(), "cat")._of_known(attribute)  # there may be none
+        return self._of_known(attribute)
+
+    def _of_known(self, attribute: str) -> Any:
         if attribute in ("categories", "ordered"):
             return getattr(self._series.expr.meta.cat, attribute)
         return super().__getattr__(attribute)

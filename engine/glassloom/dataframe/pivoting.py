@@ -92,7 +92,7 @@ def pivot(data: Any, *, columns: Any, index: Any = _UNSET, values: Any = _UNSET)
 def wide_to_long(df: Any, stubnames: Any, i: Any, j: Any, sep: str = "", suffix: str = r"\d+") -> Any:
     """Return a row for each column of groups of columns whose names begin alike, such as ``x1, x2``.
 
-    The rows come partition by partition, in each of them as pandas has them.
+    The rows come partition by partition, in each of them as pandas has them; that the columns `i` tell rows apart is checked in each.
 
     Parameters
     ----------

@@ -91,6 +91,13 @@ class Reshaping(Frame):
             nodes = [part.expr for part in parts]
             return assembled(partial(_tables_side_by_side, names), nodes, "pivot-table")
         rows, labels = [() if one is None else tuple(one) if is_listed(one) else (one,) for one in (index, columns)]
+        if aggfunc == "size" and (margins or len(labels) != 1):
+            raise refused(
+                "pivot_table",
+                "aggfunc",
+                aggfunc,
+                "groupby(keys).size() has the sizes, and aggfunc='count' the number of values",
+            )
         pivot = Pivot(values, rows, labels, aggfunc, fill_value, dropna, margins_name)
         if margins:
             table = self.pivot_table(values, index, columns, aggfunc, fill_value, dropna=dropna, observed=observed)
@@ -134,12 +141,13 @@ class Reshaping(Frame):
         names = [name for name in names if name in aggfunc] if isinstance(aggfunc, dict) else names
         names = sorted(names) if len(names) > 1 else names
         groups = self.groupby([*keys, by], observed=observed, dropna=dropna)
-        grouped = (
-            groups.agg({name: aggfunc[name] for name in names})
-            if isinstance(aggfunc, dict)
-            else groups[names].agg(aggfunc)
-        )
-        is_single = values is not None and not isinstance(values, list)
+        is_single = (values is not None and not isinstance(values, list)) or aggfunc == "size"
+        if aggfunc == "size":
+            values, grouped = aggfunc, groups.size().to_frame(aggfunc)
+        elif isinstance(aggfunc, dict):
+            grouped = groups.agg({name: aggfunc[name] for name in names})
+        else:
+            grouped = groups[names].agg(aggfunc)
         table = _Table(
             by, self._meta[by].dtype, values if is_single else None, is_single, fill_value, dropna, bool(keys)
         )
