@@ -51,7 +51,8 @@ export function makeApp(models: IModels): IFakeApp {
 
 export function activateDashboards(
   app: IFakeApp,
-  models: IModels
+  models: IModels,
+  shell: JupyterFrontEnd.IShell | null = app.shell
 ): IDashboards {
   const { stream, clusters, recordings, pages } = models;
   return dashboardsPlugin.activate(
@@ -65,7 +66,7 @@ export function activateDashboards(
     null,
     null,
     null,
-    app.shell
+    shell as never
   ) as IDashboards;
 }
 

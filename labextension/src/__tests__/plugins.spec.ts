@@ -252,20 +252,7 @@ describe('Where panes have no place, as in Notebook 7', () => {
     const tell = jest.spyOn(Notification, 'info').mockReturnValue('');
     const models = makeModels();
     const app = makeApp(models);
-    const { stream, clusters, recordings, pages } = models;
-    void dashboardsPlugin.activate(
-      app,
-      stream,
-      clusters,
-      recordings,
-      pages,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null
-    );
+    activateDashboards(app, models, null);
     await app.commands.execute(CommandIDs.openDashboard, { cluster: 'c7' });
     expect(opened).toEqual([
       'http://localhost/user/someone/glassloom/dash/c7/status?theme=light'
