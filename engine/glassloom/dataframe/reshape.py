@@ -96,7 +96,7 @@ class Reshaping(Frame):
                 "pivot_table",
                 "aggfunc",
                 aggfunc,
-                "groupby(keys).size() has the sizes, and aggfunc='count' the number of values",
+                "without columns=, with several of them or with margins; groupby(keys).size() has the sizes, and aggfunc='count' the number of values",
             )
         pivot = Pivot(values, rows, labels, aggfunc, fill_value, dropna, margins_name)
         if margins:
