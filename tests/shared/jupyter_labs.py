@@ -72,8 +72,6 @@ def running_lab(directory: Path, base_url: str, *options: str, port: int = 0) ->
     command += options
     # Lets tests run commands, and keeps JupyterLab from asking about news.
     command += ["--LabApp.expose_app_in_browser=True"]
-    # A page says after 6 s without news that the dashboards don't respond: they are replaced soon after that.
-    command += ["--GlassloomServer.dashboards_silence_s=12"]
     notification = directory / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
     notification.parent.mkdir(parents=True, exist_ok=True)
     notification.write_text('{"fetchNews": "false"}')
