@@ -248,3 +248,52 @@ def test_what_pandas_noted_is_read_only_where_dtypes_hang_on_it():
         assert made.attrs == frame.attrs
         expected = frozenset({"x"} if frame is nullable else ())
         assert parquet_rows.nullable_columns(table.schema, None) == expected
+
+
+@pytest.mark.parametrize("small_rows", [1, 7, 1000])
+def test_rows_are_chosen_in_parts_of_row_groups_and_keep_their_labels(tmp_path, monkeypatch, small_rows):
+    monkeypatch.setattr(parquet_rows, "_SMALL_ROWS", small_rows)
+    frame = pd.DataFrame(
+        {
+            "k": [0] * 8 + list(range(12)),
+            "x": np.arange(20) / 4,
+            "when": pd.date_range("2020", periods=20, freq="D"),
+            "text": [f"name {number}" for number in range(20)],
+            "gap": [None, 1.5] * 10,
+        }
+    )
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=4)
+    frame.set_index("when").to_parquet(tmp_path / "labelled.parquet", row_group_size=4)
+    lazy = gd.read_parquet(tmp_path / "a.parquet", split_row_groups=5)
+    for chosen in (
+        lambda one: one[one.k > 8],
+        lambda one: one[(one.k > 2) & (one.gap < 2)][["x", "text"]],
+        lambda one: one[one.when >= "2020-01-07"].x,
+        lambda one: one[one.k < 0],
+        lambda one: one[one.k >= 0][["k"]],
+        lambda one: one[(one.x != 1.25) | (one.k.isna())],
+    ):
+        assert_same(chosen(lazy).compute(), chosen(frame))
+    labelled = gd.read_parquet(tmp_path / "labelled.parquet", split_row_groups=5)
+    indexed = frame.set_index("when")
+    assert_same(labelled[labelled.k == 3].compute(), indexed[indexed.k == 3])
+    filtered = gd.read_parquet(tmp_path / "a.parquet", columns=["x"], filters=[("k", "<", 4), ("gap", ">", 1)])
+    assert_same(filtered.compute(), frame[(frame.k < 4) & (frame.gap > 1)][["x"]])
+
+
+def test_only_row_groups_with_chosen_rows_are_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_rows, "_SMALL_ROWS", 1)
+    # The statistics of each row group say that 3 may be there: only its values tell that it isn't.
+    frame = pd.DataFrame({"k": [1, 5, 1, 3, 5, 1, 5, 1], "x": np.arange(8) / 2})
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=2)
+    read = []
+    original = parquet_rows.read_groups
+    monkeypatch.setattr(
+        parquet_rows,
+        "read_groups",
+        lambda file, piece, columns: read.append((piece.groups, columns)) or original(file, piece, columns),
+    )
+    lazy = gd.read_parquet(tmp_path / "a.parquet")
+    assert_same(lazy[lazy.k == 3].compute(scheduler="inline"), frame[frame.k == 3])
+    assert [groups for groups, columns in read if columns == ["k"]] == [(0,), (1,), (2,), (3,)]
+    assert [groups for groups, columns in read if columns == ["x"]] == [(1,)]

@@ -6,10 +6,12 @@ everything, unless the column is of a nullable dtype (`KLEENE`): then the compar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
+from functools import partial, reduce
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,6 +22,14 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "<=": pc.less_equal,
     ">": pc.greater,
     ">=": pc.greater_equal,
+}
+_IN_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
 }
 _ORDERED = {
     "==": lambda low, high, value: low <= value <= high,
@@ -135,8 +145,12 @@ def _term_text(term: Term) -> str:
     return f"{term.column} {term.operator} {value if isinstance(value, datetime) else repr(value)}"
 
 
-def mask_of(condition: Condition, table: pa.Table, constants: dict[Any, Any], nullable: Collection[Any]) -> Any:
-    """Return where the condition holds: a boolean array, or a scalar if only `constants` decide. Missing: it doesn't.
+Mask: TypeAlias = "np.ndarray | pa.ChunkedArray | pa.Scalar"
+"""Where rows fulfil a condition: NumPy's booleans, or Arrow's where it may be missing whether they do; a scalar for all rows."""
+
+
+def mask_of(condition: Condition, table: pa.Table, constants: dict[Any, Any], nullable: Collection[Any]) -> Mask:
+    """Return where the condition holds; a scalar if only `constants` decide. Where it is missing, it doesn't.
 
     Parameters
     ----------
@@ -145,53 +159,87 @@ def mask_of(condition: Condition, table: pa.Table, constants: dict[Any, Any], nu
     nullable
         The columns whose comparisons with missing values are missing.
     """
-    return _all([_term_mask(term, table, constants, nullable) for term in condition])
+    return all_of([_term_mask(term, table, constants, nullable) for term in condition])
 
 
-def _all(masks: list[Any]) -> Any:
-    made = masks[0]
-    for mask in masks[1:]:
-        made = pc.and_kleene(made, mask)
-    return made
+def all_of(masks: Sequence[Mask]) -> Mask:
+    """Return where all masks hold."""
+    return reduce(partial(_combined, np.logical_and, pc.and_kleene), masks)
 
 
-def _term_mask(term: Term, table: pa.Table, constants: dict[Any, Any], nullable: Collection[Any]) -> Any:
+def _combined(of_numpy: Callable[..., Any], of_arrow: Callable[..., Any], one: Mask, other: Mask) -> Mask:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return of_numpy(one, other)
+    return of_arrow(*(pa.chunked_array([mask]) if isinstance(mask, np.ndarray) else mask for mask in (one, other)))
+
+
+def _without_missing(mask: Any) -> Mask:
+    """Return a mask of Arrow's as NumPy's, if no row is missing in it."""
+    return mask if mask.null_count else mask.to_numpy()
+
+
+def _inverted(mask: Mask) -> Mask:
+    return ~mask if isinstance(mask, np.ndarray) else pc.invert(mask)
+
+
+def _term_mask(term: Term, table: pa.Table, constants: dict[Any, Any], nullable: Collection[Any]) -> Mask:
     if isinstance(term, Negated):
-        return pc.invert(mask_of(term.condition, table, constants, nullable))
+        return _inverted(mask_of(term.condition, table, constants, nullable))
     if isinstance(term, Either):
-        made, *others = [mask_of(part, table, constants, nullable) for part in term.conditions]
-        for other in others:
-            made = pc.or_kleene(made, other)
-        return made
+        masks = [mask_of(part, table, constants, nullable) for part in term.conditions]
+        return reduce(partial(_combined, np.logical_or, pc.or_kleene), masks)
     if term.column in constants:
         is_unknown = constants[term.column] is None and term.column in nullable and term.operator in _COMPARISONS
         return pa.scalar(None if is_unknown else _holds(term, constants[term.column]), type=pa.bool_())
     column = table[term.column]
     if pa.types.is_dictionary(column.type) and term.operator not in ("isna", "notna"):
         return _mask_of_codes(term, column, nullable)
+    return _mask_of_values(term, column, nullable)
+
+
+def _mask_of_values(term: Comparison, column: pa.ChunkedArray, nullable: Collection[Any]) -> Mask:
     if term.operator in ("isna", "notna"):
-        mask = pc.is_null(column, nan_is_null=True)
-        return mask if term.operator == "isna" else pc.invert(mask)
+        mask = _without_missing(pc.is_null(column, nan_is_null=True))
+        return mask if term.operator == "isna" else _inverted(mask)
     if term.operator == "in":
-        return pc.is_in(column, value_set=pa.array(list(term.value), type=column.type))
-    mask = _COMPARISONS[term.operator](column, pa.scalar(term.value, type=column.type))
-    if term.column in nullable or not mask.null_count:
-        return mask
-    return pc.fill_null(mask, term.operator == "!=")
+        return _without_missing(pc.is_in(column, value_set=pa.array(list(term.value), type=column.type)))
+    value = pa.scalar(term.value, type=column.type)
+    numbers = _as_numbers(column)
+    if numbers is not None:
+        return _IN_NUMPY[term.operator](numbers, value.value if pa.types.is_temporal(column.type) else value.as_py())
+    mask = _COMPARISONS[term.operator](column, value)
+    if term.column not in nullable and mask.null_count:
+        mask = pc.fill_null(mask, term.operator == "!=")
+    return _without_missing(mask)
 
 
-def _mask_of_codes(term: Comparison, column: pa.ChunkedArray, nullable: Collection[Any]) -> Any:
+def _as_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
+    """Return the numbers of a column, of times too, as they lie in memory: NumPy compares them in a quarter of Arrow's time.
+
+    None if the column has missing values, is of another type, or is in pieces.
+    """
+    kind = column.type
+    if column.num_chunks != 1 or column.null_count:
+        return None
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return column.chunk(0).to_numpy()
+    if pa.types.is_timestamp(kind):
+        return column.chunk(0).view(pa.int64()).to_numpy()
+    return column.chunk(0).view(pa.int32()).to_numpy() if pa.types.is_date32(kind) else None
+
+
+def _mask_of_codes(term: Comparison, column: pa.ChunkedArray, nullable: Collection[Any]) -> Mask:
     """Return the mask of a comparison of text in codes of dictionaries: only their distinct values are compared."""
     masks = []
     for chunk in column.chunks:
         values = pa.table({term.column: chunk.dictionary})
-        holds = _term_mask(term, values, {}, nullable)
-        holds = holds.combine_chunks() if isinstance(holds, pa.ChunkedArray) else holds
+        holds = _mask_of_values(term, values[term.column], nullable)
+        holds = pa.array(holds) if isinstance(holds, np.ndarray) else holds.combine_chunks()
         masks.append(holds.take(chunk.indices))
     mask = pa.chunked_array(masks, type=pa.bool_())
-    if not mask.null_count or (term.column in nullable and term.operator != "in"):
-        return mask
-    return pc.fill_null(mask, term.operator == "!=")
+    if mask.null_count and (term.column not in nullable or term.operator == "in"):
+        mask = pc.fill_null(mask, term.operator == "!=")
+    return _without_missing(mask)
 
 
 def _holds(term: Comparison, value: Any) -> bool:

@@ -45,6 +45,20 @@ class HiveColumn(NamedTuple):
     values: tuple[Any, ...]
 
 
+def small_pieces(piece: FilePiece, metadata: Any, n_rows: int) -> list[FilePiece]:
+    """Return a piece as pieces of as few row groups as have `n_rows` rows together."""
+    pieces: list[FilePiece] = []
+    groups: list[int] = []
+    first_row = row = piece.first_row
+    for group in piece.groups:
+        groups.append(group)
+        row += metadata.row_group(group).num_rows
+        if row - first_row >= n_rows or group == piece.groups[-1]:
+            pieces.append(piece._replace(groups=tuple(groups), first_row=first_row, n_rows=row - first_row))
+            groups, first_row = [], row
+    return pieces
+
+
 @lru_cache(maxsize=1024)
 def footer(state: State, files: Files) -> Any:
     """Return a file's metadata; kept, because each of its row groups needs it.

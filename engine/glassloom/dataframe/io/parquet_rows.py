@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from glassloom.dataframe.arrow.blocks import CodedText, Column, Rows, TableBlock, Values, array_of
 from glassloom.dataframe.arrow.text import is_text
-from glassloom.dataframe.io.conditions import Bounds, Condition, columns_of, mask_of, may_hold
+from glassloom.dataframe.io.conditions import Bounds, Condition, Mask, all_of, columns_of, mask_of, may_hold
 from glassloom.dataframe.io.filesystems import Files
 from glassloom.dataframe.io.parquet_files import (
     FilePiece,
@@ -27,6 +27,7 @@ from glassloom.dataframe.io.parquet_files import (
     hive_array,
     hive_type,
     is_dictionary_encoded,
+    small_pieces,
 )
 from glassloom.errors import ReadError
 
@@ -66,6 +67,8 @@ class Layout(NamedTuple):
         return nullable_columns(self.schema, self.backend)
 
 
+_SMALL_ROWS = 100_000
+"""Row groups are searched for rows in parts of so many rows at least."""
 Numbers = range | np.ndarray
 """The numbers of rows in all files."""
 
@@ -98,31 +101,34 @@ def _nullable_columns(schema: _Schema, backend: str | None) -> frozenset[str]:
 def read_partition(partition: Partition, layout: Layout, condition: Condition | None) -> Any:
     """Return the frame of a partition: all rows, or those that fulfil `condition` and the user's filters."""
     table, numbers = _read_table(partition, layout, condition, keeps_codes=False)
-    return to_frame(table, _joined(numbers), layout)
+    return to_frame(table, numbers, layout)
+
+
+class _Part(NamedTuple):
+    """Rows that were read of a piece, and their numbers in all files."""
+
+    piece: FilePiece
+    table: pa.Table
+    numbers: Numbers
 
 
 def _read_table(
     partition: Partition, layout: Layout, condition: Condition | None, *, keeps_codes: bool
-) -> tuple[pa.Table, list[Numbers]]:
-    """Return the table of a partition and the numbers of its rows in all files, for each piece.
+) -> tuple[pa.Table, np.ndarray]:
+    """Return the table of a partition and the numbers of its rows in all files.
 
     With `keeps_codes`, text may be codes of a dictionary.
     """
-    tables: list[pa.Table] = []
-    numbers: list[Numbers] = []
-    for piece in partition:
-        table, rows = _read_piece(piece, layout, condition, keeps_codes=keeps_codes)
-        tables.append(table)
-        numbers.append(rows)
-    filled = [table for table in tables if table.num_rows] or tables[:1]
+    parts = [part for piece in partition for part in _read_piece(piece, layout, condition, keeps_codes=keeps_codes)]
+    filled = [part.table for part in parts if part.table.num_rows] or [parts[0].table]
     table = filled[0]
     if len(filled) > 1:
         if keeps_codes and any(not one.schema.equals(table.schema) for one in filled):
             filled = [_decoded(one, _text_as_codes(one, layout)) for one in filled]
         table = pa.concat_tables(filled, promote_options="permissive").unify_dictionaries()
     if layout.hive:
-        table = _with_hive_columns(table, partition, list(map(len, numbers)), layout)
-    return table, numbers
+        table = _with_hive_columns(table, parts, layout)
+    return table, _joined([part.numbers for part in parts])
 
 
 def _text_as_codes(table: pa.Table, layout: Layout) -> list[str]:
@@ -135,54 +141,61 @@ def _text_as_codes(table: pa.Table, layout: Layout) -> list[str]:
 
 
 def _joined(numbers: Sequence[Numbers]) -> Any:
-    """Return the numbers of the rows of all pieces."""
+    """Return the numbers of the rows of all parts."""
     arrays = [np.arange(one.start, one.stop) if isinstance(one, range) else one for one in numbers]
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _with_hive_columns(table: pa.Table, partition: Partition, counts: list[int], layout: Layout) -> pa.Table:
+def _with_hive_columns(table: pa.Table, parts: Sequence[_Part], layout: Layout) -> pa.Table:
     for place, column in enumerate(layout.hive):
         if column.name in layout.columns or column.name == layout.index_column:
-            values = [(piece.hive[place], count) for piece, count in zip(partition, counts, strict=True)]
+            values = [(part.piece.hive[place], len(part.numbers)) for part in parts]
             array = hive_array(column, values)
             table = table.append_column(column.name, array) if table.num_columns else pa.table({column.name: array})
     return table
 
 
-def _read_piece(
-    piece: FilePiece, layout: Layout, condition: Condition | None, *, keeps_codes: bool
-) -> tuple[pa.Table, Numbers]:
-    """Return the wanted columns and rows of a piece, and the rows' numbers in all files.
+def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *, keeps_codes: bool) -> list[_Part]:
+    """Return the wanted columns and rows of a piece, in parts: at least one.
 
-    The columns that conditions need are read first, the others only if any row is left.
+    The columns that conditions need are read first, the others only if any row is left. So are a few row groups at a time,
+    which stay in the processor's caches until their rows are chosen.
     """
     wanted = layout.wanted
-    nothing = range(0)
+    nothing = _Part(piece, layout.schema.empty_table().select(wanted), range(0))
     if not piece.groups:
-        return layout.schema.empty_table().select(wanted), nothing
+        return [nothing]
     one = footer(piece.state, layout.files)
     # The categories of a categorical column are in its data: a partition without rows must have them too.
     needs_data = any(pa.types.is_dictionary(layout.schema.field(name).type) for name in wanted)
     if condition and not needs_data and not may_match(piece, layout, condition):  # `where` has left out others before
-        return layout.schema.empty_table().select(wanted), nothing
+        return [nothing]
     try:
         is_local = layout.files.arrow is None
-        read = {*wanted, *columns_of((*(condition or ()), *layout.where))}
-        encoded = _encoded_text(one, piece, layout.schema, read)
+        conditions = (*(condition or ()), *layout.where)
+        encoded = _encoded_text(one, piece, layout.schema, {*wanted, *columns_of(conditions)})
         decoded = [] if keeps_codes else encoded
         with pq.ParquetFile(
             layout.files.source(piece.path), metadata=one, pre_buffer=not is_local, read_dictionary=encoded
         ) as file:
-            mask, first = _mask(file, piece, layout, condition)
-            if mask is None:
-                numbers = range(piece.first_row, piece.first_row + piece.n_rows)
-                return _decoded(read_groups(file, piece, wanted), decoded), numbers
-            kept = np.flatnonzero(mask)
-            if not kept.size and not needs_data:
-                return layout.schema.empty_table().select(wanted), nothing
-            return _decoded(_chosen(file, piece, wanted, first, mask), decoded), kept + piece.first_row
+            is_whole = not conditions or encoded or needs_data  # each part would have its own dictionaries
+            pieces = [piece] if is_whole else small_pieces(piece, one, _SMALL_ROWS)
+            parts = [_read_part(file, small, layout, condition, needs_data) for small in pieces]
+            return [part._replace(table=_decoded(part.table, decoded)) for part in parts]
     except (pa.ArrowException, OSError) as error:
         raise ReadError(f"{piece.path!r} can't be read: {error}") from error
+
+
+def _read_part(file: Any, piece: FilePiece, layout: Layout, condition: Condition | None, needs_data: bool) -> _Part:
+    mask, first = _mask(file, piece, layout, condition)
+    if mask is None:
+        return _Part(
+            piece, read_groups(file, piece, layout.wanted), range(piece.first_row, piece.first_row + piece.n_rows)
+        )
+    kept = np.flatnonzero(mask)
+    if not kept.size and not needs_data:
+        return _Part(piece, layout.schema.empty_table().select(layout.wanted), range(0))
+    return _Part(piece, _chosen(file, piece, layout.wanted, first, kept), kept + piece.first_row)
 
 
 def _encoded_text(one: Any, piece: FilePiece, schema: pa.Schema, names: Collection[Any]) -> list[str]:
@@ -208,9 +221,12 @@ def _decoded(table: pa.Table, encoded: Sequence[str]) -> pa.Table:
     return table
 
 
-def _mask(file: Any, piece: FilePiece, layout: Layout, condition: Condition | None) -> tuple[Any, pa.Table | None]:
+def _mask(
+    file: Any, piece: FilePiece, layout: Layout, condition: Condition | None
+) -> tuple[np.ndarray | None, pa.Table | None]:
     """Return where rows are wanted (None: everywhere), and the table that was read to find out."""
-    masks, first = [], None
+    masks: list[Mask] = []
+    first = None
     both = (*(condition or ()), *layout.where)
     if both:
         constants = hive_constants(piece, layout)
@@ -224,31 +240,34 @@ def _mask(file: Any, piece: FilePiece, layout: Layout, condition: Condition | No
         masks.append(_filter_mask(piece, layout))
     if not masks:
         return None, None
-    mask = masks[0] if len(masks) == 1 else pc.and_kleene(*masks)
+    mask = all_of(masks)
     if isinstance(mask, pa.Scalar):
-        return (None, first) if mask.as_py() else (pa.array(np.zeros(piece.n_rows, dtype=bool)), first)
-    return pc.fill_null(mask, False), first
+        return (None, first) if mask.as_py() else (np.zeros(piece.n_rows, dtype=bool), first)
+    return mask if isinstance(mask, np.ndarray) else pc.fill_null(mask, False).to_numpy(), first
 
 
-def _chosen(file: Any, piece: FilePiece, wanted: list[str], first: pa.Table | None, mask: Any) -> pa.Table:
-    """Return the wanted columns of the rows of a mask; `first` has those that are read already."""
+def _chosen(file: Any, piece: FilePiece, wanted: list[str], first: pa.Table | None, kept: np.ndarray) -> pa.Table:
+    """Return the wanted columns of the rows of these numbers; `first` has those that are read already."""
     known = [] if first is None else first.column_names
     others = [name for name in wanted if name not in known]
     if first is None or len(others) == len(wanted):
-        return _filtered(read_groups(file, piece, wanted), mask) if wanted else read_groups(file, piece, [])
+        return _taken(read_groups(file, piece, wanted), kept) if wanted else read_groups(file, piece, [])
     read = read_groups(file, piece, others) if others else first
     sources = [first if name in known else read for name in wanted]
     fields = [source.schema.field(name) for source, name in zip(sources, wanted, strict=True)]
     columns = [source[name] for source, name in zip(sources, wanted, strict=True)]
-    return _filtered(pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=read.schema.metadata)), mask)
+    return _taken(pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=read.schema.metadata)), kept)
 
 
-def _filtered(table: pa.Table, mask: Any) -> pa.Table:
-    """Return the rows of a mask. Arrow drops chunks without any, and with them the categories that no row is of."""
+def _taken(table: pa.Table, kept: np.ndarray) -> pa.Table:
+    """Return the rows of these numbers, which takes Arrow a third of the time that it takes for those of a mask."""
+    if len(kept) == table.num_rows:
+        return table
     if any(pa.types.is_dictionary(field.type) for field in table.schema):
-        table = table.unify_dictionaries()
-    kept = table.filter(mask)
-    return kept if kept.num_rows else table.slice(0, 0)
+        table = (
+            table.unify_dictionaries()
+        )  # Arrow drops chunks without any row, and with them the categories that no row is of
+    return table.take(pa.array(kept)) if len(kept) else table.slice(0, 0)
 
 
 def read_groups(file: Any, piece: FilePiece, columns: list[str]) -> pa.Table:
@@ -344,11 +363,11 @@ def read_block(
         kept = [name for name in layout._replace(columns=tuple(columns)).wanted]
         chosen = table.select(kept)
         return to_frame(
-            _decoded(chosen, _text_as_codes(chosen, layout)), _joined(numbers), layout._replace(columns=tuple(columns))
+            _decoded(chosen, _text_as_codes(chosen, layout)), numbers, layout._replace(columns=tuple(columns))
         )
 
     def index() -> pd.Index:
-        return _row_labels(_joined(numbers), layout) if layout.index_column is None else whole(()).index
+        return _row_labels(numbers, layout) if layout.index_column is None else whole(()).index
 
     columns = {name: Column(_values(table[name], dtype)) for name, dtype in zip(layout.columns, dtypes, strict=True)}
     return TableBlock(columns, labels, Rows(table.num_rows, index), whole)
