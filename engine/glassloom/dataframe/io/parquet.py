@@ -274,7 +274,9 @@ def _source(
     partitions = _partitions(pieces, files, split, size, may_join=aggregate_files)
     kind = schema.field(layout.index_column).type if layout.index_column in schema.names else None
     divisions = divisions_of(partitions, files, layout.index_column, layout.start, layout.step, kind)
-    return ParquetSource(partitions, layout, divisions, tokenize(partitions, layout))
+    # Partitions and layout follow from these, and are long.
+    token = tokenize(files, states, selected, index, dtype_backend, split, size, aggregate_files, filters)
+    return ParquetSource(partitions, layout, divisions, token)
 
 
 def _accepted(comparison: Comparison, layout: Layout) -> Term | None:
