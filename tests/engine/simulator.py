@@ -7,207 +7,38 @@ places that are freed twice or never, and tasks that run twice without need.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 import invariants
-from glassloom.errors import GraphError
 from glassloom.scheduler import (
     LOSSES_ALLOWED,
     Actions,
     Pressure,
-    Restrictions,
     Scheduler,
     State,
     TaskSlice,
     TaskState,
-    WorkerState,
+)
+from simulated_clients import ClientEvents
+from simulated_parts import (
+    Client,
+    Habits,
+    Published,
+    Run,
+    Step,
+    Worker,
+    as_sent,
+    is_file,
+    keys_in,
+    numbers_in,
+    random_habits,
 )
 
 
-@dataclass(frozen=True)
-class Run:
-    """What a worker is told of a task: as `messages.RunTask`."""
-
-    number: int
-    key: str
-    deps: tuple[tuple[int, str, int | None], ...]
-    """Of each dependency the number, the key, and the location; None: it is in the worker's memory, or will be."""
-
-    def waits_for(self, number: int) -> bool:
-        """Tell whether the task reads what the task of that number makes, on the same worker."""
-        return any(dep == number and location is None for dep, _, location in self.deps)
-
-
-@dataclass
-class Step:
-    """A task on a worker's thread: first its inputs are taken, later it ends."""
-
-    run: Run
-    inputs: list[int] | None = None
-    has_seceded: bool = False
-
-
-@dataclass(eq=False)
-class Worker:
-    """A worker process as `runtime.worker` is one."""
-
-    state: WorkerState
-    inbox: deque[tuple[Any, ...]] = field(default_factory=deque)
-    outbox: deque[tuple[Any, ...]] = field(default_factory=deque)
-    queue: deque[Run] = field(default_factory=deque)
-    executing: list[Step] = field(default_factory=list)
-    store: dict[int, int] = field(default_factory=dict)
-    recent: dict[int, int] = field(default_factory=dict)
-    """Small results that it has told of."""
-    lost: set[int] = field(default_factory=set)
-    """Results that were in the store and can't be read any more, or that were awaited and won't come."""
-
-    @property
-    def number(self) -> int:
-        return self.state.number
-
-    @property
-    def has_free_thread(self) -> bool:
-        return sum(not step.has_seceded for step in self.executing) < self.state.nthreads
-
-    def first_that_can_begin(self) -> Run | None:
-        """Return the first task in the queue whose inputs aren't still being made here."""
-        here = {run.number for run in self.queue} | {step.run.number for step in self.executing}
-        return next((run for run in self.queue if not any(run.waits_for(number) for number in here)), None)
-
-    def withdraw(self, numbers: set[int]) -> list[Run]:
-        """Take tasks out of the queue, and those that wait for them."""
-        found: list[Run] = []
-        for run in list(self.queue):
-            if run.number in numbers:
-                self.queue.remove(run)
-                found.append(run)
-        return found + (self.withdraw_readers({run.number for run in found}) if found else [])
-
-    def withdraw_readers(self, numbers: set[int]) -> list[Run]:
-        """Take those out of the queue that wait for tasks which won't have a result here."""
-        return self.withdraw({run.number for run in self.queue if any(run.waits_for(number) for number in numbers)})
-
-
-@dataclass(eq=False)
-class Client:
-    """Who wants which results, and what it was told of them."""
-
-    name: int
-    status: dict[str, str] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        return f"client-{self.name}"
-
-
-@dataclass(frozen=True)
-class Fan:
-    """Tasks that all read the same results, and tasks that each read many of theirs, in order.
-
-    A misfit reads what the others read, some of the sinks read it, and it is handed in so that it can run nowhere: it fails
-    when its input arrives, while that is told to the others.
-    """
-
-    sources: tuple[str, ...]
-    middle: list[str]
-    sinks: dict[str, tuple[str, ...]]
-    misfits: dict[str, tuple[str, ...]]
-
-
-def random_fan(random: Random, name: str, below: list[str]) -> Fan:
-    """Return a fan that reads some of the tasks `below`."""
-    middle = [f"{name}-{number}" for number in range(random.choice([4, 10, 16]))]
-    sources = tuple(random.sample(below, random.choice([0, 1, 1, 2])))
-    misfits = {f"{name}misfit-0": sources[:1]} if sources and random.random() < 0.5 else {}
-    sinks = {}
-    for number in range(random.choice([1, 1, 3])):
-        start = random.choice([0, 0, random.randrange(len(middle))])
-        read = middle[start : random.choice([len(middle), random.randint(start + 1, len(middle))])]
-        more = random.sample([*below, *middle], random.choice([0, 0, 0, 2]))
-        more += [misfit for misfit in misfits if random.random() < 0.5]
-        sinks[f"{name}sink-{number}"] = tuple(dict.fromkeys([*more, *read]))
-    return Fan(sources, middle, sinks, misfits)
-
-
-@dataclass(frozen=True)
-class Habits:
-    """What the tasks of a simulation are like, by key."""
-
-    deps: dict[str, tuple[str, ...]]
-    fails: frozenset[str] = frozenset()
-    fails_once: frozenset[str] = frozenset()
-    kills: frozenset[str] = frozenset()
-    unpicklable: frozenset[str] = frozenset()
-    small: frozenset[str] = frozenset()
-    duration_s: dict[str, float] = field(default_factory=dict)
-    nbytes: dict[str, int] = field(default_factory=dict)
-    fans: tuple[Fan, ...] = ()
-    _values: dict[str, int] = field(default_factory=dict)
-
-    def value(self, key: str) -> int:
-        """Return what the key's result must be."""
-        if key not in self._values:
-            self._values[key] = hash((key, tuple(self.value(dep) for dep in self.deps[key])))
-        return self._values[key]
-
-    def above(self, keys: set[str]) -> set[str]:
-        """Return `keys` with all that depend on them."""
-        found = set(keys)
-        for key, deps in self.deps.items():  # dependencies come first
-            if found.intersection(deps):
-                found.add(key)
-        return found
-
-
-def random_habits(random: Random, n_keys: int) -> Habits:
-    """Return a random graph: shallow and wide or deep and narrow, with some tasks that misbehave."""
-    keys = [f"op{number % 5}-{number}" for number in range(n_keys)]
-    reach, n_deps = random.choice([2, 5, n_keys]), random.choice([1, 2, 4])
-    deps = {}
-    for number, key in enumerate(keys):
-        below = keys[max(0, number - reach) : number]
-        deps[key] = tuple(random.sample(below, min(len(below), random.randint(0, n_deps))))
-
-    if random.random() < 0.5:  # independent tasks of one layer, which are handed in as blocks
-        roots = [f"root-{number}" for number in range(random.choice([20, 60]))]
-        readers = {key: (*below[1:], *random.sample(roots, random.randint(0, 2))) for key, below in deps.items()}
-        deps = {**dict.fromkeys(roots, ()), **readers}
-        keys = list(deps)
-    fans: list[Fan] = []
-    if random.random() < 0.4:
-        deps = {key: deps[key] for key in list(deps)[:4]}
-        for number in range(random.choice([1, 2])):
-            fans.append(random_fan(random, f"fan{number}", list(deps)))
-            deps.update(dict.fromkeys(fans[-1].middle, fans[-1].sources) | fans[-1].misfits | fans[-1].sinks)
-        keys = list(deps)
-    in_fans = {key for fan in fans for key in (*fan.sources, *fan.middle)} if random.random() < 0.8 else set()
-    is_good = bool(fans) and random.random() < 0.7
-    durations_s = random.choice([[1e-6], [1e-6, 1e-3], [1e-6, 1e-3, 1.0]])
-
-    def some(share: float) -> frozenset[str]:
-        return frozenset(key for key in keys if random.random() < share)
-
-    def bad(*shares: float) -> frozenset[str]:
-        return frozenset() if is_good else some(random.choice(shares))
-
-    return Habits(
-        deps,
-        fails=bad(0, 0.05),
-        fails_once=bad(0, 0.1),
-        kills=bad(0, 0, 0.03),
-        unpicklable=bad(0, 0.1),
-        small=some(0.3) | in_fans,
-        fans=tuple(fans),
-        duration_s={key: random.choice(durations_s) for key in keys},
-        nbytes={key: random.choice([10, 10_000, 100_000]) for key in keys},
-    )
-
-
-class Simulation:
+class Simulation(ClientEvents):
     """One cluster; `step` lets something happen, `settle` lets all work be done, `end` lets everybody leave."""
 
     def __init__(self, seed: int, habits: Habits | None = None, n_workers: int = 3) -> None:
@@ -220,7 +51,6 @@ class Simulation:
         self.n_steps = 0
         self.deaths = 0
         self._next = {"worker": 0, "client": 0, "location": 0}
-        self._data: set[str] = set()
         self._removed: set[int] = set()
         """Locations whose files something has removed."""
         self._n_removed: Counter[str] = Counter()
@@ -344,165 +174,6 @@ class Simulation:
         invariants.check_settled(self.scheduler)
         self._carry_out(actions)
 
-    # Clients
-
-    def add_client(self) -> Client:
-        client = Client(self._next["client"])
-        self._next["client"] += 1
-        self.clients.append(client)
-        return client
-
-    def submit(
-        self,
-        client: Client,
-        wanted: list[str],
-        *,
-        retries: int = 0,
-        held: set[str] = frozenset(),
-        restricts: bool = True,
-        restrictions: Restrictions | None = None,
-    ) -> None:
-        """Hand in what `wanted` needs, down to `held`, which the client knows to be on the cluster."""
-        keys: dict[str, None] = {}
-        stack = list(wanted)
-        while stack:
-            key = stack.pop()
-            if key not in keys and key not in held and key not in self._data:
-                keys[key] = None
-                stack.extend(self.habits.deps[key])
-        external = sorted({dep for key in keys for dep in self.habits.deps[key]} - keys.keys())
-        position = {key: number for number, key in enumerate([*keys, *external])}
-        deps = [[position[dep] for dep in self.habits.deps[key]] for key in keys]
-        if all(below == deps[0] for below in deps) and self.random.random() < 0.9:
-            deps = deps[:1]  # those of all
-        try:
-            self.scheduler.submit(
-                client,
-                list(keys),
-                [f"spec of {key}" for key in keys],
-                deps,
-                external=external,
-                wanted=wanted,
-                priority=self.random.choice([0, 0, 1, -1]),
-                retries=retries,
-                restrictions=self._restrictions() if restricts else restrictions,
-            )
-        except GraphError:
-            assert any(key not in self.scheduler.tasks for key in external)
-            return
-        for key in keys:
-            self._reasons_to_run[key] += 1 + retries
-        for key in wanted:
-            client.status[key] = "pending"
-
-    def _restrictions(self) -> Restrictions | None:
-        """Draw what the tasks of a graph need of their workers; there is always a worker with one slot."""
-        if self.random.random() < 0.7:
-            return None
-        resources = self.random.choice([(), (("slot", 1),)])
-        numbers = [worker.number for worker in self.random.sample(self.workers, self.random.randint(0, 2))]
-        return Restrictions(resources, frozenset(numbers), self.random.random() < 0.5)
-
-    def _client(self) -> Client:
-        if not self.clients or (len(self.clients) < 3 and self.random.random() < 0.1):
-            return self.add_client()
-        return self.random.choice(self.clients)
-
-    def _submit(self) -> None:
-        client = self._client()
-        keys = list(self.habits.deps)
-        if self.random.random() < 0.4:
-            keys = [key for key, deps in self.habits.deps.items() if not deps]
-        wanted = self.random.sample(keys, min(len(keys), self.random.choice([1, 1, 2, 5, 12])))
-        held = {key for key in client.status if self.random.random() < 0.5}
-        self.submit(
-            client, [key for key in wanted if key not in self._data], retries=self.random.choice([0, 2]), held=held
-        )
-
-    def _submit_block(self) -> None:
-        """Hand in tasks without dependencies that aren't known, as calls of `map` do."""
-        roots = [key for key, deps in self.habits.deps.items() if key.startswith("root-") and not deps]
-        new = [key for key in roots if not self._is_known(key) and key not in self._data]
-        if new:
-            start = self.random.randrange(len(new))
-            wanted = new[start : start + self.random.randint(2, 20)]
-            self.submit(self._client(), wanted[::-1], retries=self.random.choice([0, 2]), restricts=False)
-
-    def _submit_fan(self) -> None:
-        """Hand in what a fan lacks next; sometimes all of it before anything happens, as a program does."""
-        if self.habits.fans:
-            fan, client = self.random.choice(self.habits.fans), self._client()
-            for _ in range(self.random.choice([1, 1, 4])):
-                self._submit_next_of(fan, client)
-
-    def _submit_next_of(self, fan: Fan, client: Client) -> None:
-        """Hand in what all of it reads, the tasks that read that, or those that read theirs."""
-        if not all(map(self._is_known, fan.sources)):
-            self.submit(client, [key for key in fan.sources if key not in self._data])
-        elif not any(map(self._is_known, fan.middle)):
-            retries = self.random.choice([0, 0, 2])
-            new = [key for key in fan.misfits if not self._is_known(key)]
-            is_first = self.random.random() < 0.5
-            if is_first:
-                self._submit_misfits(client, fan, new)
-            self.submit(client, fan.middle[::-1], retries=retries, held={*fan.sources}, restricts=False)
-            if not is_first:
-                self._submit_misfits(client, fan, new)
-        else:
-            sink = self.random.choice(list(fan.sinks))
-            if not self._is_known(sink) and all(map(self._is_known, fan.sinks[sink])):
-                self.submit(client, [sink], held={*fan.sinks[sink]}, restricts=self.random.random() < 0.2)
-            for other in self.clients:
-                if self.random.random() < 0.7:
-                    self._release_keys(other, [key for key in fan.middle if key in other.status])
-
-    def _submit_misfits(self, client: Client, fan: Fan, keys: list[str]) -> None:
-        """Hand in tasks that no worker may run."""
-        for key in keys:
-            nowhere = Restrictions(workers=frozenset([-1]))
-            self.submit(client, [key], held={*fan.sources}, restricts=False, restrictions=nowhere)
-
-    def _is_known(self, key: str) -> bool:
-        return key in self.scheduler._index or key in self.scheduler._tables.tasks
-
-    def _release(self) -> None:
-        client = self._client()
-        keys = [key for key in client.status if self.random.random() < 0.3]
-        if self.random.random() < 0.3:
-            keys = list(client.status)[: self.random.randint(0, len(client.status))]
-        self._release_keys(client, keys)
-
-    def _release_keys(self, client: Client, keys: list[str]) -> None:
-        for key in keys:
-            del client.status[key]
-        self.scheduler.release(client, keys[:: self.random.choice([1, -1])])
-
-    def _cancel(self) -> None:
-        client = self._client()
-        if client.status:
-            self.scheduler.cancel([self.random.choice(list(client.status))])
-
-    def _want_to_read(self) -> None:
-        client = self._client()
-        if client.status:
-            self.scheduler.locate(self.random.choice(list(client.status)))
-
-    def _scatter(self) -> None:
-        """Put the value of a task without dependencies there instead of computing it."""
-        roots = [key for key, deps in self.habits.deps.items() if not deps and key not in self.habits.fails]
-        if roots:
-            client, key = self._client(), self.random.choice(roots)
-            self.scheduler.add_data(client, key, self._place(key), 10)
-            client.status.setdefault(key, "pending")
-            if self.scheduler.tasks[key].state is State.MEMORY:
-                client.status[key] = "finished"
-
-    def _client_leaves(self) -> None:
-        if self.clients and self.random.random() < 0.3:
-            client = self.random.choice(self.clients)
-            self.clients.remove(client)
-            self.scheduler.client_left(client)
-
     # Workers
 
     def add_worker(self) -> Worker:
@@ -524,7 +195,7 @@ class Simulation:
         for run in [*worker.queue, *(step.run for step in worker.executing)]:
             self._reasons_to_run[run.key] += 1
         for message in [*worker.inbox, *worker.outbox]:
-            for key in _keys_in(message):
+            for key in keys_in(message):
                 self._reasons_to_run[key] += 1
         for key in self._keys_on(worker):
             self._reasons_to_run[key] += 1
@@ -776,7 +447,7 @@ class Simulation:
             assert location in self.locations, f"location {location} of {number} is freed twice"
             del self.locations[location]
             self._reasons_to_run[self._key_of.get(number, "")] += 1
-            if number >= 0 and _is_file(location):  # which workers that have read it keep open
+            if number >= 0 and is_file(location):  # which workers that have read it keep open
                 for worker in self.workers:
                     worker.inbox.append(("drop", number))
         for state, tasks in actions.recall.items():
@@ -811,7 +482,7 @@ class Simulation:
                 self._send_run(Run(number, key, deps), worker)
             return
         inputs = list(invariants.inputs(task))
-        self._send_run(Run(task.number, task.key, tuple([_as_sent(dep) for dep in inputs])), worker)
+        self._send_run(Run(task.number, task.key, tuple([as_sent(dep) for dep in inputs])), worker)
         missing = [dep.number for dep in inputs if dep.state is not State.MEMORY]
         if len(missing) != task.n_awaited:  # an input was lost after this was decided: the worker gives the task back
             self._misses_an_input.add(task.number)
@@ -819,7 +490,7 @@ class Simulation:
 
     def _send_run(self, run: Run, worker: Worker) -> None:
         for other in self.workers:
-            assert run.number not in _numbers_in(other), f"{run} runs on {other.state} already"
+            assert run.number not in numbers_in(other), f"{run} runs on {other.state} already"
         self._key_of[run.number] = run.key
         self._misses_an_input.discard(run.number)
         worker.inbox.append(("run", run))
@@ -859,43 +530,8 @@ class Simulation:
             return block.client is client and (block.wanted is None or block.wanted[block.position(key)] == 1)
         return task is not None and client in task.clients
 
-    def _place(self, key: str) -> int:
-        self._next["location"] += 1
-        self.locations[self._next["location"]] = self.habits.value(key)
-        return self._next["location"]
-
     def _read(self, task: TaskState) -> int | None:
         if task.shared_location is not None:
             return self.locations[task.shared_location]
         (worker,) = [worker for worker in self.workers if worker.state is task.owner]
         return worker.store[task.number]
-
-
-@dataclass(frozen=True)
-class Published:
-    number: int
-    key: str
-
-
-def _is_file(location: int) -> bool:
-    """Tell whether a result lies in a file; else the head has it."""
-    return location % 2 == 0
-
-
-def _as_sent(dep: TaskState | invariants.InBlock) -> tuple[int, str, int | None]:
-    return dep.number, dep.key, dep.shared_location
-
-
-def _keys_in(message: tuple[Any, ...]) -> list[str]:
-    content = message[1]
-    if isinstance(content, Run):
-        return [content.key]
-    if message[0] == "recalled":
-        return message[2]
-    return [message[3]] if len(message) > 3 else []
-
-
-def _numbers_in(worker: Worker) -> set[int]:
-    """Return the tasks that a worker has been sent and has not answered for."""
-    sent = {content.number for kind, content in worker.inbox if kind == "run"}
-    return sent | {run.number for run in worker.queue} | {step.run.number for step in worker.executing}
