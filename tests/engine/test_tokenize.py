@@ -33,17 +33,11 @@ from glassloom.graph import CallTokenizer, tokenize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
+from notebook_code import DEFINITIONS, in_main
 from scipy import sparse, special
 
 FOLDER = str(pathlib.Path(__file__).parent)
 SHARED = str(pathlib.Path(__file__).parents[1] / "shared")
-
-
-def in_main(source: str, name: str, **known: Any) -> Any:
-    """Return what a notebook's cell defines under `name`."""
-    cell = {"__name__": "__main__", "functools": functools, "enum": enum, "np": np, **known}
-    exec(compile(source, "<cell>", "exec"), cell)
-    return cell[name]
 
 
 class Point(NamedTuple):
@@ -234,117 +228,6 @@ def test_a_copy_has_the_same_token(kind: str) -> None:
         value for value in UNEQUAL[kind] if type(value) not in (memoryview, types.MappingProxyType, types.ModuleType)
     ]
     assert [value for value in copyable if tokenize(copy.deepcopy(value)) != tokenize(value)] == []
-
-
-# Code of a notebook
-
-DEFINITIONS = {
-    "function": "def f(x):\n    return x + {}",
-    "lambda": "f = lambda x: x + {}",
-    "default": "def f(x={}):\n    return x",
-    "keyword default": "def f(*, x={}):\n    return x",
-    "inner function": "def f(x):\n    def g():\n        return {}\n    return g()",
-    "closure": "def make(k):\n    return lambda x: x + k\nf = make({})",
-    "global": "k = {}\ndef f(x):\n    return x + k",
-    "global of a global": "k = {}\ndef g():\n    return k\ndef f(x):\n    return x + g()",
-    "cached": "@functools.lru_cache\ndef f(x):\n    return x + {}",
-    "size of the cache": "@functools.lru_cache(maxsize={})\ndef f(x):\n    return x",
-    "wrapped": "def d(g):\n    @functools.wraps(g)\n    def inner(*a):\n        return g(*a)\n    return inner\n@d\ndef f(x):\n    return x + {}",
-    "partial": "def g(x, y):\n    return x + {}\nf = functools.partial(g, 1)",
-    "attribute": "def f(x):\n    return x\nf.k = {}",
-    "class": "class f:\n    k = {}",
-    "method": "class f:\n    def m(self):\n        return {}",
-    "static method": "class f:\n    @staticmethod\n    def m():\n        return {}",
-    "class method": "class f:\n    @classmethod\n    def m(cls):\n        return {}",
-    "property": "class f:\n    @property\n    def m(self):\n        return {}",
-    "cached property": "class f:\n    @functools.cached_property\n    def m(self):\n        return {}",
-    "instance": "class C:\n    def m(self):\n        return {}\nf = C()",
-    "bound method": "class C:\n    def m(self):\n        return {}\nf = C().m",
-    "callable": "class C:\n    def __call__(self, x):\n        return x + {}\nf = C()",
-    "state": "class C:\n    def __init__(self, k):\n        self.k = k\nf = C({})",
-    "base class": "class B:\n    k = {}\nclass f(B):\n    pass",
-    "metaclass": "class M(type):\n    k = {}\nclass f(metaclass=M):\n    pass",
-    "dataclass": "import dataclasses\n@dataclasses.dataclass\nclass f:\n    x: int = {}",
-    "named tuple": "import typing\nclass f(typing.NamedTuple):\n    x: int = {}",
-    "abstract class": "import abc\nclass f(abc.ABC):\n    @abc.abstractmethod\n    def m(self):\n        return {}",
-    "slots": "class f:\n    __slots__ = ('a',)\n    k = {}",
-    "enumeration": "class E(enum.Enum):\n    RED = {}\n    BLUE = 100\nf = E.BLUE",
-    "method of an enumeration": "class E(enum.Enum):\n    RED = 1\n    def m(self):\n        return {}\nf = E.RED",
-    "flag": "class E(enum.IntFlag):\n    RED = {}\nf = E.RED | E(8)",
-    "class that names itself": "class f:\n    def m(self):\n        return f, {}",
-    "mutual recursion": "def g(x):\n    return f(x) + {}\ndef f(x):\n    return g(x)",
-    "type hint": "def f(x: {}):\n    return x",
-    "subclass of an array": "class C(np.ndarray):\n    k = {}\nf = np.arange(3).view(C)",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", DEFINITIONS)
-def test_an_edited_definition_has_another_token(kind: str) -> None:
-    first, again, other = (in_main(DEFINITIONS[kind].format(k), "f") for k in (1, 1, 2))
-    assert tokenize(first) == tokenize(again) != tokenize(other)
-
-
-@pytest.mark.parametrize("kind", DEFINITIONS)
-def test_a_definition_that_moves_down_in_its_cell_keeps_its_token(kind: str) -> None:
-    source = DEFINITIONS[kind].format(1)
-    assert tokenize(in_main(source, "f")) == tokenize(in_main("\n\n# a comment\n" + source, "f"))
-
-
-def test_a_function_has_another_token_once_a_global_that_it_reads_is_changed_in_place() -> None:
-    table = [1]
-    function = in_main("def f():\n    return table", "f", table=table)
-    before = tokenize(function)
-    table.append(2)
-    assert tokenize(function) != before
-    table.pop()
-    assert tokenize(function) == before
-
-
-def test_functions_of_equal_code_in_other_classes_have_their_own_tokens() -> None:
-    source = "class {}:\n    def m(self):\n        return 1"
-    one, other = (in_main(source.format(name), name).m for name in ("C", "D"))
-    assert one.__code__ == other.__code__  # for Python, which leaves the name of the class out
-    assert tokenize(one.__code__) != tokenize(other.__code__)
-
-
-def test_a_global_that_is_only_named_like_an_attribute_does_not_count() -> None:
-    one, two = (in_main("def f(x):\n    return x.data", "f", data=data) for data in (1, 2))
-    assert tokenize(one) == tokenize(two)
-
-
-def test_a_cached_function_has_one_token_however_often_it_was_called() -> None:
-    function = in_main(DEFINITIONS["cached"].format(1), "f")
-    before = tokenize(function)
-    function(3)
-    assert tokenize(function) == before
-
-
-def test_copying_an_object_does_not_change_the_token_of_its_class() -> None:
-    class Box:
-        def __init__(self, content: int) -> None:
-            self.content = content
-
-    first = tokenize(Box(1))
-    copy.copy(Box(1))  # as tokenizing does too: the class keeps the names of its slots from now on
-    assert "__slotnames__" in vars(Box)
-    assert (tokenize(Box(1)), tokenize(Box)) == (first, tokenize(Box))
-
-
-def test_looking_a_flag_up_does_not_change_the_token_of_its_class() -> None:
-    flag = in_main("class F(enum.Flag):\n    A = 1\n    B = 2", "F")
-    before = tokenize(flag)
-    assert flag.A | flag.B
-    assert tokenize(flag) == before
-
-
-def test_a_module_pickled_by_value_is_known_by_its_content() -> None:
-    by_name = tokenize(token_values.first)
-    cloudpickle.register_pickle_by_value(token_values)
-    try:
-        by_value = tokenize(token_values.first)
-    finally:
-        cloudpickle.unregister_pickle_by_value(token_values)
-    assert by_name != by_value
 
 
 # Values that contain themselves, or parts that are one
