@@ -1,10 +1,11 @@
-"""Frames: the 22 queries of TPC-H at scale factor 1, Parquet with filters, CSV, and a long lazy pipeline."""
+"""Frames: the 22 queries of TPC-H at scale factors 1 and 10, Parquet with filters, CSV, and a long lazy pipeline."""
 
 from __future__ import annotations
 
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
@@ -14,7 +15,6 @@ from tests.dataframe.tpch.queries import QUERIES
 from tests.dataframe.tpch.statements import STATEMENTS
 from tests.dataframe.tpch.tables import NAMES, Tables, make_tables
 
-SCALE = 1
 ROW_GROUP_ROWS = 250_000
 WIDE_ROWS, WIDE_COLUMNS, WIDE_FILES = 4_000_000, 10, 4
 CSV_ROWS, CSV_FILES = 500_000, 4
@@ -25,56 +25,56 @@ DATA = Path(tempfile.gettempdir(), "glassloom-benchmarks")
 # The 22 queries of TPC-H, one after the other, each read from files
 
 
-def tpch_glassloom_threads() -> Figures:
+def tpch_glassloom_threads(scale: int = 1) -> Figures:
     import glassloom.dataframe as gd
 
-    return _tpch(gd.read_parquet)
+    return _tpch(gd.read_parquet, scale)
 
 
-def tpch_dask_threads() -> Figures:
+def tpch_dask_threads(scale: int = 1) -> Figures:
     import dask
     import dask.dataframe as dd
 
     with dask.config.set(scheduler="threads", num_workers=cpu_count()):
-        return _tpch(dd.read_parquet)
+        return _tpch(dd.read_parquet, scale)
 
 
-def tpch_distributed() -> Figures:
+def tpch_distributed(scale: int = 1) -> Figures:
     import dask.dataframe as dd
     from distributed import Client
 
     with Client(n_workers=1, threads_per_worker=cpu_count(), processes=False, dashboard_address=None):
-        return _tpch(dd.read_parquet)
+        return _tpch(dd.read_parquet, scale)
 
 
-def tpch_duckdb() -> Figures:
+def tpch_duckdb(scale: int = 1) -> Figures:
     import duckdb
 
-    folder = _tpch_folder()
+    folder = _tpch_folder(scale)
     with duckdb.connect() as connection:
         connection.execute(f"set threads to {cpu_count()}")
         for name in NAMES:
             connection.execute(f"create view {name} as select * from '{folder}/{name}.parquet'")
-        return _queries(lambda number: connection.execute(STATEMENTS[number].format(scale=SCALE)).df())
+        return _queries(lambda number: connection.execute(STATEMENTS[number].format(scale=scale)).df())
 
 
-def tpch_polars() -> Figures:
+def tpch_polars(scale: int = 1) -> Figures:
     import os
 
     os.environ.setdefault("POLARS_MAX_THREADS", str(cpu_count()))
     import polars
 
-    folder = _tpch_folder()
+    folder = _tpch_folder(scale)
     with polars.SQLContext({name: polars.scan_parquet(f"{folder}/{name}.parquet") for name in NAMES}) as context:
-        return _queries(lambda number: context.execute(STATEMENTS[number].format(scale=SCALE)).collect())
+        return _queries(lambda number: context.execute(STATEMENTS[number].format(scale=scale)).collect())
 
 
-def _tpch_folder() -> Path:
-    return make_tables(DATA / f"tpch-{SCALE}", SCALE, row_group_rows=ROW_GROUP_ROWS)
+def _tpch_folder(scale: int) -> Path:
+    return make_tables(DATA / f"tpch-{scale}", scale, row_group_rows=ROW_GROUP_ROWS)
 
 
-def _tpch(read: Callable[..., Any]) -> Figures:
-    tables = Tables(_tpch_folder(), read, SCALE)
+def _tpch(read: Callable[..., Any], scale: int) -> Figures:
+    tables = Tables(_tpch_folder(scale), read, scale)
 
     def run(number: int) -> Any:
         made = QUERIES[number](tables)
@@ -271,6 +271,12 @@ CASES: dict[str, dict[str, Contender]] = {
         "distributed": tpch_distributed,
         "duckdb": tpch_duckdb,
         "polars": tpch_polars,
+    },
+    "tpch-10": {
+        "glassloom threads": partial(tpch_glassloom_threads, 10),
+        "dask threads": partial(tpch_dask_threads, 10),
+        "duckdb": partial(tpch_duckdb, 10),
+        "polars": partial(tpch_polars, 10),
     },
     "frame-parquet": {
         "glassloom threads": parquet_glassloom_threads,

@@ -18,7 +18,7 @@ from typing import Any
 import glassloom.dataframe as gd
 from glassloom.expr import lower, optimize
 
-from benchmarks.frames import DATA, ROW_GROUP_ROWS, SCALE
+from benchmarks.frames import DATA, ROW_GROUP_ROWS
 from tests.dataframe.tpch import queries
 from tests.dataframe.tpch.tables import Tables, make_tables
 
@@ -49,7 +49,7 @@ def all_stay_lazy() -> Iterator[None]:
 
 
 def main(arguments: list[str]) -> None:
-    tables = Tables(make_tables(DATA / f"tpch-{SCALE}", SCALE, row_group_rows=ROW_GROUP_ROWS), gd.read_parquet, SCALE)
+    tables = Tables(make_tables(DATA / "tpch-1", 1, row_group_rows=ROW_GROUP_ROWS), gd.read_parquet, 1)
     with all_stay_lazy():
         rounds = []
         for _ in range(ROUNDS):
