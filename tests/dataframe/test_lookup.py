@@ -11,11 +11,14 @@ import pytest
 from frame_helpers import assert_same, plan
 from glassloom.backends.sizeof import sizeof
 from glassloom.dataframe.moving import counting
+from glassloom.dataframe.moving import merge as merging
 from glassloom.dataframe.moving.joining import Joining
 from glassloom.dataframe.moving.lookup import JoinByLookup, Lookup, LookupJoin, can_join_by_lookup
 from glassloom.dataframe.moving.merge import Join
 from glassloom.dataframe.moving.number_table import DirectTable, HashedTable, NumberTable
 from glassloom.dataframe.moving.size import size_of
+from glassloom.local.default import running_on
+from glassloom.local.synchronous import SynchronousRuntime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
@@ -223,6 +226,28 @@ def test_the_smaller_side_is_looked_up_whichever_it_is(large, small):
         assert_same(got[["k", "x", "y"]], large.compute().merge(small.compute(), on="k")[["k", "x", "y"]])
     assert kinds(large.merge(small, on="k", broadcast=False)) == [Join]
     assert kinds(large.merge(small, on="k", how="outer")) == [Join]
+
+
+def test_in_threads_a_larger_side_is_looked_up_if_many_more_rows_would_move(large, small, monkeypatch):
+    monkeypatch.setattr(merging, "LOOKUP_BYTES", 1)
+    assert kinds(large.merge(small, on="k")) == [LookupJoin]
+    assert kinds(large.merge(large.partitions[:2], on="k")) == [Join]
+    with running_on(SynchronousRuntime()):
+        assert kinds(large.merge(small, on="k")) == [LookupJoin]
+    with running_on(Elsewhere()):  # a worker may have little memory
+        assert kinds(large.merge(small, on="k")) == [Join]
+    monkeypatch.setattr(merging, "_memory_bytes", lambda: 4 * 6 * 24 - 1)
+    assert kinds(large.merge(small, on="k")) == [Join]
+    monkeypatch.setattr(merging, "_memory_bytes", lambda: 4 * 6 * 24)
+    assert kinds(large.merge(small, on="k")) == [LookupJoin]
+    monkeypatch.setattr(merging, "LARGE_LOOKUP_BYTES", 6 * 24 - 1)
+    assert kinds(large.merge(small, on="k")) == [Join]
+
+
+class Elsewhere(SynchronousRuntime):
+    """Stands for a cluster."""
+
+    shares_memory = False
 
 
 def test_a_side_that_is_filtered_is_taken_for_small():

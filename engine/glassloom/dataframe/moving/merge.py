@@ -5,7 +5,7 @@ Integers, instants and text are looked up in a table that is made once (`lookup.
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import pandas as pd
@@ -25,6 +25,8 @@ from glassloom.dataframe.moving.size import Size, size_of
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
+from glassloom.local.default import current
+from glassloom.sampling.limits import memory_limit_bytes
 
 BROADCAST_BYTES = 64 * 2**20
 """A larger side isn't sent to all partitions of the other one unless it has one partition."""
@@ -32,6 +34,10 @@ LOOKUP_BYTES = 256 * 2**20
 """A larger side isn't made a look-up table unless it has one partition, or is asked for."""
 MOST_LOOKUP_BYTES = 2**30
 """The same, if filters leave all rows."""
+LARGE_LOOKUP_BYTES = 2**30
+"""In threads a side of up to so many bytes, and a quarter of the memory if filters leave all rows, is made a look-up table if the other one is
+`MANY_TIMES` as long, which needn't move then."""
+MANY_TIMES = 3
 SMALL_ROWS = 100_000
 """Rows that are looked up in no time."""
 _HOWS = ("inner", "left", "right", "outer", "cross", "leftsemi", "leftanti", *(ANTI if HAS_COPY_ON_WRITE else ()))
@@ -257,12 +263,12 @@ def _broadcast_side(left: FrameExpr, right: FrameExpr, joining: Joining, broadca
     for side in sides:
         if nodes[side].npartitions == 1:
             return side
-    sizes = {side: size_of(nodes[side]) for side in sides}
-    known = {side: size for side, size in sizes.items() if size is not None}
+    sizes = {side: size_of(node) for side, node in nodes.items()}
+    known = {side: size for side in sides if (size := sizes[side]) is not None}
     if broadcast and sides:
         return min(sides, key=lambda side: (_likely_bytes(known.get(side)), nodes[side].npartitions))
     if by_lookup:
-        small = [side for side, size in known.items() if _fits_a_table(size)]
+        small = [side for side, size in known.items() if _fits_a_table(size, sizes[_other(side)])]
     else:
         small = [side for side, size in known.items() if _is_worth_sending(size, nodes[_other(side)])]
     return min(small, key=lambda side: known[side].likely_bytes, default=None)
@@ -272,8 +278,19 @@ def _likely_bytes(size: Size | None) -> float:
     return float("inf") if size is None else size.likely_bytes
 
 
-def _fits_a_table(size: Size) -> bool:
-    return size.likely_bytes <= LOOKUP_BYTES and size.most_bytes <= MOST_LOOKUP_BYTES
+def _fits_a_table(size: Size, other: Size | None) -> bool:
+    if size.likely_bytes <= LOOKUP_BYTES and size.most_bytes <= MOST_LOOKUP_BYTES:
+        return True
+    is_short = other is not None and size.likely_rows * MANY_TIMES <= other.likely_rows
+    runtime = current()
+    if not is_short or (runtime is not None and not runtime.shares_memory):  # a worker may have little memory
+        return False
+    return size.likely_bytes <= LARGE_LOOKUP_BYTES and size.most_bytes <= _memory_bytes() / 4
+
+
+@cache
+def _memory_bytes() -> int:
+    return memory_limit_bytes()
 
 
 def _is_worth_sending(size: Size, other: FrameExpr) -> bool:
