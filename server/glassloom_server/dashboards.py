@@ -203,6 +203,7 @@ class DashboardsProcess:
                 self._note_end()
                 self._require_patience()
                 await self._start(socket, self._process_log)
+                self._used_s = time.monotonic()  # what it was started for comes only now
             running = self._running
             if running is not None and running.failures:
                 silent_s = time.monotonic() - running.heard_s

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import json
 import logging
@@ -13,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import psutil
@@ -26,6 +26,7 @@ from glassloom_server.dashboards import Owner
 from glassloom_server.process_log import ProcessLog
 from glassloom_server.proxy import without_token
 from jupyter_server.auth.authorizer import Authorizer
+from limits_by_event import limit_until
 from tornado.httpclient import HTTPClientError
 
 
@@ -195,13 +196,16 @@ async def test_a_killed_process_is_started_again_by_the_next_request(jp_fetch, s
 
 
 async def test_a_process_without_an_open_page_is_ended_and_started_again_by_the_next_request(
-    jp_fetch, jp_ws_fetch, start_cluster, services
+    jp_fetch, jp_ws_fetch, start_cluster, services, monkeypatch
 ):
-    services.dashboards._silence_s, services.dashboards._idle_s = 1.0, 0.5
+    probe, usual_s = services.dashboards._probe, services.dashboards._idle_s
+    monkeypatch.setattr(services.dashboards, "_probe", lambda socket, timeout_s: probe(socket, 60.0))
+    services.dashboards._silence_s = 1.0  # it is looked at ten times in this, and may take its time to answer
     await start_cluster()
     page = await jp_ws_fetch("glassloom", "dash", "c1", "status", "ws")
     await page.read_message()
     first = services.dashboards.pid
+    services.dashboards._idle_s = 0.5
     await asyncio.sleep(1.5)  # longer than a process is kept without a page
     assert services.dashboards.pid == first
     page.close()
@@ -210,9 +214,26 @@ async def test_a_process_without_an_open_page_is_ended_and_started_again_by_the_
     status = json.loads((await jp_fetch("glassloom", "api", "dashboards")).body)
     assert (status["state"], status["ended"], status["restart_wait_s"]) == ("not running", 0, 0)
     assert f"process {first} was ended: no page was open for 0.5 s" in status["log"]
+    services.dashboards._idle_s = usual_s
     response = await jp_fetch("glassloom", "dash", "health")
     assert json.loads(response.body)["pid"] == services.dashboards.pid != first
+    services.dashboards._idle_s = 0.5
     await until(lambda: services.dashboards.pid is None)  # that was no page either
+
+
+async def test_a_process_that_took_long_to_start_is_not_idle_when_its_first_request_reaches_it(
+    jp_fetch, services, monkeypatch
+):
+    until_healthy, now_s = services.dashboards._until_healthy, [100.0]
+
+    async def takes_long(process, socket):
+        await until_healthy(process, socket)
+        now_s[0] += 2 * services.dashboards._idle_s
+
+    monkeypatch.setattr("glassloom_server.dashboards.time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr(services.dashboards, "_until_healthy", takes_long)
+    await jp_fetch("glassloom", "dash", "health")
+    assert not services.dashboards._is_idle
 
 
 async def until(condition) -> None:
@@ -339,7 +360,10 @@ async def test_a_process_that_is_stopped_is_said_not_to_answer_then_killed_and_r
 
 
 @pytest.mark.fault("the dashboards process is stopped (SIGSTOP), and continued soon")
-async def test_while_a_process_is_silent_requests_are_refused_at_once_and_taken_when_it_goes_on(jp_fetch, services):
+async def test_while_a_process_is_silent_requests_are_refused_at_once_and_taken_when_it_goes_on(
+    jp_fetch, services, monkeypatch
+):
+    monkeypatch.setattr("glassloom_server.dashboards._FAILURES", 10**6)  # however long this takes, it isn't replaced
     services.dashboards._silence_s = 4.0
     await jp_fetch("glassloom", "dash", "health")
     pid = services.dashboards.pid
@@ -360,6 +384,7 @@ async def test_while_a_process_is_silent_requests_are_refused_at_once_and_taken_
 async def test_a_request_and_an_upgrade_to_a_process_that_does_not_answer_have_a_deadline(
     jp_fetch, jp_ws_fetch, start_cluster, services, monkeypatch
 ):
+    services.dashboards._silence_s = 6000.0  # nobody else finds meanwhile that it doesn't answer
     await start_cluster()
     await jp_fetch("glassloom", "dash", "health")
     monkeypatch.setattr("glassloom_server.proxy.REQUEST_TIMEOUT_S", 0.3)
@@ -376,23 +401,26 @@ async def test_a_request_and_an_upgrade_to_a_process_that_does_not_answer_have_a
 
 @pytest.mark.fault("the dashboards process ends at its start, again and again")
 async def test_a_process_that_ends_again_and_again_has_to_wait_and_its_last_words_are_told(jp_fetch, monkeypatch):
+    now_s = [100.0]
+    monkeypatch.setattr("glassloom_server.dashboards.time", SimpleNamespace(monotonic=lambda: now_s[0]))
     monkeypatch.setenv("GLASSLOOM_STUB_FAIL", "no bokeh today")
     answers = [await refused(jp_fetch("glassloom", "dash", "health")) for _ in range(3)]
     assert answers[2] == (503, "The dashboards process has ended 2 times. It is started again in 1 s.\nno bokeh today")
     assert {code for code, _ in answers} == {503}
     monkeypatch.delenv("GLASSLOOM_STUB_FAIL")
-    while True:
-        with contextlib.suppress(HTTPClientError):
-            assert (await jp_fetch("glassloom", "dash", "health")).code == 200
-            break
-        await asyncio.sleep(0.05)
+    now_s[0] += 1.0
+    assert (await jp_fetch("glassloom", "dash", "health")).code == 200
 
 
 @pytest.mark.fault("the dashboards process ends at its start, again and again")
-async def test_many_requests_for_a_process_that_does_not_start_wait_for_one_try_only(jp_fetch, services, tmp_path):
+async def test_many_requests_for_a_process_that_does_not_start_wait_for_one_try_only(
+    jp_fetch, services, tmp_path, monkeypatch
+):
     tried = tmp_path / "tried"
     services.dashboards._command = ["sh", "-c", f"echo x >> {tried}; sleep 60"]
-    services.dashboards._start_timeout_s = 0.5
+    services.dashboards._start_timeout_s = 50.0
+    monkeypatch.setattr("glassloom_server.dashboards.time_limit", limit_until(tried.exists, of_s=50.0))
+    monkeypatch.setattr("glassloom_server.restarts.FIRST_DELAY_S", 60.0)
     answers = await asyncio.gather(*(refused(jp_fetch("glassloom", "dash", "health")) for _ in range(10)))
     assert {code for code, _ in answers} == {503}
     assert len(tried.read_text().split()) <= 2

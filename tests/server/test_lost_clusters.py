@@ -16,10 +16,16 @@ from glassloom_server.killing import kill_cluster
 
 _CLUSTERS = ("glassloom", "api", "clusters")
 _SCRIPT = """
-import sys, time
+import os, sys, time
 import glassloom as gl
-cluster = gl.LocalCluster(n_workers=1, threads_per_worker=1, name="loom", **({"idle_timeout": 1.0} if "idle" in sys.argv else {}))
+def wait_for(path):
+    while not os.path.exists(path):
+        time.sleep(0.01)
+idle = sys.argv[1:]
+cluster = gl.LocalCluster(n_workers=1, threads_per_worker=1, name="loom", **({"idle_timeout": 1.0} if idle else {}))
 client = gl.Client(cluster)
+if idle:
+    client.submit(wait_for, *idle).result()
 for line in sys.stdin:
     if line.strip() == "client":
         client.close()
@@ -85,8 +91,9 @@ _SIMILAR_ENDS = ["client", "exit", "script killed", "another server's kill", "st
 
 
 @pytest.mark.parametrize("end", [*_ENDS, *[pytest.param(end, marks=pytest.mark.long) for end in _SIMILAR_ENDS]])
-async def test_an_end_that_was_asked_for_is_no_loss(jp_fetch, services, script, end):
-    process = script(*["idle"] * (end == "idle"))
+async def test_an_end_that_was_asked_for_is_no_loss(jp_fetch, services, script, tmp_path, end):
+    may_be_idle = tmp_path / "may-be-idle"
+    process = script(*[str(may_be_idle)] * (end == "idle"))
     async with services.watch.listen():
         cluster_id = await is_heard(jp_fetch)
         (record,) = read_records()
@@ -104,6 +111,8 @@ async def test_an_end_that_was_asked_for_is_no_loss(jp_fetch, services, script, 
             case "stop --force":
                 command = [sys.executable, "-m", "glassloom", "cluster", "stop", "--force", record.id]
                 await asyncio.to_thread(subprocess.run, command, check=True)
+            case "idle":
+                may_be_idle.touch()
             case "closed while stopped":
                 os.kill(record.pid, signal.SIGSTOP)
                 say(process, "cluster")

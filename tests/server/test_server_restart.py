@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+from eventual import eventually
 from glassloom_metrics.registry import read_records
 
 TIMEOUT_S = 60
@@ -61,8 +62,7 @@ def ask(url: str, method: str = "GET", body: Any = None) -> Any:
 
 def running(url: str) -> list[tuple[str, int]]:
     """Return the names of clusters and their workers, once there is one that has any."""
-    while not (found := [each for each in ask(url)["clusters"] if each["workers"]]):
-        pass
+    found = eventually(lambda: [each for each in ask(url)["clusters"] if each["workers"]], TIMEOUT_S)
     return [(each["name"], each["workers"]) for each in found]
 
 
@@ -78,8 +78,7 @@ def test_a_cluster_outlives_its_server_and_another_server_goes_on_with_it(tmp_pa
         assert running(there) == [("kept", 1)]
         assert ask(f"{there}/{record.id}/scale", "POST", {"n": 1})["outcome"].endswith("as before.")
         ask(f"{there}/{record.id}", "DELETE")
-        while ask(there)["clusters"]:
-            pass
+        eventually(lambda: not ask(there)["clusters"], TIMEOUT_S)
     finally:
         for server in servers:
             server.end()

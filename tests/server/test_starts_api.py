@@ -25,8 +25,8 @@ print(json.dumps({"id": "new1", "name": name}), flush=True)
 """
 HANGS = """
 Path = __import__("pathlib").Path
-Path(os.environ["ARGV_FILE"]).write_text("[]")
 try:
+    Path(os.environ["ARGV_FILE"]).write_text("[]")
     time.sleep(60)
 except KeyboardInterrupt:
     Path(os.environ["ARGV_FILE"]).write_text('"interrupted"')

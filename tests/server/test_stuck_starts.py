@@ -16,14 +16,19 @@ from typing import Any
 import psutil
 import pytest
 from glassloom_metrics.registry import read_records
-from glassloom_server import child_process
+from glassloom_server import child_process, launcher
+from limits_by_event import limit_until
 from long_tests import LONG_TESTS
 
 _CLUSTERS = ("glassloom", "api", "clusters")
 # The head is registered, and can be followed, but its starter never learns that it is ready.
 _SCRIPT = '''
+import os, sys, time
 import glassloom as gl
 from glassloom.cluster import head_process
+class Clock:  # so that the time is up when the test says so
+    monotonic = staticmethod(lambda: time.monotonic() + 1e6 * os.path.exists(sys.argv[1]))
+head_process.time = Clock
 silent = """
 import os
 from glassloom.head import registration
@@ -32,7 +37,7 @@ registration.print_json = lambda message: os.dup(1)  # where it would say so sta
 first, last = head_process.BOOTSTRAP.rsplit("main(start", 1)
 head_process.BOOTSTRAP = f"{first}{silent}main(start{last}"
 try:
-    gl.LocalCluster(n_workers=1, threads_per_worker=1, name="loom", timeout=6)
+    gl.LocalCluster(n_workers=1, threads_per_worker=1, name="loom", timeout=60)
 except gl.errors.ClusterStartError as error:
     print(error)
 '''
@@ -44,7 +49,11 @@ subprocess.run([sys.executable, *sys.argv[1:]], capture_output=True)
 time.sleep(600)
 """
 _STUCK = """
+import psutil
 from glassloom.cluster import head_process
+class Clock:  # the time is up when the head has come to the stop
+    monotonic = staticmethod(lambda: time.monotonic() + 1e6 * any(head_process.is_stopped(each.pid) for each in psutil.Process().children()))
+head_process.time = Clock
 first, last = head_process.BOOTSTRAP.rsplit("main(start", 1)
 head_process.BOOTSTRAP = first + "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)\\nmain(start" + last
 from glassloom.cli import main
@@ -101,11 +110,13 @@ async def heard(jp_fetch) -> Any:
 
 @pytest.mark.fault("a cluster that can be seen already takes too long to start")
 async def test_a_local_cluster_that_is_killed_since_it_took_too_long_to_start_is_no_loss(jp_fetch, services, temporary):
-    script = subprocess.Popen([sys.executable, "-c", _SCRIPT], stdout=subprocess.PIPE, text=True)
+    up = temporary / "up"
+    script = subprocess.Popen([sys.executable, "-c", _SCRIPT, str(up)], stdout=subprocess.PIPE, text=True)
     async with services.watch.listen():
         record = await heard(jp_fetch)
+        up.touch()
         said, _ = await asyncio.to_thread(script.communicate)
-        assert "didn't start within 6 s" in said
+        assert "didn't start within 60 s" in said
         await has_nothing_left(jp_fetch, record.pid, temporary)
 
 
@@ -117,7 +128,8 @@ async def test_a_cluster_whose_start_was_given_up_is_ended_with_it(
 ):
     monkeypatch.setattr(child_process, "_END_TIMEOUT_S", 1.0)
     install_kernel("wrapped", fake_python(_WRAPPER))
-    services.starter._timeout_s = 8.0 if end == "timeout" else 60.0
+    services.starter._timeout_s, is_up = 60.0, asyncio.Event()
+    monkeypatch.setattr(launcher, "time_limit", limit_until(is_up.is_set, of_s=60.0))
     body = json.dumps({"name": "loom", "kernel_name": "wrapped", "n_workers": 1, "threads_per_worker": 1})
     async with services.watch.listen():
         started = json.loads((await jp_fetch(*_CLUSTERS, method="POST", body=body)).body)
@@ -126,8 +138,9 @@ async def test_a_cluster_whose_start_was_given_up_is_ended_with_it(
             await jp_fetch("glassloom", "api", "starts", started["id"], method="DELETE", request_timeout=60)
             problems = []
         else:
+            is_up.set()
             await state_when(jp_fetch, lambda told: told["starts"][0]["state"] == "failed")
-            problems = ["no cluster after 8 s"]
+            problems = ["no cluster after 60 s"]
         await has_nothing_left(jp_fetch, record.pid, temporary)
         state = await state_when(jp_fetch, lambda told: True)
         assert [start["problem"] for start in state["starts"]] == problems
@@ -137,14 +150,14 @@ async def test_a_start_that_takes_too_long_says_which_process_of_the_cluster_is_
     jp_fetch, services, install_kernel, fake_python, temporary
 ):
     install_kernel("stuck", fake_python(_STUCK))
-    services.starter._timeout_s = 12.5  # a busy machine takes some of it to come to the stop
+    services.starter._timeout_s = 75.0  # of which the cluster has four fifths
     body = json.dumps({"name": "loom", "kernel_name": "stuck", "n_workers": 1, "threads_per_worker": 1})
     async with services.watch.listen():
         await jp_fetch(*_CLUSTERS, method="POST", body=body)
         state = await state_when(jp_fetch, lambda told: told["starts"][0]["state"] == "failed")
         (problem,) = [start["problem"] for start in state["starts"]]
         stopped = re.fullmatch(
-            r"the cluster didn't start within 10 s: process (\d+) \(.*\) is stopped by a signal", problem
+            r"the cluster didn't start within 60 s: process (\d+) \(.*\) is stopped by a signal", problem
         )
         assert stopped is not None, problem
         await has_nothing_left(jp_fetch, int(stopped[1]), temporary)
