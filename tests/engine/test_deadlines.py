@@ -28,8 +28,8 @@ from leaks import Watch
 
 ANSWER_S = 0.5
 """How long a head may take to answer in these tests."""
-AT_MOST_S = 8.0
-"""By when every call must have ended: its deadline, a second to withdraw, and a busy machine."""
+AT_MOST_S = 20.0
+"""By when every call must have ended: its deadline, a second to withdraw, and a busy machine. Without its deadline it would take 30 s."""
 
 
 SMALL: dict[str, Any] = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": "1GB", "set_as_default": False}
@@ -42,36 +42,37 @@ def of_module(nothing_is_left_behind: Watch) -> Iterator[Client]:
 
 
 @pytest.fixture
-def mine(of_module: Client, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    """Return the client of a cluster whose head may be stopped, and let heads have little time to answer."""
+def mine(of_module: Client) -> Client:
+    """Return the client of a cluster whose head may be stopped."""
     start_over(of_module, 1)
-    with little_time(monkeypatch):
-        yield of_module
+    return of_module
 
 
 @pytest.fixture
-def to_be_killed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    """Start a cluster that the test ends, and let heads have little time to answer."""
-    with Client(**SMALL) as client, little_time(monkeypatch):
+def to_be_killed() -> Iterator[Client]:
+    """Start a cluster that the test ends."""
+    with Client(**SMALL) as client:
         yield client
 
 
 @contextmanager
-def little_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with monkeypatch.context() as patch, config.set(timeouts__request=ANSWER_S):
+def little_time(request_s: float = ANSWER_S) -> Iterator[None]:
+    """Let heads have little time to answer: only where one is stopped, as one that is well may take longer on a busy machine."""
+    with pytest.MonkeyPatch.context() as patch, config.set(timeouts__request=request_s):
         patch.setattr("glassloom.client.blocking.WATCH_S", 0.1)
         patch.setattr(head_watch, "PING_AFTER_S", 0.2)
         yield
 
 
 @contextmanager
-def stopped(*pids: int) -> Iterator[None]:
-    """Stop processes for the block."""
+def stopped(*pids: int, request_s: float = ANSWER_S) -> Iterator[None]:
+    """Stop processes for the block, in which heads have little time to answer."""
     for pid in pids:
         kill(pid, signal.SIGSTOP)
     eventually(lambda: all(psutil.Process(pid).status() == psutil.STATUS_STOPPED for pid in pids))
     try:
-        yield
+        with little_time(request_s):
+            yield
     finally:
         for pid in pids:
             kill(pid, signal.SIGCONT)
@@ -133,7 +134,7 @@ def test_a_timeout_bounds_the_whole_of_a_wait_when_the_head_is_stopped(mine: Cli
     large = mine.submit(np.ones, 10**6)
     large.exception(timeout=20)
     pending = mine.submit(time.sleep, 60)
-    with stopped(mine._record.pid), config.set(timeouts__request=300):
+    with stopped(mine._record.pid, request_s=300):
         assert seconds_until_timeout(lambda: large.result(timeout=0.3), "where the result of 'ones") < AT_MOST_S
         assert seconds_until_timeout(lambda: pending.result(timeout=0.3), "has no result after 0.3 s") < AT_MOST_S
         assert seconds_until_timeout(lambda: wait([pending], timeout=0.3), "0 of 1 futures are done") < AT_MOST_S
@@ -159,10 +160,10 @@ def test_a_timeout_bounds_the_fetching_from_a_stopped_worker(mine: Client) -> No
 @pytest.mark.fault("SIGSTOP of a worker whose result is asked for")
 def test_a_head_that_answers_is_not_said_to_be_silent(mine: Client) -> None:
     (worker,) = mine.scheduler_info()["workers"].values()
-    with stopped(worker["pid"]), warnings.catch_warnings():
+    with stopped(worker["pid"], request_s=2.0), warnings.catch_warnings():
         warnings.simplefilter("error")
         future = mine.submit(abs, -1)
-        assert seconds_until_timeout(lambda: future.result(timeout=3 * ANSWER_S), "has no result after") >= 3 * ANSWER_S
+        assert seconds_until_timeout(lambda: future.result(timeout=3.0), "has no result after") >= 3.0
     assert future.result(timeout=20) == 1
 
 
@@ -171,13 +172,15 @@ def test_a_head_that_goes_on_is_waited_for_and_was_warned_of(mine: Client, monke
     monkeypatch.setattr(head_watch, "WARN_AFTER_S", 0.1)
     future = mine.submit(time.sleep, 0.5)
     with (
-        config.set(timeouts__request=60),
-        stopped(mine._record.pid),
-        pytest.warns(UserWarning, match="hasn't answered for .* s; this process is waiting for"),
-        pytest.raises(TimeoutError),
+        pytest.warns(UserWarning, match="hasn't answered for .* s; this process is waiting for") as warned,
+        stopped(mine._record.pid, request_s=60),
+        ThreadPoolExecutor(1) as threads,
     ):
-        future.result(timeout=1)
-    assert future.result(timeout=20) is None
+        going_on = threads.submit(
+            lambda: eventually(lambda: len(warned), 50) and kill(mine._record.pid, signal.SIGCONT)
+        )
+        assert future.result(timeout=50) is None
+        going_on.result()
 
 
 @pytest.mark.fault("SIGSTOP of the head, then close()")
@@ -193,7 +196,8 @@ def test_a_stopped_head_is_killed_by_close_which_says_so(
     with caplog.at_level(logging.WARNING, "glassloom"):
         for pid in pids:
             kill(pid, signal.SIGSTOP)
-        client.close()
+        with little_time():
+            client.close()
     assert time.monotonic() - start_s < AT_MOST_S
     assert f"process {client._record.pid}, was killed with its workers: it was stopped by a signal" in caplog.text
     eventually(lambda: not any(psutil.pid_exists(pid) for pid in everyone))
@@ -216,7 +220,7 @@ def test_an_interrupt_while_the_head_reads_nothing_leaves_the_client_usable(
 ) -> None:
     monkeypatch.setattr("glassloom.client.outbox.LIMIT_BYTES", 2**20)
     arguments = [bytes([number]) * 60_000 for number in range(30)]
-    with stopped(mine._record.pid), config.set(timeouts__request=300):
+    with stopped(mine._record.pid, request_s=300):
         for number in (1, 50, 100, 200, 400, 800):
             interrupt(lambda: mine.submit(len, b"y" * 60_000, pure=False), number)
         with pytest.raises(KeyboardInterrupt), monkeypatch.context() as patch:
@@ -242,8 +246,7 @@ def test_what_an_event_loop_waits_for_ends_too(mine: Client) -> None:
                         await waits()
             client.cancel(pending)
 
-    with config.set(timeouts__request=ANSWER_S):
-        asyncio.run(asyncio.wait_for(ask(), 40))
+    asyncio.run(asyncio.wait_for(ask(), 40))
 
 
 class _Head:

@@ -49,10 +49,28 @@ class Writer:
         return self.of(GpuDevices)[-1].states
 
 
+class StandingClock:
+    """A clock that goes on only while a driver lets a call wait: a machine that is busy makes no device silent."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> StandingClock:
+    made = StandingClock()
+    monkeypatch.setattr(gpu_samples, "time", made)
+    return made
+
+
 class Gate:
     """A driver that doesn't answer one call while it is closed."""
 
-    def __init__(self, call: str, device: int | None) -> None:
+    def __init__(self, clock: StandingClock, call: str, device: int | None) -> None:
+        self.clock = clock
         self.wanted = (call, device)
         self.is_closed = False
         self.opened = threading.Event()
@@ -60,13 +78,14 @@ class Gate:
     def __call__(self, name: str, args: tuple[Any, ...]) -> int:
         device = args[0].number // 16 if args and hasattr(args[0], "number") else None
         if self.is_closed and (name, device) == self.wanted:
+            self.clock.now_s += 1.0
             self.opened.wait()
         return 0
 
 
 def until(condition: Callable[[], Any]) -> Any:
     async def wait() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not condition():
                 await asyncio.sleep(0.005)
 
@@ -118,8 +137,10 @@ def test_devices_are_told_once_and_measured_again_and_again(monkeypatch: pytest.
 
 @pytest.mark.fault("NVML doesn't answer for a GPU")
 @pytest.mark.parametrize("call", ["nvmlDeviceGetPowerUsage", "nvmlDeviceGetMemoryInfo"])
-def test_a_device_for_which_nvml_does_not_answer_is_left_out_until_it_does(monkeypatch: pytest.MonkeyPatch, call: str):
-    gate = Gate(call, 0)
+def test_a_device_for_which_nvml_does_not_answer_is_left_out_until_it_does(
+    monkeypatch: pytest.MonkeyPatch, clock: StandingClock, call: str
+):
+    gate = Gate(clock, call, 0)
 
     async def play(writer: Writer) -> None:
         await until(lambda: writer.of(GpuSamples))
@@ -141,15 +162,17 @@ def test_a_device_for_which_nvml_does_not_answer_is_left_out_until_it_does(monke
     assert len(told.of(GpuDevices)) == 3
 
 
-def test_the_event_loop_goes_on_and_ends_while_nvml_never_answers(monkeypatch: pytest.MonkeyPatch):
-    gate = Gate("nvmlInit", None)
+def test_the_event_loop_goes_on_and_ends_while_nvml_never_answers(
+    monkeypatch: pytest.MonkeyPatch, clock: StandingClock
+):
+    gate = Gate(clock, "nvmlInit", None)
     gate.is_closed = True
     run(monkeypatch, SimulatedNvml(two(), lambda: 1.0, gate), lambda _: asyncio.sleep(0.05))
     gate.opened.set()
 
 
-def test_nvml_that_takes_long_to_open_is_said_and_waited_for(monkeypatch: pytest.MonkeyPatch):
-    gate = Gate("nvmlInit", None)
+def test_nvml_that_takes_long_to_open_is_said_and_waited_for(monkeypatch: pytest.MonkeyPatch, clock: StandingClock):
+    gate = Gate(clock, "nvmlInit", None)
     gate.is_closed = True
 
     async def play(writer: Writer) -> None:
@@ -162,9 +185,11 @@ def test_nvml_that_takes_long_to_open_is_said_and_waited_for(monkeypatch: pytest
     assert told.of(GpuDevices)[-1].problem == "" and told.states == ["ok", "ok"]
 
 
-def test_nvml_that_does_not_say_which_devices_there_are_is_said_and_waited_for(monkeypatch: pytest.MonkeyPatch):
+def test_nvml_that_does_not_say_which_devices_there_are_is_said_and_waited_for(
+    monkeypatch: pytest.MonkeyPatch, clock: StandingClock
+):
     monkeypatch.setattr(gpu_samples, "REFRESH_S", 0.5)
-    gate = Gate("nvmlDeviceGetName", 1)
+    gate = Gate(clock, "nvmlDeviceGetName", 1)
     gate.is_closed = True
 
     async def play(writer: Writer) -> None:
@@ -194,10 +219,15 @@ def test_a_session_that_cannot_be_read_is_told(tmp_path: Path):
     assert "gpus.jsonl, line 1: JSONDecodeError" in writer.messages[0].problem
 
 
-def test_a_replayed_device_falls_silent_and_the_other_does_not(monkeypatch: pytest.MonkeyPatch):
+def test_a_replayed_device_falls_silent_and_the_other_does_not(monkeypatch: pytest.MonkeyPatch, clock: StandingClock):
     ended, now_s = threading.Event(), [10.0]
     session = scenario("silent", 30.0)
-    nvml = ReplayedNvml(session, clock=lambda: now_s[0], wait=lambda took_s: ended.wait() and None)
+
+    def wait(_took_s: float) -> None:
+        clock.now_s += 1.0
+        ended.wait()
+
+    nvml = ReplayedNvml(session, clock=lambda: now_s[0], wait=wait)
 
     async def play(writer: Writer) -> None:
         await until(lambda: writer.of(GpuSamples))

@@ -18,6 +18,7 @@ from fault_helpers import eventually, fork_server_of, head_of, kill, worker_pids
 from glassloom import Client, Future, LocalCluster, config
 from glassloom.cluster import head_process
 from glassloom.errors import ClusterClosed, ClusterStartError
+from limits_by_event import ClockUntil
 
 ENGINE = str(Path(head_process.__file__).parents[2])
 
@@ -331,10 +332,17 @@ def test_a_start_that_takes_too_long_names_the_process_that_is_stopped_and_leave
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str
 ) -> None:
     inject(monkeypatch, f"import os, signal\n{STOPS[which]}")
+
+    def has_stopped() -> bool:
+        return any(head_process.is_stopped(each.pid) for each in psutil.Process().children(recursive=True))
+
+    monkeypatch.setattr(
+        head_process, "time", ClockUntil(has_stopped)
+    )  # by the clock a busy machine wouldn't be there yet
     with pytest.raises(
-        ClusterStartError, match=r"didn't start within 3 s: process \d+ .* is stopped by a signal$"
+        ClusterStartError, match=r"didn't start within 50 s: process \d+ .* is stopped by a signal$"
     ) as caught:
-        LocalCluster(n_workers=1, threads_per_worker=1, timeout=3, local_directory=str(tmp_path))
+        LocalCluster(n_workers=1, threads_per_worker=1, timeout=50, local_directory=str(tmp_path))
     stopped = int(re.search(r"process (\d+) ", str(caught.value))[1])
     eventually(lambda: _is_gone(stopped))
     assert list(tmp_path.iterdir()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -38,3 +39,16 @@ async def _expire(deadline: asyncio.Timeout, is_up: Callable[[], Any]) -> None:
     while not is_up():
         await asyncio.sleep(_LOOK_EVERY_S)
     deadline.reschedule(asyncio.get_running_loop().time())
+
+
+class ClockUntil:
+    """Stands in for the module `time`: its clock goes forward by days as soon as `is_up` is true, and stays there."""
+
+    def __init__(self, is_up: Callable[[], Any]) -> None:
+        self._is_up = is_up
+        self._ahead_s = 0.0
+
+    def monotonic(self) -> float:
+        if not self._ahead_s and self._is_up():
+            self._ahead_s = 1e6
+        return time.monotonic() + self._ahead_s
