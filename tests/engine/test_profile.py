@@ -142,9 +142,11 @@ def test_flame_files_have_the_layer_the_functions_and_the_same_sum(client, tmp_p
 
 @pytest.mark.fault("a task holds Python's lock while stacks are sampled")
 def test_a_task_whose_function_is_compiled_and_one_that_holds_pythons_lock_are_counted(client):
+    begun_s = time.monotonic()
     client.submit(time.sleep, 0.3).result()
+    at_most_s = time.monotonic() - begun_s  # a busy machine wakes it late
     tree = client.profile("sleep")
-    assert child(tree, "(compiled code)")["seconds"] == pytest.approx(0.3, rel=0.3)
+    assert 0.7 * 0.3 < child(tree, "(compiled code)")["seconds"] < 1.3 * at_most_s
     held_s = client.submit(hold_the_lock, 3 * 10**7).result()
     assert client.profile("hold_the_lock")["seconds"] == pytest.approx(held_s, rel=0.3)
 

@@ -96,7 +96,7 @@ def test_a_task_that_never_returns_can_be_cancelled_and_its_thread_is_won_back(t
         pid = int(eventually(lambda: begun.exists() and begun.read_text()))
         endless.cancel()
         with pytest.raises(CancelledError, match="was cancelled"):
-            endless.result(timeout=5)
+            endless.result(timeout=40)
         assert client.submit(os.getpid, pure=False).result(timeout=CANCELLED_S + 10) != pid
         eventually(lambda: not _exists(pid))
         assert float(kept.result().max()) == 4.0

@@ -182,7 +182,9 @@ def test_cpu_time_tells_work_from_sleep(shared: Client) -> None:
         check_times(row)
 
 
-def test_each_link_of_a_chain_and_each_node_of_a_tree_names_the_input_that_came_last(shared: Client) -> None:
+def test_each_link_of_a_chain_and_each_node_of_a_tree_names_the_input_that_came_last(
+    shared: Client, tmp_path: Path
+) -> None:
     since = len(all_rows(shared.id))
     chain = shared.submit(rest, 0.02, pure=False)
     for _ in range(5):
@@ -195,8 +197,12 @@ def test_each_link_of_a_chain_and_each_node_of_a_tree_names_the_input_that_came_
     assert links[0]["last_input"] == 0
 
     since = len(all_rows(shared.id))
-    leaves = [shared.submit(rest, 0.01 * n, pure=False) for n in range(1, 9)]
-    tree = shared.submit(sum, [shared.submit(sum, leaves[n : n + 2], pure=False) for n in range(0, 8, 2)], pure=False)
+    leaves = [shared.submit(rest, 0.01 * n, pure=False) for n in range(1, 8)]
+    leaves.append(shared.submit(tasks.wait_for, str(tmp_path / "go"), 0.08))
+    pairs = [shared.submit(sum, leaves[n : n + 2], pure=False) for n in range(0, 8, 2)]
+    tree = shared.submit(sum, pairs, pure=False)
+    wait(pairs[:3])
+    (tmp_path / "go").touch()
     assert tree.result() == pytest.approx(0.36)
     rows = rows_of(shared.id, lambda rows: len(computed(rows)) == 13, since)
     nodes = [row for row in computed(rows) if row["name"] == "sum"]
@@ -207,7 +213,9 @@ def test_each_link_of_a_chain_and_each_node_of_a_tree_names_the_input_that_came_
     assert root == max(nodes, key=lambda row: row["start_s"])
     ended = [row["start_s"] + row["duration_s"] for row in nodes if row is not root]
     cause = last_input(rows, root)
-    assert cause is not None and cause["start_s"] + cause["duration_s"] >= max(ended) - 0.05
+    assert cause is not None and cause["start_s"] + cause["duration_s"] == max(
+        ended
+    )  # the pair that waited for the others
 
 
 def test_attempts_are_counted_after_failures_and_the_death_of_a_worker(tmp_path: Path) -> None:
