@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 _LOOK_EVERY_S = 0.02
 
 

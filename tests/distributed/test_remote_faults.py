@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +26,23 @@ from glassloom_metrics.protocol import Life, Log, WorkerJoined, WorkerLeft
 from processes import Processes, processes
 from proxies import proxy_of
 
-SOON_S = 5.0
-"""How long `Client.close()` may take, whatever the other side does."""
+SOON_S = 15.0
+"""How long `Client.close()` may take, whatever the other side does, on a machine that is busy: 30 s if it waited for answers."""
 BOUND_S = 30.0
 """Of each error, with the short timeouts of these tests, on a machine that is busy."""
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Ask and complain sooner than by default."""
-    monkeypatch.setattr(head_watch, "PING_AFTER_S", 0.2)
-    monkeypatch.setattr(head_watch, "WARN_AFTER_S", 0.5)
-    with config.set({"timeouts.request": 2.0}):
+@contextmanager
+def little_time(request_s: float = 2.0) -> Iterator[None]:
+    """Ask and complain sooner than by default: only where the other side is stopped, as one that is well may be slow on a busy machine."""
+    with pytest.MonkeyPatch.context() as patch, config.set({"timeouts.request": request_s}):
+        patch.setattr(head_watch, "PING_AFTER_S", 0.2)
+        patch.setattr(head_watch, "WARN_AFTER_S", 0.5)
         yield
 
 
 @pytest.fixture
-def cluster(own_folders: None, quick: None, tmp_path: Path) -> Iterator[Processes]:
+def cluster(own_folders: None, tmp_path: Path) -> Iterator[Processes]:
     with processes(2, tmp_path, DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="15s") as started:
         yield started
 
@@ -81,8 +82,8 @@ def test_without_workers_the_wait_says_that_there_are_none(cluster: Processes) -
         worker.kill()
     eventually(lambda: not client.scheduler_info()["workers"])
     how = f"has no workers, so nothing will be computed; this command starts a worker.*: dask worker {cluster.address}$"
-    with pytest.warns(UserWarning, match=how), pytest.raises(TimeoutError, match="no result after 2.5 s"):
-        client.submit(inc, 5).result(timeout=2.5)
+    with pytest.warns(UserWarning, match=how), pytest.raises(TimeoutError, match="no result after 5.0 s"):
+        client.submit(inc, 5).result(timeout=5)
     with pytest.raises(TimeoutError, match=r"didn't answer \(results\) within 3 s; it has no workers"):
         done.result(timeout=3)
     closes_soon(client)
@@ -101,7 +102,8 @@ def test_of_a_stopped_worker_the_wait_warns_and_its_results_are_made_again(
     os.kill(client.run(os.getpid)[holders[0]], signal.SIGSTOP)
     with pytest.raises(TimeoutError, match=r"no result after|nothing has been heard of the worker at tcp://"):
         client.submit(sum, done).result(timeout=3.5)
-    with pytest.warns(UserWarning, match="nothing has been heard of the worker at tcp://127.0.0.1:"):
+    heard_of = pytest.warns(UserWarning, match="nothing has been heard of the worker at tcp://127.0.0.1:")
+    with little_time(request_s=BOUND_S), heard_of:
         assert client.gather(done) == list(range(1, 21))  # once the scheduler has given it up
     closes_soon(client)
 
@@ -147,7 +149,7 @@ def test_each_call_to_a_stopped_scheduler_ends_in_bounded_time(cluster: Processe
     cluster.scheduler.send_signal(signal.SIGSTOP)
     for name, call in CALLS.items():
         began_s = time.monotonic()
-        with _any_warnings():
+        with _any_warnings(), little_time():
             try:
                 call(client, future)
             except TimeoutError as error:
@@ -165,7 +167,7 @@ def test_a_continued_scheduler_serves_the_same_client(cluster: Processes) -> Non
     client = Client(cluster.address, set_as_default=False)
     assert client.submit(inc, 1).result() == 2
     cluster.scheduler.send_signal(signal.SIGSTOP)
-    with _any_warnings(), pytest.raises(TimeoutError, match="hasn't answered for"):
+    with _any_warnings(), little_time(), pytest.raises(TimeoutError, match="hasn't answered for"):
         client.submit(inc, 2).result()
     cluster.scheduler.send_signal(signal.SIGCONT)
     assert client.submit(inc, 3).result() == 4
@@ -250,9 +252,10 @@ def test_a_client_behind_a_network_that_drops_closes_soon(cluster: Processes, tm
         client = Client(proxy.address, set_as_default=False)
         future = client.submit(when_there_is, str(tmp_path / "never"), 5)
         proxy.hold()
-        with _any_warnings(), pytest.raises(TimeoutError, match=r"the scheduler .* hasn't answered for"):
-            future.result()
-        closes_soon(client)
+        with _any_warnings(), little_time():
+            with pytest.raises(TimeoutError, match=r"the scheduler .* hasn't answered for"):
+                future.result()
+            closes_soon(client)
 
 
 @pytest.mark.fault("the network between a client and dask.distributed's scheduler closes the connections")

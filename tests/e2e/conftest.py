@@ -47,7 +47,7 @@ THEMES = {
     "high-contrast": "JupyterLab Dark High Contrast",
 }
 
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=60_000)
 _numbers = itertools.count()
 
 
@@ -88,7 +88,7 @@ def browser(profile: Path, browser_options: dict[str, Any]) -> Iterator[BrowserC
             viewport={"width": 1400, "height": 850},
             **browser_options,
         )
-        browser.set_default_timeout(30_000)
+        browser.set_default_timeout(60_000)
         yield browser
         browser.close()
 
@@ -202,7 +202,7 @@ def publish_cluster(lab: Lab) -> Iterator[Callable[..., str]]:
     for process in processes:
         process.terminate()
     for process in processes:
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 @pytest.fixture

@@ -106,7 +106,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, psu
             yield proxied, psutil.Process(nginx.pid)
         finally:
             nginx.send_signal(signal.SIGQUIT)
-            nginx.wait(20)
+            nginx.wait(60)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ import pytest
 ARTIFACTS = Path(__file__).parents[1] / "e2e" / "artifacts"
 TOKEN = "sekret"
 START_TIMEOUT_S = 120
+END_TIMEOUT_S = 60
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,9 @@ def running_lab(directory: Path, base_url: str, *options: str, port: int = 0) ->
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.port={port}"]
     command += [f"--ServerApp.base_url={base_url}", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={root}"]
     command += options
+    # A pane says 12 s after its dashboards have stopped that they don't answer: on a busy machine, too, long before they are killed.
+    # Longer than this, and its first question would come before the server knows that they don't.
+    command += ["--GlassloomServer.dashboards_silence_s=30"]
     # Lets tests run commands, and keeps JupyterLab from asking about news.
     command += ["--LabApp.expose_app_in_browser=True"]
     notification = directory / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
@@ -84,7 +88,7 @@ def running_lab(directory: Path, base_url: str, *options: str, port: int = 0) ->
         yield Lab(origin + base_url, origin, root, environment, process)
     finally:
         os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
+        process.wait(END_TIMEOUT_S)
         ARTIFACTS.mkdir(exist_ok=True)
         shutil.copy(log, ARTIFACTS / f"{directory.name.rstrip('0123456789')}.log")
 
