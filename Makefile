@@ -44,9 +44,12 @@ lab: setup
 	jupyter lab $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)/notebooks" \
 	  --LabApp.default_url=/lab/tree/01-first-look.ipynb $(LAB_ARGS)
 
+# A quarter of the tests' time is waiting for other processes, so one process more than there are CPUs; beyond 4 each costs more than it gains.
+PYTEST_PROCESSES = $(shell $(PYTHON) -c "import os; print(min((os.cpu_count() or 1) + 1, 4))")
+
 test: setup labextension/node_modules
 	sh tests/e2e/install-chromium.sh
-	pytest --numprocesses logical --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
+	pytest --numprocesses $(PYTEST_PROCESSES) --dist loadfile $(PYTEST_ARGS)
 	$(JLPM) test
 
 # What needs an NVIDIA GPU, with CuPy and cuDF (the extra `cuda12` or `cuda13`). Prints which devices there are; fails where there is none.

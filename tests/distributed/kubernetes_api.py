@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from distributed.utils import open_port
+from free_ports import free_port
 
 RESOURCES = {
     "v1": [("pods", "Pod"), ("services", "Service")],
@@ -85,7 +85,7 @@ class FakeKubernetes:
 
     def _start_cluster(self, cluster: dict[str, Any]) -> None:
         name, spec = cluster["metadata"]["name"], cluster["spec"]
-        port, page = open_port(), open_port()
+        port, page = free_port(), free_port()
         labels = {"dask.org/cluster-name": name, "dask.org/component": "scheduler"}
         [container] = spec["scheduler"]["spec"]["containers"]
         command = [*container["args"], "--port", str(port), "--dashboard-address", f"127.0.0.1:{page}"]

@@ -11,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
+from free_ports import free_port
+
 _CONFIGURATION = """\
 ClusterName=glassloom
 SlurmctldHost={host}(127.0.0.1)
@@ -52,7 +54,7 @@ def running(folder: Path) -> Iterator[dict[str, str]]:
     for name in ("state", "spool"):
         folder.joinpath(name).mkdir()
     settings = folder / "slurm.conf"
-    ports = {"controller_port": _free_port(), "node_port": _free_port()}
+    ports = {"controller_port": free_port(), "node_port": free_port()}
     settings.write_text(_CONFIGURATION.format(folder=folder, host=host, **ports))
     key = folder / "munge.key"
     key.write_bytes(os.urandom(64))
@@ -113,9 +115,3 @@ def _logs(folder: Path) -> str:
 
 def _path() -> str:
     return os.environ["PATH"] + os.pathsep + "/usr/sbin"
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port

@@ -17,7 +17,7 @@ import pytest
 from attached import Told, wait_for
 from calls import inc
 from certificates import certificate, files_of
-from distributed.utils import open_port
+from free_ports import free_port
 from glassloom import Client, cli, config
 from glassloom_metrics.registry import find_record
 
@@ -30,7 +30,7 @@ def behind_tls(
 ) -> Iterator[tuple[str, distributed.Security]]:
     """Start a scheduler and a worker, each a process; yield the address, and what a client needs."""
     security = certificate(tmp_path_factory.mktemp("tls"), "right")
-    address = f"tls://127.0.0.1:{open_port()}"
+    address = f"tls://127.0.0.1:{free_port()}"
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),

@@ -15,7 +15,7 @@ import glassloom.array as ga
 import pytest
 from attached import Told, wait_for
 from calls import inc
-from distributed.utils import open_port
+from free_ports import free_port
 from glassloom import Client, cli, config
 
 gateway: Any = pytest.importorskip("dask_gateway", reason="needs dask-gateway and dask-gateway-server[local]")
@@ -26,7 +26,7 @@ del gateway.Gateway.__del__  # closed twice it raises
 @pytest.fixture
 def server(own_folders: None, tmp_path: Path) -> Iterator[tuple[str, str]]:
     """Start a server; yield its address, and that of the proxy in front of schedulers."""
-    page, proxy = open_port(), open_port()
+    page, proxy = free_port(), free_port()
     options = {
         "DaskGateway.backend_class": "dask_gateway_server.backends.local.UnsafeLocalBackend",
         "DaskGateway.authenticator_class": "dask_gateway_server.auth.SimpleAuthenticator",

@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from calls import add, attempts, fail, inc, process, total
+from free_ports import free_port
 from glassloom import Client
 from glassloom.distributed import connecting, remote_workers
 from glassloom.errors import (
@@ -81,7 +82,7 @@ def test_tasks_have_a_client_where_our_code_has_travelled(remote: Client) -> Non
 @pytest.mark.filterwarnings("ignore:cluster .* has no workers")
 def test_our_code_travels_to_a_scheduler_and_to_workers_that_come_later(own_folders: None) -> None:
     hide = ["--preload", str(Path(__file__).parent / "hide_glassloom.py")]
-    address = f"tcp://127.0.0.1:{distributed.utils.open_port()}"
+    address = f"tcp://127.0.0.1:{free_port()}"
     options = {"scheduler": ["--host", "127.0.0.1", "--port", address.rpartition(":")[2]], "worker": [address, "--nthreads", "1"]}  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with ExitStack() as stack:

@@ -59,7 +59,7 @@ def run_first_cell(page) -> None:
         page.locator(".jp-CodeCell .cm-content").first.click()
         page.keyboard.press("Control+Enter")
         with contextlib.suppress(AssertionError):
-            return expect(prompt).to_have_text("[*]:")
+            return expect(prompt).to_have_text("[*]:", timeout=20_000)
     pytest.fail("the cell was not run")
 
 
