@@ -11,6 +11,7 @@ from unittest import mock
 
 import pytest
 from glassloom import Client, config
+from glassloom.distributed import remote_workers
 from time_bounds import interrupted_after
 
 sys.path.insert(0, str(Path(__file__).parent))  # workers get our search path
@@ -27,6 +28,9 @@ def own_folders() -> Iterator[None]:
         patch.setenv("JUPYTER_RUNTIME_DIR", f"{base}/rt")
         patch.setenv("GLASSLOOM_THREADS__PUBLISH", "false")
         patch.setenv("GLASSLOOM_DISTRIBUTED__ATTACH", "false")
+        # Workers import our code before they answer: with 20 other processes at work, two took longer than 30 s.
+        patch.setattr(remote_workers, "PROBE_S", 100.0)
+        patch.setattr(remote_workers, "SEND_S", 100.0)
         config.refresh()
         yield
 

@@ -117,7 +117,7 @@ def test_a_recording_of_a_stopped_head_ends_in_time_and_says_what_it_may_lack(cl
             UserWarning, match="cluster 'recorded' hasn't answered for 3 s: the recording may lack its end"
         ):
             recording.stop()
-        assert time.monotonic() - before_s < 9
+        assert time.monotonic() - before_s < 30
     finally:
         os.kill(head, signal.SIGCONT)
     assert not recording.is_running

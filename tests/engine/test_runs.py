@@ -46,14 +46,16 @@ def told(cluster: str) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, A
     return asyncio.run(read())
 
 
-def new_runs(client: Client, work: Callable[[], Any], count: int = 1) -> list[dict[str, Any]]:
-    """Do something; return the runs that began with it, once so many are known and all have ended."""
+def new_runs(client: Client, work: Callable[[], Any], count: int = 1, n_tasks: int = 0) -> list[dict[str, Any]]:
+    """Do something; return the runs that began with it, once so many are known, with so many tasks, and all have ended."""
     before = told(client.id)[0].keys()
     work()
 
     def ended() -> list[dict[str, Any]]:
         runs = [run for number, run in sorted(told(client.id)[0].items()) if number not in before]
-        return runs if len(runs) >= count and all(run["ended_s"] for run in runs) else []
+        # A run of which all tasks are done that were submitted so far has ended, and goes on with the next.
+        is_whole = len(runs) >= count and sum(run["tasks"] for run in runs) >= n_tasks
+        return runs if is_whole and all(run["ended_s"] for run in runs) else []
 
     return eventually(ended)
 
@@ -87,7 +89,7 @@ def test_what_a_line_submits_one_by_one_is_one_run_and_what_another_line_does_an
         futures += [shared.submit(tasks.add, future, 0.5) for future in futures[:7]]
         shared.gather(futures)
 
-    first, second = new_runs(shared, work, 2)
+    first, second = new_runs(shared, work, 2, n_tasks=27)
     assert (first["kinds"], first["tasks"], first["outcomes"]) == ("submit", 20, "finished")
     assert (second["kinds"], second["tasks"], second["outcomes"]) == ("submit", 7, "finished")
     assert first["codes"] == "futures = [shared.submit(tasks.inc, 1000 + number) for number in range(20)]"
