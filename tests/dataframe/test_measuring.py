@@ -10,6 +10,7 @@ import pytest
 from frame_helpers import assert_same, check_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 
@@ -31,7 +32,7 @@ BINS = {
 }
 
 
-@settings(max_examples=4)
+@settings(max_examples=examples(6))
 @given(
     st.integers(1, 60),
     st.integers(0, 99),

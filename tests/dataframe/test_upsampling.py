@@ -7,6 +7,7 @@ import pytest
 from frame_helpers import assert_same
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 
@@ -48,7 +49,7 @@ def cut(frame):
     ]
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(6))
 @given(
     st.sampled_from(RULES), st.sampled_from([None, "UTC", "Europe/Berlin"]), st.integers(0, 99), st.booleans(),
     st.sampled_from([None, "right"]),
@@ -66,7 +67,7 @@ def test_rows_at_the_edges_of_bins_are_those_of_pandas(rule, zone, seed, is_regu
 AS_FREQ = [{}, {"method": "ffill"}, {"method": "bfill"}, {"fill_value": -1}, {"normalize": True}, {"how": "start"}]
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(6))
 @given(st.sampled_from(RULES), st.sampled_from([None, "Europe/Berlin"]), st.integers(0, 99), st.booleans())
 def test_rows_at_a_frequency_are_those_of_pandas(rule, zone, seed, is_regular):
     for frame, lazy in cut(frame_of_times(rule[1], zone, seed, is_regular)):

@@ -58,6 +58,7 @@ def test_results_come_in_several_batches_in_their_order(
         assert counts[5:] == [1, 1]
 
 
+@pytest.mark.long
 def test_results_larger_than_the_memory_of_all_workers_arrive(own_folders: None) -> None:
     options: dict[str, Any] = {"dashboard_address": ":0", "silence_logs": 50, "memory_limit": "300MiB"}
     with (
