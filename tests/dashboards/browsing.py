@@ -64,6 +64,7 @@ def open_site(browser: Any, **environment: str) -> Iterator[Site]:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
         context = browser.new_context(viewport={"width": 1200, "height": 800})
+        context.set_default_timeout(60_000)
         first = context.new_page()
         first.goto(url)
         first.close()

@@ -68,7 +68,7 @@ def upgrade(*headers: str) -> tuple[str, ...]:
     )
 
 
-def until(condition: Callable[[], bool], what: str, deadline_s: float = 30.0) -> None:
+def until(condition: Callable[[], bool], what: str, deadline_s: float = 60.0) -> None:
     end_s = time.monotonic() + deadline_s
     while not condition():
         assert time.monotonic() < end_s, f"never came: {what}"

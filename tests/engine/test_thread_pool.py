@@ -144,13 +144,16 @@ def test_threads_that_replaced_blocked_ones_end(pool: ThreadsRuntime) -> None:
 
 def test_tasks_that_wait_for_something_else_get_no_threads_beyond_the_pools(pool: ThreadsRuntime) -> None:
     """Only what keeps another computation waiting is replaced: the number of threads bounds what is open at once."""
-    lock, running, most = threading.Lock(), [0], [0]
+    lock, running, most, both = threading.Lock(), [0], [0], threading.Event()
 
     def wait(number: int) -> int:
         with lock:
             running[0] += 1
             most[0] = max(most[0], running[0])
-        time.sleep(0.2)
+            if running[0] == 2:
+                both.set()
+        both.wait(WAIT_S)  # the second thread may come late on a busy machine
+        time.sleep(0.1)  # in which no third one comes
         with lock:
             running[0] -= 1
         return number
