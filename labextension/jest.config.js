@@ -22,5 +22,7 @@ module.exports = {
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/lib'],
   reporters: ['default'],
   testRegex: 'src/.*\\.spec\\.tsx?$',
+  // Of one test, on a busy machine; by default 5 s.
+  testTimeout: 60_000,
   transformIgnorePatterns: [`/node_modules/(?!(${esModules})).+`]
 };

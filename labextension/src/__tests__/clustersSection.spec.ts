@@ -331,6 +331,7 @@ describe('What counts time', () => {
     const node = await show(section);
     const nowS = Date.now() / 1000;
     const serverS = nowS + 3600;
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(1000 * nowS);
     FakeSocket.last.tell(
       makeCluster({ state: 'silent', heard_at: serverS - 30 }),
       makeCluster({ id: 'b', idle_timeout_s: 60, idle_since: serverS - 30.5 })
@@ -339,12 +340,12 @@ describe('What counts time', () => {
     await redrawn(section);
     expect(node.textContent).toContain('Silent for 30 s');
     expect(node.textContent).toContain('Idle: ends in 30 s');
-    const later = jest.spyOn(Date, 'now').mockReturnValue(1000 * nowS + 10_000);
+    clock.mockReturnValue(1000 * nowS + 10_000);
     await new Promise(resolve => setTimeout(resolve, 1_100)); // it ticks each second
     await redrawn(section);
     expect(node.textContent).toContain('Silent for 40 s');
     expect(node.textContent).toContain('Idle: ends in 20 s');
-    later.mockRestore();
+    clock.mockRestore();
     section.dispose();
     models.dispose();
   });
