@@ -361,7 +361,7 @@ WRITES = {
 
 def _killed(call, path):
     code = textwrap.dedent(KILLED).format(call=call)
-    ended = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=120)
+    ended = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=300)
     assert ended.returncode == 9, ended.stderr
 
 

@@ -70,7 +70,7 @@ def in_the_browsers_language(cases: dict[str, list[float]]) -> dict[str, list[st
     assert node, "no node: it comes with the labextension's tools"
     sent = {name: [value if math.isfinite(value) else None for value in values] for name, values in cases.items()}
     done = subprocess.run(
-        [node, "-e", CALL, str(SCRIPT)], input=json.dumps(sent), capture_output=True, text=True, timeout=60, check=True
+        [node, "-e", CALL, str(SCRIPT)], input=json.dumps(sent), capture_output=True, text=True, timeout=300, check=True
     )
     return json.loads(done.stdout)
 

@@ -79,7 +79,7 @@ print(json.dumps(made))
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of files are Unix's")
 def test_a_full_disk_or_ctrl_c_leaves_what_was_there_and_nothing_else(tmp_path):
     run = [sys.executable, "-c", SCRIPT, str(tmp_path)]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(run, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     made = json.loads(done.stdout.splitlines()[-1])
     assert len(made) == 10

@@ -219,7 +219,7 @@ if __name__ == "__main__":
 def test_joblib_finds_the_backend_also_if_it_is_imported_after_the_client_was_made(tmp_path: Path) -> None:
     script = tmp_path / "later.py"
     script.write_text(IMPORTED_LATER)
-    ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=90)
+    ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
     assert (ran.stdout, ran.returncode) == ("[1, 2]\n", 0), ran.stderr
 
 

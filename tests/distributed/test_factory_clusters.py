@@ -29,7 +29,7 @@ LOCAL = Factory(
 @pytest.mark.long
 def test_a_local_cluster_is_started_scaled_and_shut_down(own_folders: None) -> None:
     command = start_command([sys.executable], StartRequest(name="of Dask's"), LOCAL)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     record = find_record(json.loads(done.stdout)["id"])
     assert (record.name, record.kind, record.started_by) == ("of Dask's", "dask", "panel")

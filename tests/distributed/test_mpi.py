@@ -27,7 +27,7 @@ def run(n_ranks: int, *command: str) -> tuple[int, str]:
         env=os.environ | variables,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=300,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr

@@ -41,7 +41,7 @@ def _printed(code: str, **environ: str) -> str:
         check=True,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     return done.stdout.strip()
 

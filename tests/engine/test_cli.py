@@ -26,7 +26,7 @@ from glassloom_metrics.subscriber import subscribe
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "glassloom", *arguments], capture_output=True, text=True, timeout=50)
+    return subprocess.run([sys.executable, "-m", "glassloom", *arguments], capture_output=True, text=True, timeout=300)
 
 
 def test_a_cluster_is_started_listed_used_and_stopped() -> None:

@@ -429,7 +429,7 @@ def seen_by_a_thread(name: str) -> object:
 def run(script: str, *arguments: str, **variables: str) -> str:
     environment = {**os.environ, "GLASSLOOM_CONFIG": "", **variables}
     command = [sys.executable, "-c", script, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

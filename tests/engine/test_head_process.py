@@ -33,7 +33,7 @@ with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
 
 
 def run_python(*arguments: str, cwd: Path) -> str:
-    done = subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, timeout=50)
+    done = subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -257,7 +257,7 @@ def test_another_process_needs_a_client_of_the_cluster(client: Client, tmp_path:
     (tmp_path / "future").write_bytes(pickle.dumps(future))
     assert future.result(timeout=20) == 2
     arguments = [sys.executable, "-c", OTHER_PROCESS, str(tmp_path / "future"), client.name]
-    output = subprocess.run(arguments, capture_output=True, text=True, timeout=50, check=True).stdout
+    output = subprocess.run(arguments, capture_output=True, text=True, timeout=300, check=True).stdout
     assert output == (
         f"ClusterClosed the future {future.key!r} of cluster {client.name!r} can't be unpickled here: this process has no "
         f"open client of that cluster; connect first, with Client({client.name!r}), and keep the client until the future "

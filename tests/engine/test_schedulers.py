@@ -87,7 +87,7 @@ import glassloom as gl, os
 gl.config.set(cluster__n_workers=1)
 print(gl.delayed(os.getpid, pure=False)().compute(scheduler="processes"))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=True)
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), signal.SIGCONT)
 
