@@ -44,7 +44,7 @@ lab: setup
 	jupyter lab $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)/notebooks" \
 	  --LabApp.default_url=/lab/tree/01-first-look.ipynb $(LAB_ARGS)
 
-# A quarter of the tests' time is waiting for other processes, so one process more than there are CPUs; beyond 4 each costs more than it gains.
+# Tests wait for other processes for a part of their time, so that there is one process more than there are CPUs; each imports all tests first.
 PYTEST_PROCESSES = $(shell $(PYTHON) -c "import os; print(min((os.cpu_count() or 1) + 1, 4))")
 
 test: setup labextension/node_modules
