@@ -68,7 +68,11 @@ RESULTS = (
         "in the order of the labels",
         "in order of appearance, unless `sort=True`",
     ),
-    ("`pivot_table`", "each category of `columns=` is a column", "those with values are, unless `dropna=False`"),
+    (
+        "`pivot_table` without `columns=` and `margins=`",
+        "lazy: a column of nothing but missing values stays",
+        "it is left out, unless `dropna=False`",
+    ),
     (
         "`reset_index`, `merge` by columns, and `read_csv` without `index_col=`",
         "each partition counts its rows from 0",

@@ -143,6 +143,87 @@ def test_margins_are_those_of_pandas(frame, number, aggfunc):
     assert_same(lazy.pivot_table(**options).compute(**INLINE), frame.pivot_table(**options))
 
 
+FEW = pd.CategoricalDtype(list("czab"))
+MONTH = pd.Grouper(key="when", freq="MS")
+
+
+def span(values):
+    return values.max() - values.min()
+
+
+WHEN = GAPS.assign(
+    column=MANY.column.astype(FEW).where(MANY.y != 3), when=pd.date_range("2020-01-30", periods=40, freq="7D")
+)
+TABLES = [
+    {"aggfunc": "std"},
+    {"observed": False},
+    {"observed": False, "aggfunc": "sum"},
+    {"dropna": False},
+    {"dropna": False, "observed": False},
+    {"sort": False},
+    {"sort": False, "index": ["other", "row"]},
+    {"sort": False, "columns": ["column", "other"]},
+    {"sort": False, "columns": None, "index": ["other", "row"], "values": ["y", "x"]},
+    {"sort": False, "dropna": False},
+    {"sort": False, "values": ["y", "x"], "margins": True, "aggfunc": "sum"},
+    {"values": ["y", "x"], "aggfunc": {"y": ["max", "min"], "x": "mean"}},
+    {"values": ["y", "x"], "aggfunc": {"y": ["max", "min"], "x": "mean"}, "columns": None},
+    {"values": None, "aggfunc": {"y": ["max"], "x": ["mean", span]}},
+    {"index": MONTH, "aggfunc": "sum"},
+    {"index": MONTH, "columns": None},
+    {"index": [MONTH, "row"]},
+    {"columns": MONTH},
+    {"index": [MONTH], "columns": None, "values": ["x", "y"], "aggfunc": ["sum", "mean"]},
+    {"index": None, "margins": True},
+    {"index": None, "columns": ["column", "row"], "values": ["x", "y"], "margins": True, "aggfunc": "sum"},
+    {"margins": True, "aggfunc": span},
+    {"margins": True, "aggfunc": span, "columns": None},
+    {"margins": True, "aggfunc": [span, "sum"], "columns": ["column", "other"], "values": ["x", "y"]},
+    {"margins": True, "aggfunc": "count", "values": ["x", "y"], "dropna": False},
+    {"columns": None, "observed": False, "index": ["other", "column"], "aggfunc": "sum"},
+    {"columns": None, "dropna": False, "index": ["other", "row"]},
+    {"aggfunc": len, "fill_value": 0, "observed": False},
+    {"aggfunc": "size", "columns": ["column", "other"]},
+    {"aggfunc": "size", "columns": None, "values": None},
+]
+
+
+@pytest.mark.parametrize("number", range(len(TABLES)))
+@pytest.mark.parametrize("frame", [MANY.assign(when=WHEN.when), WHEN, WHEN.dropna()[:1]], ids=["values", "gaps", "one row"])
+def test_tables_have_the_columns_that_those_of_pandas_have(frame, number):
+    options = {"index": "row", "columns": "column", "values": "x", "observed": True, **TABLES[number]}
+    try:
+        expected = frame.pivot_table(**options)
+    except (ValueError, TypeError, KeyError) as error:
+        with pytest.raises(type(error)):
+            cut(frame)[2].pivot_table(**options).compute(**INLINE)
+        return
+    for lazy in cut(frame):
+        got = lazy.pivot_table(**options)
+        assert_same(got.compute(**INLINE), expected)
+        assert_same(got._meta, expected[:0])
+
+
+@pytest.mark.parametrize("number", range(len(TABLES)))
+def test_tables_of_no_rows_are_those_of_pandas(number):
+    options = {"index": "row", "columns": "column", "values": "x", "observed": True, **TABLES[number]}
+    if options["columns"] is None or isinstance(options["index"], (pd.Grouper, list)):
+        return  # lazy, with the columns that there are for some rows
+    frame = WHEN[:0]
+    try:
+        expected = frame.pivot_table(**options)
+    except (ValueError, TypeError, KeyError, IndexError):
+        return
+    assert_same(gd.from_pandas(frame, npartitions=1).pivot_table(**options).compute(**INLINE), expected)
+
+
+def test_labels_of_a_table_may_be_series():
+    lazy = gd.from_pandas(MANY, npartitions=3)
+    got = lazy.pivot_table("x", index=lazy.y % 3, columns=lazy.column.str.upper(), aggfunc="sum")
+    expected = MANY.pivot_table("x", index=MANY.y % 3, columns=MANY.column.str.upper(), aggfunc="sum")
+    assert_same(got.compute(**INLINE), expected)
+
+
 def test_categories_have_margins_beside_them():
     frame = MANY.assign(column=MANY.column.astype("category"))
     options = {"values": "y", "index": "row", "columns": "column", "aggfunc": "sum", "margins": True, "observed": True}
@@ -186,4 +267,4 @@ def test_the_sizes_of_groups_stand_in_a_table(options):
     what = {"index": "v", "columns": "s", "aggfunc": "size", **options}
     assert_same(lazy.pivot_table(**what).compute(scheduler="inline"), frame.pivot_table(**what))
     with pytest.raises(NotImplementedError, match=r"groupby\(keys\).size\(\)"):
-        lazy.pivot_table(index="v", aggfunc="size")
+        lazy.pivot_table("f", index="v", aggfunc="size")

@@ -156,35 +156,36 @@ def test_pivot_tables_take_what_pandas_takes(options, has_missing):
     assert_same(lazy.pivot_table(**kwargs).compute(**INLINE), plain.pivot_table(**kwargs))
 
 
-def test_each_category_is_a_column_of_a_pivot_table():
+def test_categories_with_values_are_columns_of_a_pivot_table():
     frame = pd.DataFrame(
         {"row": [1, 1, 2], "column": pd.Categorical(["a", "b", None], categories=list("abz")), "x": [1.5, 2, 3]}
     )
     lazy = gd.from_pandas(frame, npartitions=2)
-    made = lazy.pivot_table(index="row", columns="column", values="x")
-    assert list(made.columns) == list(made.compute().columns) == ["a", "b", "z"]
-    with pytest.raises(
-        ValueError, match=r"pivot_table\(dropna=False\): 'column' has missing values, .* cat.add_categories"
-    ):
-        lazy.pivot_table(index="row", columns="column", values="x", dropna=False).compute()
+    for options in ({}, {"observed": False, "aggfunc": "sum"}, {"dropna": False}):
+        made = lazy.pivot_table(index="row", columns="column", values="x", **options)
+        expected = frame.pivot_table(index="row", columns="column", values="x", **{"observed": True, **options})
+        assert_same(made.compute(**INLINE), expected)
+        assert_same(made._meta, expected[:0])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"margins": True, "index": None}, r"pivot_table\(margins=True\) isn't supported: give index="),
-        ({"margins": True, "aggfunc": lambda x: 0}, r"pivot_table\(aggfunc=.*with margins=True name an aggregation"),
-        ({"sort": False}, r"pivot_table\(sort=False\) isn't supported: reindex\(\)"),
-        ({"aggfunc": {"x": ["max"]}}, r"pivot_table\(aggfunc=.*name an aggregation, such as 'mean', a list of them"),
+        ({"margins": True, "index": pd.Grouper(key="t", freq="D")}, r"margins=True\) isn't supported: assign\(\)"),
+        ({"margins": True, "aggfunc": {"x": ["max"]}}, r"with margins=True a column has one aggregation"),
+        ({"aggfunc": {"x": [3]}}, r"pivot_table\(aggfunc=.*name an aggregation, such as 'mean', a list of them"),
         ({"columns": None, "index": None}, r"pivot_table: columns=None and index=None should name a column"),
         (
-            {"columns": None, "dropna": False},
-            r"pivot_table\(dropna=False\) isn't supported: without columns= groupby\(\)",
+            {"index": ["row", "t"], "values": None, "columns": ["column", "x"]},
+            r"all columns are labels; groupby\(keys\)",
         ),
+        ({"aggfunc": "size", "columns": None}, r"groupby\(keys\).size\(\) has the sizes"),
+        ({"aggfunc": "size", "margins": True}, r"groupby\(keys\).size\(\) has the sizes"),
     ],
 )
 def test_what_pivot_tables_cant_do_names_what_can(options, message):
-    frame = pd.DataFrame({"row": [1, 2], "column": pd.Categorical(["a", "b"]), "x": [1.5, 2]})
+    times = pd.date_range("2020-01-01", periods=2)
+    frame = pd.DataFrame({"row": [1, 2], "column": pd.Categorical(["a", "b"]), "x": [1.5, 2], "t": times})
     with pytest.raises((NotImplementedError, OptionError), match=message):
         gd.from_pandas(frame, npartitions=2).pivot_table(
             **{"index": "row", "columns": "column", "values": "x", **options}

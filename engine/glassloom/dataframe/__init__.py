@@ -37,6 +37,7 @@ from glassloom.dataframe.io.writers import to_bag, to_records
 from glassloom.dataframe.moving.concat import concat, map_overlap, map_partitions, repartition
 from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.moving.merge_asof import merge_asof
+from glassloom.dataframe.pivot_tables import pivot_table
 from glassloom.dataframe.pivoting import pivot, wide_to_long
 from glassloom.dataframe.reshape import (
     get_dummies,
@@ -45,7 +46,6 @@ from glassloom.dataframe.reshape import (
     melt,
     notna,
     notnull,
-    pivot_table,
     to_datetime,
     to_numeric,
     to_timedelta,

@@ -27,6 +27,7 @@ from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Assign, Filter, LabelKeeping, Projection, require_aligned
 from glassloom.dataframe.options import is_columns, is_listed, is_of_positions, refused
+from glassloom.dataframe.pivot_tables import PivotTables
 from glassloom.dataframe.pivoting import Pivoting
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reshape import Reshaping
@@ -55,6 +56,7 @@ class DataFrame(
     FrameMeasuring,
     FrameAtHand,
     Reshaping,
+    PivotTables,
     Pivoting,
     Setting,
     Reductions,

@@ -1,8 +1,7 @@
-"""Other shapes of the same values: `melt`, `pivot_table`, `get_dummies`; conversions; counts of rows."""
+"""Other shapes of the same values: `melt`, `get_dummies`; conversions; counts of rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,10 +14,9 @@ from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import has_known_categories, require_columns
-from glassloom.dataframe.margins import Pivot, table_at_hand, with_margins
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, LabelKeeping
-from glassloom.dataframe.options import is_columns, is_listed, refused
+from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.plain_dummies import plain_dummies
 from glassloom.dataframe.reduce import Operation, keep_some, tree
 from glassloom.dataframe.statistics import assembled, numeric_columns
@@ -51,125 +49,6 @@ class Reshaping(Frame):
         kwargs = {"id_vars": id_vars, "value_vars": value_vars, "var_name": var_name, "value_name": value_name}
         made = operate(_melted, self, kind=LabelKeeping, kwargs=kwargs, label="melt")
         return wrap(renumber(made.expr)) if ignore_index else made
-
-    def pivot_table(self, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
-                    fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: Any = "All",
-                    observed: bool = True, sort: bool = True) -> Any:  # fmt: skip
-        """Return aggregated values with the labels of some columns as rows, and the categories of another as columns.
-
-        Each category is a column, also one without values.
-
-        Parameters
-        ----------
-        values
-            The column to aggregate, or a list of them. Default: all that aren't labels.
-        index
-            The column of the rows' labels, or a list of them. Without it, the names of `values` are the labels.
-        columns
-            The column whose values become columns. Unless it is of known categories (`categorize`), its distinct values are
-            computed now; with a list of several the whole table is. Without one there is a column for each of `values`.
-        aggfunc
-            The name of an aggregation or a function of a group's values, a list of those, or a dict of them by column.
-        fill_value
-            What to put where there is none.
-        dropna
-            Whether to leave out labels that are missing, and those without any value. With False, missing values of
-            `columns` are an error.
-        observed
-            Whether to leave out combinations of categories that no row has; with False their number is 0, and so is their sum.
-        margins, margins_name
-            Whether to add a row and a column of what all values are aggregated to, and what to call them.
-        sort
-            Only True.
-        """
-        if not sort:
-            raise refused("pivot_table", "sort", sort, "reindex() puts the computed table into another order")
-        if isinstance(aggfunc, list):
-            options = {"margins": margins, "dropna": dropna, "margins_name": margins_name, "observed": observed}
-            parts = [self.pivot_table(values, index, columns, how, fill_value, **options) for how in aggfunc]
-            names = [how if isinstance(how, str) else getattr(how, "__name__", repr(how)) for how in aggfunc]
-            nodes = [part.expr for part in parts]
-            return assembled(partial(_tables_side_by_side, names), nodes, "pivot-table")
-        rows, labels = [() if one is None else tuple(one) if is_listed(one) else (one,) for one in (index, columns)]
-        if aggfunc == "size" and (margins or len(labels) != 1):
-            raise refused(
-                "pivot_table",
-                "aggfunc",
-                aggfunc,
-                "without columns=, with several of them or with margins; groupby(keys).size() has the sizes, and aggfunc='count' the number of values",
-            )
-        pivot = Pivot(values, rows, labels, aggfunc, fill_value, dropna, margins_name)
-        if margins:
-            table = self.pivot_table(values, index, columns, aggfunc, fill_value, dropna=dropna, observed=observed)
-            return with_margins(self, table, pivot)
-        column = columns[0] if isinstance(columns, list) and len(columns) == 1 else columns
-        if column is not None and not isinstance(column, list):
-            require_columns([column], self._meta)
-            if not _is_of_known_categories(self._meta[column]):
-                made = self.categorize(column).pivot_table(
-                    values, index, column, aggfunc, fill_value, dropna=dropna, observed=observed
-                )
-                if isinstance(self._meta[column].dtype, pd.CategoricalDtype):
-                    return made
-                return assembled(_with_plain_columns, [made.expr], "pivot-table", _with_plain_columns(made._meta))
-        if not (isinstance(aggfunc, str) or callable(aggfunc) or isinstance(aggfunc, dict)) or (
-            isinstance(aggfunc, dict) and not all(isinstance(how, str) or callable(how) for how in aggfunc.values())
-        ):
-            raise refused(
-                "pivot_table",
-                "aggfunc",
-                aggfunc,
-                "name an aggregation, such as 'mean', a list of them, or one by column",
-            )
-        if columns is None and index is not None:
-            if not dropna or not observed:
-                raise refused(
-                    "pivot_table", "observed" if dropna else "dropna", False, "without columns= groupby() takes it"
-                )
-            return self._pivoted_to_rows(values, index, aggfunc, fill_value)
-        if len(pivot.columns) > 1:
-            return table_at_hand(self, pivot, observed=observed)
-        if columns is None or not pivot.columns:
-            raise OptionError(
-                f"pivot_table: columns={columns!r} and index={index!r} should name a column, one at least"
-            )
-        by = columns[0] if isinstance(columns, list) else columns
-        keys = [] if index is None else index if isinstance(index, list) else [index]
-        others = [name for name in self._meta.columns if name != by and name not in keys]
-        names = others if values is None else values if isinstance(values, list) else [values]
-        require_columns([*names, *keys, by], self._meta)
-        names = [name for name in names if name in aggfunc] if isinstance(aggfunc, dict) else names
-        names = sorted(names) if len(names) > 1 else names
-        groups = self.groupby([*keys, by], observed=observed, dropna=dropna)
-        is_single = (values is not None and not isinstance(values, list)) or aggfunc == "size"
-        if aggfunc == "size":
-            values, grouped = aggfunc, groups.size().to_frame(aggfunc)
-        elif isinstance(aggfunc, dict):
-            grouped = groups.agg({name: aggfunc[name] for name in names})
-        else:
-            grouped = groups[names].agg(aggfunc)
-        table = _Table(
-            by, self._meta[by].dtype, values if is_single else None, is_single, fill_value, dropna, bool(keys)
-        )
-        return assembled(table, [grouped.expr], "pivot-table", table(grouped.expr.meta))
-
-    def _pivoted_to_rows(self, values: Any, index: Any, aggfunc: Any, fill_value: Any) -> Any:
-        """Return aggregated values by the labels of rows alone: of all columns of numbers unless some are named."""
-        keys = index if isinstance(index, list) else [index]
-        meta = self._meta
-        numbers = [
-            name for name in meta.columns if name not in keys and pd.api.types.is_numeric_dtype(meta[name].dtype)
-        ]
-        names = sorted(numbers if values is None else values if isinstance(values, list) else [values])
-        names = [name for name in names if name in aggfunc] if isinstance(aggfunc, dict) else names
-        groups = self.groupby(keys if len(keys) > 1 else keys[0], observed=True)
-        made = (
-            groups.agg({name: aggfunc[name] for name in names})
-            if isinstance(aggfunc, dict)
-            else groups[names].agg(aggfunc)
-        )
-        made = made.dropna(how="all") if len(made.columns) else made
-        return made if fill_value is None else made.fillna(fill_value)
 
     def value_counts(self, subset: Any = None, normalize: bool = False, sort: bool = True, ascending: bool = False,
                      dropna: bool = True, *, split_every: int | None = None) -> Any:  # fmt: skip
@@ -314,18 +193,6 @@ def _is_of_known_categories(series: Any) -> bool:
     return isinstance(series.dtype, pd.CategoricalDtype) and has_known_categories(series)
 
 
-def _with_plain_columns(table: Any) -> Any:
-    """Return a table whose columns are called by values that are no categories."""
-    return table.set_axis(_plain(table.columns), axis=1)
-
-
-def _plain(labels: pd.Index) -> pd.Index:
-    if isinstance(labels, pd.MultiIndex):
-        levels: Any = [_plain(level) for level in labels.levels]
-        return labels.set_levels(levels)
-    return labels.astype(labels.categories.dtype) if isinstance(labels, pd.CategoricalIndex) else labels
-
-
 def _with_labels(block: Any, labels: Any) -> Any:
     return block.set_axis(pd.CategoricalIndex(labels.array, name=block.index.name), axis=0)
 
@@ -336,53 +203,6 @@ def _is_text(dtype: Any) -> bool:
 
 def _melted(block: Any, **kwargs: Any) -> Any:
     return block.melt(**kwargs, ignore_index=False)
-
-
-@dataclass(frozen=True)
-class _Table:
-    """Makes a pivot table of what is grouped by its rows and columns."""
-
-    by: Any
-    dtype: Any
-    value: Any
-    is_single: bool
-    fill_value: Any
-    dropna: bool
-    has_rows: bool
-
-    def __call__(self, grouped: Any) -> Any:
-        if self.dropna:
-            grouped = grouped.dropna(how="all")
-        wide = {name: self._table(grouped[name]) for name in grouped.columns}
-        if not self.has_rows:
-            return pd.concat(wide, axis=1).T if wide else grouped.T
-        return wide[self.value] if self.is_single else pd.concat(wide, axis=1)
-
-    def _table(self, values: Any) -> Any:
-        """Return the table of one column of values: a column for each category, or without rows a series of them."""
-        labels = pd.CategoricalIndex(self.dtype.categories, dtype=self.dtype, name=self.by)
-        if not self.has_rows:
-            made = values.set_axis(values.index.astype(self.dtype)).reindex(labels)
-            return made if self.fill_value is None else made.fillna(self.fill_value)
-        made = values.unstack(self.by, fill_value=self.fill_value)
-        if made.columns.hasnans:
-            raise ValueError(
-                f"pivot_table(dropna=False): {self.by!r} has missing values, and which columns there are wasn't known before; "
-                "make them a category of their own, as by cat.add_categories() and fillna()"
-            )
-        made.columns = pd.CategoricalIndex(made.columns.astype(self.dtype), name=self.by)
-        made = made.reindex(columns=labels, fill_value=self.fill_value)
-        if not self.dropna and isinstance(made.index, pd.MultiIndex):
-            made = made.reindex(pd.MultiIndex.from_product(made.index.levels, names=made.index.names))
-        made = made if self.fill_value is None else made.fillna(self.fill_value)
-        is_nullable = isinstance(values.dtype, pd.api.extensions.ExtensionDtype)
-        if is_nullable or (values.dtype.kind == "f" and not len(values)):  # columns that were added have other dtypes
-            made = made.astype(values.dtype)
-        return made
-
-
-def _tables_side_by_side(names: list[Any], *tables: Any) -> Any:
-    return pd.concat(list(tables), axis=1, keys=names)
 
 
 def _row_counts(names: list[Any], block: Any) -> Any:
@@ -440,14 +260,6 @@ def melt(frame: Any, id_vars: Any = None, value_vars: Any = None, var_name: Any 
          col_level: Any = None, ignore_index: bool = True) -> Any:  # fmt: skip
     """Return a row for each value of some columns. See `DataFrame.melt`."""
     return frame.melt(id_vars, value_vars, var_name, value_name, col_level, ignore_index)
-
-
-@with_function_arguments()
-def pivot_table(data: Any, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
-                fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: Any = "All",
-                observed: bool = True, sort: bool = True) -> Any:  # fmt: skip
-    """Return aggregated values, rows by one column and columns by another. See `DataFrame.pivot_table`."""
-    return data.pivot_table(values, index, columns, aggfunc, fill_value, margins, dropna, margins_name, observed, sort)
 
 
 def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: bool = False, columns: Any = None,

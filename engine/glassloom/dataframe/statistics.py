@@ -265,14 +265,23 @@ def reduction_name(func: Any) -> str:
     NotImplementedError
         If it is another function: it would need whole columns.
     """
-    name = func if isinstance(func, str) else getattr(func, "__name__", repr(func))
-    name = {"amin": "min", "amax": "max"}.get(name, name)
-    is_known = isinstance(func, str) or getattr(np, name, None) is func or func in (sum, min, max, all, any)
-    if not is_known or name not in _REDUCTIONS:
+    if not is_reduction(func):
         raise refused(
             "agg", "func", func, f"it takes {', '.join(_REDUCTIONS)}; reduction() takes functions of your own"
         )
-    return name
+    return _name_of(func)
+
+
+def is_reduction(func: Any) -> bool:
+    """Whether something is a reduction's name, or NumPy's or Python's function for it."""
+    name = _name_of(func)
+    is_known = isinstance(func, str) or getattr(np, name, None) is func or func in (sum, min, max, all, any)
+    return is_known and name in _REDUCTIONS
+
+
+def _name_of(func: Any) -> str:
+    name = func if isinstance(func, str) else getattr(func, "__name__", repr(func))
+    return str({"amin": "min", "amax": "max"}.get(name, name))
 
 
 _REDUCTIONS = (
