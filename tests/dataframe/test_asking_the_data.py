@@ -199,3 +199,26 @@ def test_columns_chosen_of_converted_ones_have_their_own_dtypes(method):
         lambda f: f[f.n > 1]["v"],
     ):
         assert_same(choose(lazy).compute(scheduler="inline"), choose(converted))
+
+
+TIMES = pd.Series(pd.date_range("2020-01-01", periods=17, freq="5h"))
+
+
+@pytest.mark.parametrize("options", [{}, {"sort": False}, {"normalize": True}, {"dropna": False}])
+def test_times_are_counted_in_bins_as_pandas_does(options):
+    some = TIMES.where(TIMES.index % 4 != 1)
+    for times in (TIMES, some, TIMES.dt.tz_localize("Europe/Berlin"), TIMES - TIMES[0], TIMES[:1]):
+        for lazy in cut(times):
+            assert_same(lazy.value_counts(bins=3, **options).compute(**INLINE), times.value_counts(bins=3, **options))
+    with pytest.raises(TypeError, match="bins argument only works with numeric data, not str"):
+        cut(TIMES.astype("str"))[0].value_counts(bins=3)
+
+
+@pytest.mark.parametrize("count", [126, 127, 290])
+def test_codes_of_many_categories_have_the_dtype_that_they_promise(count):
+    texts = pd.Series([f"c{number % count}" for number in range(300)])
+    expected = texts.astype("category").cat.codes
+    for lazy in cut(texts):
+        codes = lazy.astype("category").cat.codes
+        assert_same(codes.compute(**INLINE), expected)
+        assert codes.dtype == expected.dtype == codes.partitions[0].compute(**INLINE).dtype

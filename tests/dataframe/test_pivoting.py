@@ -189,7 +189,9 @@ TABLES = [
 
 
 @pytest.mark.parametrize("number", range(len(TABLES)))
-@pytest.mark.parametrize("frame", [MANY.assign(when=WHEN.when), WHEN, WHEN.dropna()[:1]], ids=["values", "gaps", "one row"])
+@pytest.mark.parametrize(
+    "frame", [MANY.assign(when=WHEN.when), WHEN, WHEN.dropna()[:1]], ids=["values", "gaps", "one row"]
+)
 def test_tables_have_the_columns_that_those_of_pandas_have(frame, number):
     options = {"index": "row", "columns": "column", "values": "x", "observed": True, **TABLES[number]}
     try:

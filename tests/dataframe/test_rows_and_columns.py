@@ -242,3 +242,51 @@ def test_functions_of_columns_make_what_they_make_in_pandas():
     with pytest.raises(ZeroDivisionError) as caught:
         lazy.apply(lambda column: 1 / 0)
     assert "calls the function with each column as a lazy series" in caught.value.__notes__[0]
+
+
+FALLING = pd.DataFrame({"x": range(10)}, index=[90, 80, 70, 60, 50, 40, 30, 20, 10, 5])
+
+
+def out_of_divisions(frame):
+    pieces = [frame[:0], frame[:1], frame[1:1], frame[1:8], frame[8:]]
+    ragged = gd.from_map(pieces.__getitem__, range(5), meta=frame[:0])
+    return [gd.from_pandas(frame, npartitions=number, sort=False) for number in (1, 3)] + [ragged]
+
+
+@pytest.mark.parametrize("rows", [slice(80, 30), slice(75, 33), slice(100, 1), slice(95, 90), slice(80, 30, 2)])
+def test_slices_of_falling_labels_are_those_of_pandas(rows):
+    twice = pd.concat([FALLING, FALLING]).sort_index(ascending=False, kind="stable")
+    text = FALLING.set_axis([f"{label:02}" for label in FALLING.index])
+    of_text = slice(f"{rows.start:02}", f"{rows.stop:02}", rows.step)
+    for frame, some in ((FALLING, rows), (FALLING[:1], rows), (FALLING[:0], rows), (twice, rows), (text, of_text)):
+        for lazy in out_of_divisions(frame):
+            assert_same(lazy.loc[some].compute(**INLINE), frame.loc[some])
+            assert_same(lazy.x.loc[some].compute(**INLINE), frame.x.loc[some])
+    rising = FALLING.sort_index()
+    for lazy in out_of_divisions(rising):
+        assert_same(lazy.loc[rows].compute(**INLINE), rising.loc[rows])
+    mixed = pd.concat([FALLING, rising])
+    for lazy in out_of_divisions(mixed):
+        with pytest.raises(KeyError, match="the labels aren't in order"):
+            lazy.loc[rows].compute(**INLINE)
+
+
+def test_rows_between_labels_are_taken_in_steps():
+    for frame in (FALLING.sort_index(), FALLING.sort_index()[:1], FALLING[:0]):
+        for lazy in (gd.from_pandas(frame, npartitions=3), *out_of_divisions(frame)):
+            for rows in (slice(10, 60, 2), slice(None, None, 3), slice(10, None, 2), slice(None, 60, 1)):
+                assert_same(lazy.loc[rows].compute(**INLINE), frame.loc[rows])
+    with pytest.raises(NotImplementedError, match=r"loc with step -1: rows keep their order"):
+        lazy.loc[::-1]
+
+
+def test_falling_labels_are_truncated():
+    times = FALLING.set_axis(pd.date_range("2020-01-10", periods=10, freq="-1D"))
+    for frame, ends in ((FALLING, (30, 80)), (times, ("2020-01-03", "2020-01-08"))):
+        for some in (frame, frame.sort_index(), frame[:1], frame[:0]):
+            for lazy in out_of_divisions(some):
+                assert_same(lazy.truncate(*ends).compute(**INLINE), some.truncate(*ends))
+                assert_same(lazy.truncate(before=ends[0]).compute(**INLINE), some.truncate(before=ends[0]))
+    for lazy in out_of_divisions(pd.concat([FALLING, FALLING])):
+        with pytest.raises(ValueError, match="truncate requires a sorted index"):
+            lazy.truncate(30, 80).compute(**INLINE)

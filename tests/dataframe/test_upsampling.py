@@ -141,3 +141,51 @@ def test_labels_out_of_order_are_told_from_an_empty_result():
         gd.concat(parts).loc["2020-03-26":"2020-03-27"].compute(**INLINE)
     with pytest.raises(ValueError, match="Truncate: 2020-03-26 00:00:00 must be after 2020-03-27"):
         gd.from_pandas(frame, npartitions=2).truncate("2020-03-27", "2020-03-26")
+
+
+HOURS = pd.DataFrame({"x": np.arange(30) * 1.5}, index=pd.date_range("2020-10-20", periods=30, freq="7h"))
+
+
+def parts_of(frame):
+    pieces = [frame[:0], frame[:7], frame[7:7], frame[7:]]
+    return [gd.from_pandas(frame, npartitions=3), gd.from_map(pieces.__getitem__, range(4), meta=frame[:0])]
+
+
+@pytest.mark.parametrize("rule", ["5h", "D", "W", "MS", "17h"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_interpolated_rows_know_their_frequency(rule, zone):
+    frame = HOURS.tz_localize(zone)
+    for rows in (frame, frame.iloc[[0, 1, 5, 6, 20, 29]], frame[:1], frame[:0]):
+        expected = rows.resample(rule).interpolate()
+        for lazy in parts_of(rows):
+            assert_same(lazy.resample(rule).interpolate().compute(**INLINE), expected, check_freq=True)
+
+
+@pytest.mark.filterwarnings("ignore:The 'origin' keyword does not take effect")
+@pytest.mark.parametrize("origin", ["end", "end_day"])
+@pytest.mark.parametrize("rule", ["5h", "D", "17h", "MS"])
+def test_bins_are_counted_from_the_last_row(origin, rule):
+    for zone in (None, "Europe/Berlin"):
+        frame = HOURS.tz_localize(zone)
+        for rows in (frame, frame[:1], frame[:0]):
+            for lazy in parts_of(rows):
+                for options in ({}, {"label": "left"}, {"closed": "right"}):
+                    got = lazy.resample(rule, origin=origin, **options).sum().compute(**INLINE)
+                    assert_same(got, rows.resample(rule, origin=origin, **options).sum())
+
+
+def test_what_isnt_counted_from_the_last_row_says_so():
+    lazy = gd.from_pandas(HOURS, npartitions=2)
+    for options in ({"closed": "left"}, {"offset": "1h"}):
+        with pytest.raises(NotImplementedError, match="with origin='end' only .* is; give a time as origin"):
+            lazy.resample("5h", origin="end", **options)
+
+
+@pytest.mark.parametrize("how", ["sum", "ffill", "asfreq", "interpolate", "ohlc"])
+def test_no_rows_have_bins_as_in_pandas(how):
+    rows = HOURS[:0]
+    for lazy in parts_of(rows):
+        for rule in ("5h", "D", "MS"):
+            got = getattr(lazy.resample(rule), how)()
+            assert_same(got.compute(**INLINE), getattr(rows.resample(rule), how)(), check_freq=True)
+        assert_same(lazy.groupby(pd.Grouper(freq="D")).x.sum().compute(**INLINE), rows.resample("D").x.sum())

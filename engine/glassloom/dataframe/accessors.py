@@ -247,7 +247,19 @@ class Categories(Accessor):
     def _of_known(self, attribute: str) -> Any:
         if attribute in ("categories", "ordered"):
             return getattr(self._series.expr.meta.cat, attribute)
+        meta = self._series.expr.meta
+        if attribute == "codes" and meta.cat.codes.dtype != _dtype_of_codes(meta.dtype):
+            return operate(_codes, self._series, label="codes")
         return super().__getattr__(attribute)
+
+
+def _dtype_of_codes(dtype: pd.CategoricalDtype) -> Any:
+    return pd.Categorical.from_codes([], dtype=dtype).codes.dtype
+
+
+def _codes(block: Any) -> Any:
+    """Return the codes of a partition, of no rows too: of those pandas keeps the dtype of codes when categories are set."""
+    return block.cat.codes.astype(_dtype_of_codes(block.dtype))
 
 
 _NEED_CATEGORIES = frozenset(

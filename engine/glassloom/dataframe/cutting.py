@@ -134,8 +134,10 @@ def _returned_edges(series: Any, edges: Any, options: dict[str, Any]) -> Any:
 
 def counts_of_bins(series: Any, bins: Any, *, normalize: bool, sort: bool, ascending: bool, dropna: bool) -> Any:
     """Return how many values of a lazy series are in each interval; see `Series.value_counts`."""
-    if not pd.api.types.is_numeric_dtype(series.dtype):
-        raise TypeError(f"bins argument only works with numeric data, not {series.dtype}")
+    dtype = series.dtype
+    are_times = pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype)
+    if not are_times and not pd.api.types.is_numeric_dtype(dtype):
+        raise TypeError(f"bins argument only works with numeric data, not {dtype}")
     counts = cut(series, bins, include_lowest=True).value_counts(sort=False, dropna=dropna)
     finish = partial(_of_bins, normalize, sort, ascending, dropna)
     meta = finish(counts._meta, 1)

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.base import Frame
+from glassloom.dataframe.label_slices import Run, joined_runs, run_of
 from glassloom.dataframe.reduce import Length, Operation, tree
 from glassloom.dataframe.wrap import operate, wrap
-
-
-class Run(NamedTuple):
-    """Some rows in their order: whether they rise, whether they fall, and the first and last one (empty if there is none)."""
-
-    rises: bool
-    falls: bool
-    ends: Any
 
 
 class OrderChecks(Frame):
@@ -44,26 +36,9 @@ class OrderChecks(Frame):
 
 
 def _in_order(series: Any, question: str) -> Any:
-    steps = Operation(_run, _joined, partial(_answer, question))
+    steps = Operation(run_of, joined_runs, partial(_answer, question))
     return wrap(tree(series.expr, steps, True, "is-monotonic"))
 
 
-def _run(block: Any) -> Run:
-    ends = block.iloc[[0, -1]] if len(block) else block.iloc[:0]
-    return Run(bool(block.is_monotonic_increasing), bool(block.is_monotonic_decreasing), ends)
-
-
-def _joined(runs: list[Run]) -> Run:
-    """Return runs that follow each other as one: they are in order if each is, and their ends are."""
-    runs = [run for run in runs if len(run.ends)] or runs[:1]
-    if len(runs) == 1:
-        return runs[0]
-    ends = concat([run.ends for run in runs])
-    between = _run(ends)
-    rises = between.rises and all(run.rises for run in runs)
-    falls = between.falls and all(run.falls for run in runs)
-    return Run(rises, falls, between.ends)
-
-
 def _answer(question: str, runs: list[Run]) -> bool:
-    return bool(getattr(_joined(runs), question))
+    return bool(getattr(joined_runs(runs), question))

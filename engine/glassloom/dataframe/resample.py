@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.moving.shape import SetDivisions
@@ -227,6 +228,8 @@ class Resampler(Window):
     def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
         frame: FrameExpr = self._frame.expr
         function = partial(_call, how, args, kwargs)
+        if self._has_no_rows:
+            return self._of_no_rows(function)
         gap, meta, made = _gap_and_meta(frame, self._bins, function)
         is_apart = how != "apply" or frame.npartitions == 1 or _is_one_row_a_bin(frame, self._bins, function, made)
         if not is_apart:  # what bins without rows give isn't known before
@@ -247,6 +250,14 @@ class Resampler(Window):
     def apply(self, func: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Call a function with the rows of each bin. If it returns other than one row for each, all rows move to one partition."""
         return self._aggregated("apply", (func, *args), kwargs)
+
+    @property
+    def _has_no_rows(self) -> bool:
+        """Whether there are no rows: then there are no divisions, which are known of all others here."""
+        return self._frame.expr.divisions[0] is None
+
+    def _of_no_rows(self, function: Callable[[Any], Any]) -> Any:
+        return at_hand(function(self._bins.of(self._frame.expr.meta)))
 
     def _groups(self) -> Any:
         """Return the rows grouped by bin, which keep their places."""
@@ -283,6 +294,8 @@ class Resampler(Window):
             raise refused("resample().interpolate", "axis", axis, "interpolate the bins' edges, which are rows")
         self._require_all("interpolate")
         options = {"method": method, "limit": limit, "limit_direction": limit_direction, "limit_area": limit_area}
+        if self._has_no_rows:
+            return self._of_no_rows(partial(_call, "interpolate", (), options))
         return interpolated_at_times(self._frame, Edges(self._bins.of_edges), options)
 
     def _require_all(self, how: str) -> None:
@@ -294,6 +307,9 @@ class Resampler(Window):
 
     def _at_edges(self, wish: Wish, how: str) -> Any:
         self._require_all(how)
+        if self._has_no_rows:
+            options = {"fill_value": wish.fill_value} if how == "asfreq" else {"limit": wish.limit}
+            return self._of_no_rows(partial(_call, how, (), options))
         return at_times(self._frame, Edges(self._bins.of_edges), wish, f"resample-{how}")
 
     def quantile(self, q: float = 0.5, **kwargs: Any) -> Any:
@@ -369,8 +385,13 @@ def bins_of(frame: Any, rule: Any, options: dict[str, Any]) -> Bins:
     offset = pd.tseries.frequencies.to_offset(rule)
     given = {name: value for name, value in options.items() if value is not None}
     origin = given.pop("origin", "start_day")
-    if origin in ("end", "end_day"):
-        raise refused("resample", "origin", origin, "give 'start', 'start_day', 'epoch' or a time")
+    if isinstance(origin, str) and origin in ("end", "end_day"):
+        given = {"closed": "right", "label": "right", **given}
+        for name, value, usual in (("closed", given["closed"], "right"), ("offset", given.get("offset"), None)):
+            if value != usual:
+                raise refused(
+                    "resample", name, value, f"with origin={origin!r} only {usual!r} is; give a time as origin"
+                )
     if isinstance(offset, pd.offsets.Day) and node.meta.index.tz is not None:  # from midnight to midnight
         if offset.n != 1:
             raise refused(
@@ -414,8 +435,11 @@ def _fixed_origin(frame: Any, offset: Any, origin: Any) -> Any:
     is_plain = zone is None or str(zone) == "UTC"
     if origin == "start_day" and (_DAY_NS if is_plain else _HOUR_NS) % nanoseconds == 0:
         return pd.Timestamp("2000-01-01", tz=zone)
+    if origin in ("end", "end_day"):
+        last: Any = frame.index.max().compute()
+        return "start_day" if pd.isna(last) else last if origin == "end" else last.ceil("D")
     first = _first_time(frame)
-    return first.normalize() if origin == "start_day" else first
+    return "start_day" if pd.isna(first) else first.normalize() if origin == "start_day" else first
 
 
 def _nanoseconds(offset: Any) -> int | None:

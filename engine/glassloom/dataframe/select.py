@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +10,10 @@ import pandas as pd
 from glassloom.collection import compute
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.label_slices import rows_between
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, LabelKeeping, Projection, require_aligned
-from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.positions import columns_at, rows_by_label
-from glassloom.dataframe.prefix import CarriedRows, scan
-from glassloom.dataframe.setting_rows import bounds, condition_at_hand, is_mask, rows_to_set, set_values, shown
+from glassloom.dataframe.setting_rows import condition_at_hand, is_mask, rows_to_set, set_values, shown
 from glassloom.dataframe.wrap import is_node, wrap
 
 
@@ -45,7 +42,7 @@ class Loc:
             require_aligned([node, rows.expr], "loc")
             return wrap(Filter(node, rows.expr))
         if isinstance(rows, slice):
-            return wrap(node if rows == slice(None) else _rows_between(node, rows))
+            return wrap(node if rows == slice(None) else rows_between(node, rows))
         if callable(rows):
             return Loc(wrap(node))[rows(self._frame)]
         if is_mask(rows):
@@ -53,7 +50,7 @@ class Loc:
         if isinstance(rows, (list, pd.Index, np.ndarray)):
             return wrap(rows_by_label(node, rows))
         if isinstance(rows, str) and isinstance(node.meta.index, pd.DatetimeIndex):
-            return wrap(_rows_between(node, slice(rows, rows)))
+            return wrap(rows_between(node, slice(rows, rows)))
         if pd.api.types.is_scalar(rows):
             return wrap(rows_by_label(node, [rows]))
         raise NotImplementedError(
@@ -117,54 +114,6 @@ def _are_columns(columns: Any, meta: Any) -> bool:
     if isinstance(columns, slice) or callable(columns) or is_mask(columns):
         return True
     return all(name in meta.columns for name in (columns if isinstance(columns, list) else [columns]))
-
-
-def _rows_between(node: FrameExpr, rows: slice) -> FrameExpr:
-    """Return the rows from one label to another, both included, out of the partitions that may have any.
-
-    If the divisions aren't known, all partitions are looked at, and when computing it is an error if their labels aren't in order.
-    """
-    if rows.step is not None:
-        raise NotImplementedError(f"loc with step {rows.step!r}: rows can't be counted across partitions")
-    divisions = node.divisions
-    low, high = bounds(node.meta.index, rows)
-    if divisions[0] is None:
-        before = scan(node, _last_label, _greatest, "label-before")
-        function = partial(_between_in_order, f"loc[{rows.start!r}:{rows.stop!r}]", low, high)
-        return CarriedRows(node, (before,), BlockCall(function, (Block(0), Block(1)), label="loc"), node.meta)
-    final = node.npartitions - 1
-    first = 0 if low is None else min(max(bisect_right(divisions, low) - 1, 0), final)
-    last = final if high is None else min(max(bisect_right(divisions, high) - 1, first), final)
-    numbers = tuple(range(first, last + 1))
-    chosen = Partitions(node, numbers) if len(numbers) < node.npartitions else node
-    return LabelKeeping(chosen, (), BlockCall(_between, (Block(0), low, high), label="loc"))
-
-
-def _between(block: Any, low: Any, high: Any) -> Any:
-    keep = True
-    if low is not None:
-        keep = keep & (block.index >= low)
-    if high is not None:
-        keep = keep & (block.index <= high)
-    return block[keep] if keep is not True else block
-
-
-def _last_label(block: Any) -> Any:
-    return block.index[-1] if len(block) else None
-
-
-def _greatest(labels: list[Any]) -> Any:
-    return labels[-1]
-
-
-def _between_in_order(what: str, low: Any, high: Any, block: Any, before: Any) -> Any:
-    labels = block.index
-    if not labels.is_monotonic_increasing or (before is not None and len(labels) and labels[0] < before):
-        raise KeyError(
-            f"{what} takes the rows from one label to another, and the labels aren't in order: sort_index() before, or filter by "
-            "frame[frame.index >= ...]"
-        )
-    return _between(block, low, high)
 
 
 def first_rows(node: FrameExpr, n: int) -> FrameExpr:

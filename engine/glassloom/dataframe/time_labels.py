@@ -9,10 +9,11 @@ import pandas as pd
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.label_slices import truncated
 from glassloom.dataframe.nodes import LabelKeeping, Rowwise
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.upsampling import as_freq
-from glassloom.dataframe.wrap import operate
+from glassloom.dataframe.wrap import operate, wrap
 
 
 class TimeLabels(Frame):
@@ -71,7 +72,7 @@ class TimeLabels(Frame):
             before, after = (None if one is None else pd.to_datetime(one) for one in (before, after))
         if before is not None and after is not None and before > after:
             raise ValueError(f"Truncate: {after} must be after {before}")
-        return frame.loc[before:after]
+        return wrap(truncated(self._expr, before, after))
 
     def asfreq(self, freq: Any, method: Any = None, how: Any = None, normalize: bool = False, fill_value: Any = None) -> Any:  # fmt: skip
         """Return the rows at the times of a frequency, from the first one on to the last.

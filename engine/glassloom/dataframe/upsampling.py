@@ -48,6 +48,11 @@ class Edges:
 
     bins: Any
 
+    @property
+    def step(self) -> Any:
+        """The length of a bin, as pandas' offset."""
+        return pd.tseries.frequencies.to_offset(self.bins.rule)
+
     def between(self, first: Any, last: Any, low: Any, high: Any) -> pd.DatetimeIndex:
         """Return the edges from `low` up to `high`, which isn't among them; None: without a limit."""
         ends = [end if limit is None else min(max(limit, first), last) for limit, end in ((low, first), (high, last))]
@@ -206,7 +211,17 @@ def interpolated_at_times(frame: Any, times: Any, options: dict[str, Any]) -> An
     marked = at_times(rows.assign(**{mark: 1}), times, Wish(keeps_rows=True), "resample-interpolate")
     filled = marked.interpolate(**options)
     made = filled[filled[mark] == 1][list(rows.columns)]
+    made = operate(_at_steps, made, times.step, kind=LabelKeeping, label="resample-interpolate")
     return made if is_frame else made["values"].rename(frame.name)
+
+
+def _at_steps(block: Any, step: Any) -> Any:
+    """Return rows whose labels know that they are a step apart, if they are: a choice of rows doesn't know it."""
+    try:
+        labels = pd.DatetimeIndex(block.index, freq=step)
+    except ValueError:
+        labels = pd.DatetimeIndex(block.index, freq=None)
+    return block.set_axis(labels, axis=0)
 
 
 def as_freq(frame: Any, freq: Any, method: str | None, normalize: bool, fill_value: Any) -> Any:
