@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -144,15 +145,35 @@ def test_correlations_that_need_all_rows_are_those_of_pandas(method):
         assert np.isnan(few.compute(**INLINE))
 
 
-def test_groups_of_columns_become_rows():
-    frame = pd.DataFrame({"k": list("abc"), "x1": [1, 2, 3], "x2": [4, 5, 6], "y1": [0.5, 1, 2], "z": [7, 8, 9]})
-    options = {"stubnames": ["x", "y"], "i": "k", "j": "year"}
-    expected = pd.wide_to_long(frame, **options)
+@pytest.mark.parametrize(
+    "options", [{}, {"stubnames": "x"}, {"i": ["m", "k"]}, {"sep": "_", "stubnames": "w", "suffix": r"\w+"}]
+)
+def test_groups_of_columns_become_rows(options):
+    frame = pd.DataFrame(
+        {
+            "k": list("bacd"),
+            "m": [2, 1, 1, 2],
+            "x1": [1, 2, 3, 4],
+            "x2": [4, 5, 6, 7],
+            "y1": [0.5, 1, 2, 3],
+            "w_a": 1,
+            "w_b": 2,
+        }
+    )
+    options = {"stubnames": ["x", "y"], "i": "k", "j": "year", **options}
+    for some in (frame, frame[:1]):
+        expected = pd.wide_to_long(some, **options)
+        for lazy in cut(some):
+            got = gd.wide_to_long(lazy, **options)
+            assert_same(got.compute(**INLINE), expected)
+            assert_same(got._meta, expected[:0])
+
+
+def test_rows_of_one_name_in_several_partitions_are_not_made_long():
+    frame = pd.DataFrame({"k": list("abca"), "x1": [1, 2, 3, 4], "x2": [4, 5, 6, 7]})
     for lazy in cut(frame):
-        got = gd.wide_to_long(lazy, **options)
-        assert_same(got.compute(**INLINE).sort_index(), expected.sort_index())
-        assert_same(got._meta, expected[:0])
-    assert_same(gd.wide_to_long(gd.from_pandas(frame, npartitions=1), **options).compute(**INLINE), expected)
+        with pytest.raises(ValueError, match="the id variables need to uniquely identify each row"):
+            gd.wide_to_long(lazy, "x", i="k", j="j").compute(**INLINE)
 
 
 def test_rows_and_columns_are_taken_by_position():
@@ -222,3 +243,70 @@ def test_codes_of_many_categories_have_the_dtype_that_they_promise(count):
         codes = lazy.astype("category").cat.codes
         assert_same(codes.compute(**INLINE), expected)
         assert codes.dtype == expected.dtype == codes.partitions[0].compute(**INLINE).dtype
+
+
+TAGS = pd.Series(["b|a", "", None, "a||c", "b", "d|a"], index=[1, 1, 2, 3, 3, 3])
+
+
+@pytest.mark.parametrize("dtype", ["str", object])
+@pytest.mark.parametrize("options", [{}, {"sep": "a"}, {"dtype": bool}, {"dtype": "int8"}])
+def test_parts_of_texts_become_columns_of_numbers(dtype, options):
+    if not HAS_COPY_ON_WRITE and "dtype" in options:
+        pytest.skip("before pandas 3 numbers are int64")
+    tags = TAGS.astype(dtype)
+    for texts in (tags, tags[tags != ""].dropna(), tags[:0], tags[:1]):
+        expected = texts.str.get_dummies(**options)
+        for lazy in cut(texts):
+            got = lazy.str.get_dummies(**options)
+            assert_same(got.compute(**INLINE), expected)
+            assert_same(got._meta, expected[:0])
+            assert all(part.compute(**INLINE).dtypes.equals(expected.dtypes) for part in got.partitions)
+
+
+@pytest.mark.parametrize("method", ["split", "rsplit"])
+def test_no_texts_are_split_into_no_columns(method):
+    for dtype in ("str", object):
+        for texts in (TAGS[:0].astype(dtype), TAGS[2:3].astype(dtype), TAGS.astype(dtype)):
+            for lazy in cut(texts):
+                made = getattr(lazy.str, method)("|", expand=True).compute(**INLINE)
+                assert_same(made, getattr(texts.str, method)("|", expand=True))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [pd.Period("2020-01", "M"), pd.Period("2020", "Y"), None],
+        [pd.Period("2020-01", "M"), None, pd.Period("2020-03", "M")],
+        [pd.Interval(0, 1), pd.Interval(0, 1, closed="left"), pd.Interval(1, 2)],
+    ],
+)
+def test_objects_of_one_class_and_unlike_kinds_are_inferred_as_in_pandas(values):
+    objects = pd.Series(values, dtype=object)
+    for lazy in cut(objects):
+        got = lazy.infer_objects()
+        assert got.dtype == objects.infer_objects().dtype
+        assert_same(got.compute(**INLINE), objects.infer_objects())
+
+
+SIDES = pd.DataFrame({"x": [1, 2, 3, 4, np.nan, 6], "y": list("abcdef"), "z": range(6)})
+OTHERS = SIDES.assign(x=[1, 9, 3, 4, np.nan, 6], y=["a", "b", "c", "q", "e", None])
+
+
+@pytest.mark.parametrize("options", [{}, {"keep_shape": True}, {"keep_equal": True}, {"result_names": ("l", "r")}])
+def test_differences_stand_one_below_the_other(options):
+    for own, other in ((SIDES, OTHERS), (SIDES, SIDES), (SIDES[:1], OTHERS[:1]), (SIDES.x, OTHERS.x)):
+        expected = own.compare(other, align_axis=0, **options)
+        for number in (1, 3):
+            lazy, theirs = (gd.from_pandas(one, npartitions=number) for one in (own, other))
+            made = lazy.compare(theirs, align_axis=0, **options)
+            assert_same(made.compute(**INLINE), expected)
+            assert not made.known_divisions
+
+
+@pytest.mark.parametrize("other", [OTHERS.rename(columns={"z": "w"}), OTHERS[["x", "y"]], OTHERS[["z", "x", "y"]],
+                                   OTHERS.set_axis(range(1, 7)), OTHERS[:4]])  # fmt: skip
+def test_objects_with_other_labels_are_not_compared(other):
+    lazy, theirs = gd.from_pandas(SIDES, npartitions=2), gd.from_pandas(other, npartitions=2)
+    for options in ({}, {"align_axis": 0}):
+        with pytest.raises(ValueError, match="Can only compare identically-labeled"):
+            lazy.compare(theirs, **options).compute(**INLINE)

@@ -6,9 +6,11 @@ import inspect
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import is_frame
+from glassloom.collection import compute
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import BlockOp, Rowwise
@@ -17,7 +19,6 @@ from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 _NOT_ROW_BY_ROW = {
-    "str.get_dummies": "the columns depend on the values of all rows; call glassloom.dataframe.get_dummies on categories that are known",
     "dt.freq": "it is inferred from all values; pandas.infer_freq(series.head(...)) looks at the first ones",
 }
 _FACTS = frozenset(["tz", "unit", "categories", "ordered"])
@@ -169,9 +170,47 @@ class Texts(Accessor):
             return operate(TextMethod(method), self._series, kwargs={**options, "n": n})
         if n is None or n < 1:
             parts = operate(TextMethod(method), self._series, kwargs=options)
-            most = parts.str.len().max().compute()
-            n = 0 if pd.isna(most) else int(most) - 1
+            most, rows = compute(parts.str.len().max(), self._series.index.size)
+            n = (0 if rows else -1) if pd.isna(most) else int(most) - 1
         return operate(_split_into, self._series, method, n, kwargs=options, label=method)
+
+    def get_dummies(self, sep: str = "|", dtype: Any = None) -> Any:
+        """Return a column for each part between separators that a text has, with 1 where a row has it. Which parts there are is found out now.
+
+        Parameters
+        ----------
+        sep
+            The separator.
+        dtype
+            The dtype of the columns. Default: pandas' whole numbers.
+        """
+        series = self._series
+        options: dict[str, Any] = {"sep": sep, **({} if dtype is None else {"dtype": dtype})}
+        steps = Operation(partial(_parts, options), _all_parts, _all_parts)
+        parts, rows = compute(wrap(tree(series.expr, steps, 0, "get-dummies")), series.index.size)
+        texts = [sep.join(sorted(parts))] if parts else [None][:rows]
+        like = pd.Series(texts, dtype=series.dtype).str.get_dummies(**options)[:0]
+        return operate(_dummies, series, like, options, label="get-dummies")
+
+
+def _parts(options: dict[str, Any], block: Any) -> frozenset[str]:
+    known = block.dropna()
+    return frozenset(known.str.get_dummies(**options).columns) if len(known) else frozenset()
+
+
+def _all_parts(parts: list[frozenset[str]]) -> frozenset[str]:
+    return frozenset().union(*parts)
+
+
+def _dummies(block: Any, like: Any, options: dict[str, Any]) -> Any:
+    """Return the columns of a partition, which may lack some: those of all partitions are given."""
+    is_known = block.notna().to_numpy()
+    known = block[is_known]
+    found = known.str.get_dummies(**options) if len(known) else like.set_axis(known.index, axis=0)
+    found = found.reindex(columns=like.columns, fill_value=0)
+    without = pd.DataFrame(0, index=block.index[~is_known], columns=like.columns)
+    places = np.argsort(np.concatenate([np.flatnonzero(is_known), np.flatnonzero(~is_known)]))
+    return pd.concat([one.astype(like.dtypes) for one in (found, without)]).iloc[places]
 
 
 def _texts(sep: str, na_rep: str | None, block: Any) -> str | None:
@@ -195,6 +234,8 @@ def _cat(block: Any, *others: Any, sep: str | None, na_rep: str | None) -> Any:
 
 def _split_into(block: Any, method: str, n: int, **options: Any) -> Any:
     """Return ``n + 1`` columns."""
+    if n < 0:  # there are no rows
+        return pd.DataFrame(index=block.index)
     made = getattr(block.str, method)(n=n, expand=True, **options)
     if made.shape[1] == n + 1:
         return made

@@ -112,7 +112,7 @@ def _some_of_each_kind(column: Any) -> Any:
 def _kind(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return (type(value), "missing" if math.isnan(value) else bool(float(value).is_integer()))
-    return (type(value), str(getattr(value, "tzinfo", None)))
+    return (type(value), *(str(getattr(value, name, None)) for name in ("tzinfo", "freqstr", "closed")))
 
 
 def _as_dtypes(block: Any, dtypes: tuple[Any, ...]) -> Any:

@@ -15,12 +15,12 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.meta import without_rows
 from glassloom.dataframe.moving.concat import concat
-from glassloom.dataframe.nodes import empty
+from glassloom.dataframe.nodes import BlockOp, empty
 from glassloom.dataframe.prefix import CarriedRows
 from glassloom.dataframe.reduce import join_all
 from glassloom.dataframe.statistics import Assembled
 from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
-from glassloom.dataframe.wrap import wrap
+from glassloom.dataframe.wrap import operate, wrap
 
 _UNSET: Any = pd.api.extensions.no_default
 
@@ -92,7 +92,7 @@ def pivot(data: Any, *, columns: Any, index: Any = _UNSET, values: Any = _UNSET)
 def wide_to_long(df: Any, stubnames: Any, i: Any, j: Any, sep: str = "", suffix: str = r"\d+") -> Any:
     """Return a row for each column of groups of columns whose names begin alike, such as ``x1, x2``.
 
-    The rows come partition by partition, in each of them as pandas has them; that the columns `i` tell rows apart is checked in each.
+    With one column `i` all rows of a suffix follow each other, as in pandas: there are as many partitions for each suffix as before.
 
     Parameters
     ----------
@@ -101,28 +101,42 @@ def wide_to_long(df: Any, stubnames: Any, i: Any, j: Any, sep: str = "", suffix:
     stubnames, i, j, sep, suffix
         As pandas: how the names begin, the columns that tell rows apart, what to call the rest of the names, and what that is like.
 
+    Raises
+    ------
+    ValueError
+        When computing, if two rows have the same values of `i`.
+
     Examples
     --------
     >>> import pandas as pd
     >>> import glassloom.dataframe as gd
     >>> frame = gd.from_pandas(pd.DataFrame({"k": ["a", "b"], "x1": [1, 2], "x2": [3, 4]}), npartitions=2)
     >>> gd.wide_to_long(frame, "x", i="k", j="year").x.compute().to_dict()
-    {('a', 1): 1, ('a', 2): 3, ('b', 1): 2, ('b', 2): 4}
+    {('a', 1): 1, ('b', 1): 2, ('a', 2): 3, ('b', 2): 4}
     """
     options = {"stubnames": stubnames, "i": i, "j": j, "sep": sep, "suffix": suffix}
-    call = BlockCall(partial(_long, options), (Block(0),), label="wide-to-long")
-    meta = empty(of_samples(call, df.expr.meta))
-    return wrap(
-        Assembled(df.expr, (), BlockCall(partial(_long_or, options, meta), (Block(0),), label="wide-to-long"), meta)
-    )
+    made = of_samples(partial(_long, options), df.expr.meta)
+    has_twice = df[_listed(i)].duplicated().any()
+    call = BlockCall(partial(_long_or, options, empty(made)), (Block(0), Block(1)), label="wide-to-long")
+    long = wrap(Assembled(df.expr, (has_twice.expr,), call, empty(made)))
+    suffixes = made.index.get_level_values(-1).unique()
+    if len(_listed(i)) > 1 or len(suffixes) == 1:
+        return long
+    return concat([operate(_of_suffix, long, suffix, kind=BlockOp, label="wide-to-long") for suffix in suffixes])
 
 
 def _long(options: dict[str, Any], block: Any) -> Any:
     return pd.wide_to_long(block, **options)
 
 
-def _long_or(options: dict[str, Any], meta: Any, block: Any) -> Any:
+def _long_or(options: dict[str, Any], meta: Any, block: Any, has_twice: bool) -> Any:
+    if has_twice:
+        raise ValueError("the id variables need to uniquely identify each row")
     return _long(options, block) if len(block) else meta
+
+
+def _of_suffix(block: Any, suffix: Any) -> Any:
+    return block[block.index.get_level_values(-1) == suffix]
 
 
 def _listed(names: Any) -> list[Any]:

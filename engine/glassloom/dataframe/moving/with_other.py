@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.base import Frame
@@ -96,7 +97,7 @@ class WithOther(Frame):
         other
             A lazy or pandas object with the same labels and columns.
         align_axis
-            1 or ``"columns"``: side by side. (0 would put rows between others.)
+            1 or ``"columns"``: side by side. 0 or ``"index"``: one row below the other.
         keep_shape
             Whether to keep all rows and columns. Otherwise which columns of a frame differ is found out now.
         keep_equal
@@ -104,16 +105,20 @@ class WithOther(Frame):
         result_names
             The names of the two sides.
         """
-        if not is_columns(align_axis, "compare"):
-            raise refused("compare", "align_axis", align_axis, "give align_axis=1, and stack() the result")
-        if isinstance(self._meta, pd.DataFrame) and not keep_shape:
-            options = {"keep_shape": True, "keep_equal": keep_equal, "result_names": result_names}
-            differ = _together(self, other, _differing, "compare").any().compute()
-            names = [name for name, is_kept in zip(self._meta.columns, differ, strict=True) if is_kept]
-            one: Any = self
-            return _together(one[names], other[names], partial(_compared_rows, options), "compare")
-        options = {"keep_shape": keep_shape, "keep_equal": keep_equal, "result_names": result_names}
-        return _together(self, other, partial(_compared, options), "compare")
+        is_below = not is_columns(align_axis, "compare")
+        options = {"align_axis": 0 if is_below else 1, "keep_equal": keep_equal, "result_names": result_names}
+        meta = getattr(other, "_meta", other)
+        is_frame = isinstance(self._meta, pd.DataFrame)
+        if is_frame and isinstance(meta, pd.DataFrame) and not self._meta.columns.equals(meta.columns):
+            raise ValueError("Can only compare identically-labeled (both index and columns) DataFrame objects")
+        if not is_frame or keep_shape:
+            function = partial(_compared, {**options, "keep_shape": keep_shape})
+            return _together(self, other, function, "compare", kind=Below if is_below else Together)
+        differ = _together(self, other, _differing, "compare").any().compute()
+        names = [name for name, is_kept in zip(self._meta.columns, differ, strict=True) if is_kept]
+        one: Any = self
+        function = partial(_compared_rows, {**options, "keep_shape": True})
+        return _together(one[names], other[names], function, "compare", kind=Below if is_below else Together)
 
     def update(
         self, other: Any, join: str = "left", overwrite: bool = True, filter_func: Any = None, errors: str = "ignore"
@@ -161,7 +166,9 @@ def _name_of(function: Callable[[Any, Any], Any]) -> str:
     return str(getattr(named[0], "__name__", "operator")).strip("_")
 
 
-def _together(frame: Any, other: Any, function: Callable[[Any, Any], Any], method: str) -> Any:
+def _together(
+    frame: Any, other: Any, function: Callable[[Any, Any], Any], method: str, *, kind: type[Together] | None = None
+) -> Any:
     """Return what a function makes of the partitions of two objects, cut at the same labels."""
     if not is_node(other):
         if not isinstance(other, (pd.DataFrame, pd.Series)):
@@ -171,10 +178,10 @@ def _together(frame: Any, other: Any, function: Callable[[Any, Any], Any], metho
     call = BlockCall(function, (Block(0), Block(1)), label=method.replace("_", "-"))
     if nodes[0].name == nodes[1].name:
         nodes, call = nodes[:1], BlockCall(function, (Block(0), Block(0)), label=call.label)
-    meta = infer_meta(call, nodes, method)
+    meta = infer_meta(partial(_labelled_alike, call) if method == "compare" else call, nodes, method)
     if method == "combine_first":
         call = BlockCall(partial(_combined_first, meta), call.args, label=call.label)
-    return wrap(Together(nodes[0], tuple(nodes[1:]), call, meta))
+    return wrap((kind or Together)(nodes[0], tuple(nodes[1:]), call, meta))
 
 
 class Together(SideBySide):
@@ -187,6 +194,18 @@ class Together(SideBySide):
     @property
     def meta(self) -> Any:
         return self.given_meta
+
+
+class Below(Together):
+    """Rows of two frames, one below the other: their labels have a second level."""
+
+    @property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.frame.npartitions + 1)
+
+
+def _labelled_alike(call: Callable[..., Any], block: Any, *others: Any) -> Any:
+    return call(block, *(other.set_axis(block.index, axis=0) for other in others))
 
 
 def _combined_first(meta: Any, block: Any, other: Any) -> Any:
@@ -207,7 +226,8 @@ def _differing(block: Any, other: Any) -> Any:
 
 
 def _compared_rows(options: dict[str, Any], block: Any, other: Any) -> Any:
-    return block.compare(other, **options)[_differing(block, other).any(axis=1)]
+    differ = _differing(block, other).any(axis=1).to_numpy()
+    return block.compare(other, **options)[np.repeat(differ, 2) if options["align_axis"] == 0 else differ]
 
 
 def _updated(options: dict[str, Any], block: Any, other: Any) -> Any:
