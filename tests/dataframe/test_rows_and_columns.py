@@ -4,7 +4,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, check_all, cut_frames, partitionings
+from frame_helpers import assert_same, check_all, check_in_parts, cut_frames, partitionings
 from glassloom.errors import OptionError
 from hypothesis import given, settings
 
@@ -290,3 +290,46 @@ def test_falling_labels_are_truncated():
     for lazy in out_of_divisions(pd.concat([FALLING, FALLING])):
         with pytest.raises(ValueError, match="truncate requires a sorted index"):
             lazy.truncate(30, 80).compute(**INLINE)
+
+
+VALUES = pd.DataFrame(
+    {"p": [1, 2, 3, 4, np.nan, 2], "a b": [1, 2, 1, 2, 5, 6], "s": list("xyzxyz"), "q": [3, 1, 2, 2, 2, 9]}
+)
+QUERIES = [
+    "p > @mean", "p > p.mean()", "p.shift() > 1", "p.cumsum() > 3", "p.rank() > 2", "q in [1, q.max()]", "s.str.len() < p.max()",
+    "p > p.mean() and q <= q.max() - @n", "`a b` > `a b`.median()", "p.abs() > p.mean() & s == 'x'", "index > index.min()",
+    "p.fillna(p.mean()) > 1", "q == q.max() | p.isna()", "q.isin([1, 2]) and p.diff() > 0", "p.fillna(@mean) > 2", "'é' != s and p > p.mean()",
+]  # fmt: skip
+FORMULAS = [
+    "z = p / p.sum()",
+    "z = p - p.mean()\nw = z * 2",
+    "p - p.min()",
+    "p.sum()",
+    "p.sum() + q.max()",
+    "p.cumsum() / p.sum()",
+]
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_queries_ask_all_rows_where_a_method_does(text):
+    def chosen(frame):
+        mean, n = frame.p.mean(), 2
+        assert n and mean is not None  # the expression names them
+        return frame.query(text)
+
+    check_in_parts(VALUES, chosen)
+    check_in_parts(VALUES[:1], chosen)
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_formulas_ask_all_rows_where_a_method_does(text):
+    check_in_parts(VALUES, lambda frame: frame.eval(text))
+    check_in_parts(VALUES[:1], lambda frame: frame.eval(text))
+
+
+@pytest.mark.parametrize("text", ["p > p.mean(", "p > nowhere.mean()", "p > abs.__call__(3)"])
+def test_expressions_that_pandas_refuses_are_refused(text):
+    with pytest.raises(Exception, match=".") as expected:  # noqa: PT011 - which one is pandas' choice
+        VALUES.query(text)
+    with pytest.raises(expected.type):
+        gd.from_pandas(VALUES, npartitions=2).query(text).compute(**INLINE)

@@ -16,6 +16,7 @@ from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_to_columns
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
+from glassloom.dataframe.expressions import evaluated
 from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import FrameWriters
@@ -25,7 +26,7 @@ from glassloom.dataframe.moving.among_all import FrameAmongAll
 from glassloom.dataframe.moving.joins import Joins
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.moving.with_other import WithOther
-from glassloom.dataframe.nodes import Assign, Filter, LabelKeeping, Projection, require_aligned
+from glassloom.dataframe.nodes import Assign, Filter, LabelKeeping, Projection, Rowwise, require_aligned
 from glassloom.dataframe.options import is_columns, is_listed, is_of_positions, refused
 from glassloom.dataframe.pivot_tables import PivotTables
 from glassloom.dataframe.pivoting import Pivoting
@@ -33,7 +34,7 @@ from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reshape import Reshaping
 from glassloom.dataframe.rowwise import FrameRowByRow, call_user
 from glassloom.dataframe.series import Series
-from glassloom.dataframe.setting import Setting, labels_as_keys, renamed_columns, with_variables
+from glassloom.dataframe.setting import Setting, labels_as_keys, renamed_columns
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.statistics import FrameStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported
@@ -362,10 +363,10 @@ class DataFrame(
     def query(self, expr: str, *, inplace: bool = False, **kwargs: Any) -> Any:
         """Return the rows for which an expression of column names holds, as `pandas.DataFrame.query` does.
 
-        ``@name`` is a variable of the caller. `kwargs` are those of `pandas.eval`.
+        ``@name`` is a variable of the caller, which may be lazy; ``x.mean()`` and the like are of all rows. `kwargs` are those of
+        `pandas.eval`.
         """
-        names = with_variables(expr, kwargs, sys._getframe(1))
-        made = operate(Method("query"), self, expr, kind=LabelKeeping, kwargs=names)
+        made = evaluated(self, "query", expr, kwargs, sys._getframe(1), LabelKeeping)
         if not inplace:
             return made
         self._expr = made.expr
@@ -374,9 +375,10 @@ class DataFrame(
     def eval(self, expr: str, *, inplace: bool = False, **kwargs: Any) -> Any:
         """Return the value of an expression of column names, as `pandas.DataFrame.eval` does.
 
-        ``@name`` is a variable of the caller. `kwargs` are those of `pandas.eval`.
+        ``@name`` is a variable of the caller, which may be lazy; ``x.mean()`` and the like are of all rows. `kwargs` are those of
+        `pandas.eval`.
         """
-        made = operate(Method("eval"), self, expr, kwargs=with_variables(expr, kwargs, sys._getframe(1)))
+        made = evaluated(self, "eval", expr, kwargs, sys._getframe(1), Rowwise)
         if not inplace:
             return made
         if not isinstance(made, DataFrame):

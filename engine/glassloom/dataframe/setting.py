@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -19,8 +16,6 @@ from glassloom.dataframe.options import is_of_positions
 from glassloom.dataframe.positions import ILoc
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.wrap import is_node, operate, wrap
-
-_VARIABLE = re.compile(r"@(\w+)")
 
 
 class Setting(Frame):
@@ -131,25 +126,3 @@ def labels_as_keys(frame: Any, by: Any) -> Any:
 
 def _as_column(block: Any, labels: Any) -> Any:
     return pd.Series(labels.array, index=block.index, name=labels.name)
-
-
-def with_variables(expr: str, kwargs: Mapping[str, Any], caller: FrameType) -> dict[str, Any]:
-    """Return the options of `pandas.eval` with the caller's variables that an expression names as ``@name``.
-
-    Raises
-    ------
-    UnknownVariable
-        As pandas has it, if there is none of that name.
-    """
-    known = {**dict(kwargs.get("global_dict") or {}), **dict(kwargs.get("local_dict") or {})}
-    for name in _VARIABLE.findall(expr):
-        if name in known:
-            continue
-        for scope in (caller.f_locals, caller.f_globals):
-            if name in scope:
-                known[name] = scope[name]
-                break
-        else:
-            raise pd.errors.UndefinedVariableError(name, True)
-    others = {name: value for name, value in kwargs.items() if name not in ("global_dict", "local_dict", "level")}
-    return {**others, **({"local_dict": known} if known else {})}
