@@ -333,3 +333,40 @@ def test_expressions_that_pandas_refuses_are_refused(text):
         VALUES.query(text)
     with pytest.raises(expected.type):
         gd.from_pandas(VALUES, npartitions=2).query(text).compute(**INLINE)
+
+
+WITH_LAZY = {
+    "fillna": lambda f: f.fillna({"p": f.p.median(), "s": f.s.max(), "q": 0}),
+    "replace": lambda f: f.q.replace({9: f.p.max(), 1: -1}),
+    "replace in a column": lambda f: f.replace({"q": {2: f.q.max()}}),
+    "isin": lambda f: f[f.q.isin([f.q.max(), f.q.min()])],
+    "map": lambda f: f.s.map({"x": f.p.max(), "y": 1.0}),
+    "apply": lambda f: f.p.apply(lambda value, more: value + more, args=(f.p.max(),)),
+}
+
+
+@pytest.mark.parametrize("case", WITH_LAZY)
+def test_lazy_values_in_lists_and_dicts_are_computed(case):
+    for frame in (VALUES, VALUES[:1]):
+        check_in_parts(frame, WITH_LAZY[case], check_dtype=len(frame) > 1)
+    assert WITH_LAZY[case](gd.from_pandas(VALUES, npartitions=2))._meta.shape[0] == 0
+
+
+def test_edges_of_intervals_may_be_lazy():
+    for lazy in partitionings(VALUES):
+        got = gd.cut(lazy.q, [0, lazy.q.median(), 9])
+        assert_same(got.compute(**INLINE).astype(str), pd.cut(VALUES.q, [0, VALUES.q.median(), 9]).astype(str))
+
+
+def test_categories_that_no_partition_knows_whole_are_set():
+    frame = VALUES.assign(s=VALUES.s.astype("category"))
+    frame.loc[frame.q == 2, "s"] = "x"
+    added = frame.assign(s=frame.s.cat.add_categories(["new"]))
+    added.loc[added.q == 9, "s"] = "new"
+    for lazy in partitionings(VALUES):
+        lazy["s"] = lazy.s.astype("category")
+        lazy.loc[lazy.q == 2, "s"] = "x"
+        assert_same(lazy.s.value_counts(sort=False).compute(**INLINE), frame.s.value_counts(sort=False))
+        lazy["s"] = lazy.s.cat.add_categories(["new"])
+        lazy.loc[lazy.q == 9, "s"] = "new"
+        assert_same(lazy.compute(**INLINE), added)

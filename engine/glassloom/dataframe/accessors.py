@@ -304,7 +304,7 @@ def _codes(block: Any) -> Any:
 
 
 _NEED_CATEGORIES = frozenset(
-    ["categories", "codes", "ordered", "reorder_categories", "rename_categories", "remove_categories"]
+    ["categories", "codes", "ordered", "add_categories", "reorder_categories", "rename_categories", "remove_categories"]
 )
 
 

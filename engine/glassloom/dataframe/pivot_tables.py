@@ -260,8 +260,8 @@ def _called(function: Callable[[Any], Any], column: Any) -> Any:
 def _in_order_of_appearance(groups: pd.MultiIndex, rows: pd.MultiIndex, *, dropna: bool) -> pd.MultiIndex:
     """Return labels of groups whose levels are in the order in which their values come among the rows."""
     values = [rows.get_level_values(number).unique() for number in range(rows.nlevels)]
-    levels = [one.dropna() if dropna else one for one in values]
-    codes = [level.get_indexer(groups.get_level_values(number)) for number, level in enumerate(levels)]
+    levels: list[Any] = [one.dropna() if dropna else one for one in values]
+    codes: list[Any] = [level.get_indexer(groups.get_level_values(number)) for number, level in enumerate(levels)]
     return pd.MultiIndex(
         levels, codes, names=groups.names, verify_integrity=False
     )  # which would take missing labels out of levels

@@ -24,7 +24,7 @@ from glassloom.dataframe.options import is_columns, piped, refused
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
 from glassloom.dataframe.unlike_dtypes import looked_up_meta, with_floats_missing, with_one_dtype
 from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, dtypes_of, with_common_dtypes, with_dtypes_of
-from glassloom.dataframe.wrap import bind, is_node, operate, wrap
+from glassloom.dataframe.wrap import bind, holds_lazy, is_node, operate, wrap
 from glassloom.expr.core import walk
 from glassloom.graph import function_label
 
@@ -87,7 +87,8 @@ def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwa
     if meta is not None:
         found = parse_meta(meta, nodes[0].meta)
     else:
-        found = looked_up_meta(nodes[0].meta, function) if isinstance(function, (dict, pd.Series)) else None
+        is_known = isinstance(function, pd.Series) or (isinstance(function, dict) and not holds_lazy(function.values()))
+        found = looked_up_meta(nodes[0].meta, function) if is_known else None
         found = infer_meta(call, nodes, method) if found is None else found
     nodes, call = bind(CallForEach(method, found), (frame, function, *args), kwargs, label=label)
     return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))

@@ -195,6 +195,8 @@ def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
     """Return a lazy series with values of some rows set."""
     if rows is None:
         return wrap(_set_all(series, None, value))
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        series = series.cat.as_known()  # a partition may lack the category
     if _has_each(value):
         value = _each_own(rows.numbers(len(value)), value)
     nodes, call = bind(_with_rows_set, (series, rows.condition, value), {}, label="setitem")

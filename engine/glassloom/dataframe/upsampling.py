@@ -220,7 +220,8 @@ def _at_steps(block: Any, step: Any) -> Any:
     try:
         labels = pd.DatetimeIndex(block.index, freq=step)
     except ValueError:
-        labels = pd.DatetimeIndex(block.index, freq=None)
+        labels = block.index.copy()
+        labels.freq = None
     return block.set_axis(labels, axis=0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,6 +11,7 @@ from glassloom.backends.pandas_ import is_frame
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, require_aligned
+from glassloom.graph import function_label
 
 _classes: dict[str, Callable[[FrameExpr], Any]] = {}
 
@@ -43,7 +44,7 @@ def is_node(value: Any) -> bool:
 def bind(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], *, label: str = ""
 ) -> tuple[list[FrameExpr], BlockCall]:
-    """Return the nodes among the arguments and the call that gets their blocks.
+    """Return the nodes among the arguments, also in lists, tuples and dicts, and the call that gets their blocks.
 
     Raises
     ------
@@ -66,9 +67,86 @@ def bind(
         nodes.append(value.expr)  # type: ignore[arg-type]
         return Block(len(nodes) - 1)
 
-    placed = tuple(place(arg) for arg in args)
+    inside: list[Any] = []
+    args = [_lifted(arg, inside) for arg in args]
+    kwargs = {name: _lifted(value, inside) for name, value in kwargs.items()}
+    if inside:
+        label = label or function_label(function)
+        function = _Filled(function, len(inside))
+    placed = [place(arg) for arg in args]
     named = {name: place(value) for name, value in kwargs.items()}
-    return nodes, BlockCall(function, placed, named, label)
+    values = [place(one) for one in inside]
+    return nodes, BlockCall(function, (*values, *placed), named, label)
+
+
+class _Place:
+    """Where a value is put into a list, tuple or dict: the value with this number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __glassloom_tokenize__(self) -> int:
+        return self.number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Place, (self.number,))
+
+
+class _Filled:
+    """A function whose first arguments are put into the lists, tuples and dicts among the others."""
+
+    __slots__ = ("count", "function")
+
+    def __init__(self, function: Callable[..., Any], count: int) -> None:
+        self.function = function
+        self.count = count
+
+    def __glassloom_tokenize__(self) -> tuple[Any, ...]:
+        return (self.function, self.count)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Filled, (self.function, self.count))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        values = args[: self.count]
+        others = [_with_values(arg, values) for arg in args[self.count :]]
+        return self.function(*others, **{name: _with_values(value, values) for name, value in kwargs.items()})
+
+
+def _lifted(value: Any, inside: list[Any], *, is_inside: bool = False) -> Any:
+    """Return an argument with places for the lazy values inside of it, which are added to a list."""
+    if is_inside and isinstance(value, Collection):
+        inside.append(value)
+        return _Place(len(inside) - 1)
+    if type(value) is dict and holds_lazy(value.values()):
+        return {name: _lifted(one, inside, is_inside=True) for name, one in value.items()}
+    if type(value) in (list, tuple) and holds_lazy(value):
+        return type(value)([_lifted(one, inside, is_inside=True) for one in value])
+    return value
+
+
+def holds_lazy(values: Iterable[Any]) -> bool:
+    """Whether a collection is among some values, or in a list, tuple or dict among them."""
+    kinds = set(map(type, values))
+    if any(issubclass(kind, Collection) for kind in kinds):
+        return True
+    if kinds.isdisjoint((dict, list, tuple)):
+        return False
+    return any(
+        holds_lazy(one.values() if type(one) is dict else one) for one in values if type(one) in (dict, list, tuple)
+    )
+
+
+def _with_values(value: Any, values: Sequence[Any]) -> Any:
+    if type(value) is _Place:
+        return values[value.number]
+    if type(value) is dict:
+        return {name: _with_values(one, values) for name, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)([_with_values(one, values) for one in value])
+    return value
 
 
 def operate(

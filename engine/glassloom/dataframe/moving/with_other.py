@@ -178,7 +178,8 @@ def _together(
     call = BlockCall(function, (Block(0), Block(1)), label=method.replace("_", "-"))
     if nodes[0].name == nodes[1].name:
         nodes, call = nodes[:1], BlockCall(function, (Block(0), Block(0)), label=call.label)
-    meta = infer_meta(partial(_labelled_alike, call) if method == "compare" else call, nodes, method)
+    tried = BlockCall(_labelled_alike, (call, *call.args), label=call.label) if method == "compare" else call
+    meta = infer_meta(tried, nodes, method)
     if method == "combine_first":
         call = BlockCall(partial(_combined_first, meta), call.args, label=call.label)
     return wrap((kind or Together)(nodes[0], tuple(nodes[1:]), call, meta))
