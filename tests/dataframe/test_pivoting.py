@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -194,6 +195,8 @@ TABLES = [
 )
 def test_tables_have_the_columns_that_those_of_pandas_have(frame, number):
     options = {"index": "row", "columns": "column", "values": "x", "observed": True, **TABLES[number]}
+    if not HAS_COPY_ON_WRITE and options["index"] is None and options.get("margins"):
+        pytest.skip("before pandas 3 such margins are of aggregated values")
     try:
         expected = frame.pivot_table(**options)
     except (ValueError, TypeError, KeyError) as error:
@@ -203,7 +206,7 @@ def test_tables_have_the_columns_that_those_of_pandas_have(frame, number):
     for lazy in cut(frame):
         got = lazy.pivot_table(**options)
         assert_same(got.compute(**INLINE), expected)
-        assert_same(got._meta, expected[:0])
+        assert_same(got._meta, expected.iloc[:0])
 
 
 @pytest.mark.parametrize("number", range(len(TABLES)))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import guarded
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, guarded
 from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.at_hand import at_hand
@@ -19,7 +19,8 @@ from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.margins import Margins, add_margins
 from glassloom.dataframe.options import is_listed, refused
 from glassloom.dataframe.reduce import Length, join_all
-from glassloom.dataframe.statistics import Assembled, assembled, is_reduction, reduction_name
+from glassloom.dataframe.reduction_names import is_reduction, reduction_name
+from glassloom.dataframe.statistics import Assembled, assembled
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import OptionError
 
@@ -231,7 +232,8 @@ def _margins(frame: Any, pivot: Pivot) -> dict[Any, Any]:
     by_columns = (
         pivot.columns if pivot.rows else pivot.columns[:1]
     )  # without rows pandas has a margin of the first level
-    sorted_ = replace(pivot, sort=True)  # pandas sorts margins in any case
+    # pandas sorts margins in any case, and before version 3 leaves missing labels out
+    sorted_ = replace(pivot, sort=True, dropna=pivot.dropna or not HAS_COPY_ON_WRITE)
     made: dict[Any, Any] = {
         place: _grouped(data, list(by), sorted_, observed=pivot.dropna)
         for place, by in (("rows", pivot.rows if pivot.columns else ()), ("columns", by_columns))

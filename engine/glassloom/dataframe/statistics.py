@@ -25,6 +25,7 @@ from glassloom.dataframe.rank_correlation import (
     require_method,
 )
 from glassloom.dataframe.reduce import Length, flattened, join_all, value_counts
+from glassloom.dataframe.reduction_names import reduction_name
 from glassloom.dataframe.widening import is_narrowing
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
@@ -255,39 +256,6 @@ def numeric_columns(node: FrameExpr) -> FrameExpr:
 def is_text_or_object(dtype: Any) -> bool:
     """Whether a dtype holds text or Python objects."""
     return pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype)
-
-
-def reduction_name(func: Any) -> str:
-    """Return the name of a reduction that is given by name or as NumPy's function.
-
-    Raises
-    ------
-    NotImplementedError
-        If it is another function: it would need whole columns.
-    """
-    if not is_reduction(func):
-        raise refused(
-            "agg", "func", func, f"it takes {', '.join(_REDUCTIONS)}; reduction() takes functions of your own"
-        )
-    return _name_of(func)
-
-
-def is_reduction(func: Any) -> bool:
-    """Whether something is a reduction's name, or NumPy's or Python's function for it."""
-    name = _name_of(func)
-    is_known = isinstance(func, str) or getattr(np, name, None) is func or func in (sum, min, max, all, any)
-    return is_known and name in _REDUCTIONS
-
-
-def _name_of(func: Any) -> str:
-    name = func if isinstance(func, str) else getattr(func, "__name__", repr(func))
-    return str({"amin": "min", "amax": "max"}.get(name, name))
-
-
-_REDUCTIONS = (
-    "sum", "mean", "min", "max", "count", "prod", "var", "std", "sem", "median", "nunique", "any", "all", "skew", "kurt",
-    "idxmin", "idxmax", "size",
-)  # fmt: skip
 
 
 def constant(node: FrameExpr, value: Any, label: str) -> Any:
