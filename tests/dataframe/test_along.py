@@ -74,6 +74,35 @@ def test_operations_along_the_rows_are_those_of_pandas(pair):
     check_all(ALONG, *pair)
 
 
+CARRIED = {
+    "cumsum": lambda f: f.cumsum(),
+    "ffill": lambda f: f.ffill(),
+    "bfill": lambda f: f.bfill(),
+    "shift": lambda f: f.shift(2),
+    "diff up": lambda f: f.diff(-1),
+    "line": lambda f: f.interpolate(),
+    "windows": lambda f: f.rolling(3, min_periods=1).mean(),
+    "growing windows": lambda f: f.expanding().sum(),
+    "weighted mean": lambda f: f.ewm(com=1).mean(),
+    "one after the other": lambda f: f.cumsum().diff().shift(1),
+}
+
+
+@pytest.mark.parametrize("numbers", [[2], [3, 2, 1, 0], [0, 3]], ids=str)
+@pytest.mark.parametrize("name", CARRIED)
+def test_a_column_of_chosen_partitions_is_made_of_all_partitions(name, numbers):
+    """The rows beside a chosen partition, and what is carried into it, are those of the whole frame."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": np.where(random.random(40) < 0.3, np.nan, random.random(40)), "b": random.random(40)})
+    expected = CARRIED[name](frame).a
+    chosen = CARRIED[name](gd.from_pandas(frame, npartitions=4)).partitions[numbers]
+    assert_same(
+        chosen["a"].compute(**INLINE), pd.concat([expected[10 * number : 10 * number + 10] for number in numbers])
+    )
+    backwards = CARRIED[name](gd.from_pandas(frame, npartitions=4)).sort_index(ascending=False)["a"]
+    assert_same(backwards.compute(**INLINE), expected[::-1])
+
+
 @pytest.mark.parametrize(("npartitions", "rows"), [(1, 1), (8, 20), (9, 5), (65, 70), (200, 40)])
 def test_scans_have_tasks_in_proportion_to_partitions_and_chains_of_logarithmic_length(npartitions, rows):
     frame = pd.DataFrame({"x": range(rows)})

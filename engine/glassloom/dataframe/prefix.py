@@ -108,6 +108,10 @@ class Carried(Rowwise):
     def meta(self) -> Any:
         return self.given_meta
 
+    def with_columns_kept(self) -> Expr:
+        """Return the same operation, which isn't made anew of fewer columns."""
+        return self.rebuild([*self.operands[:-1], None])
+
 
 class CarriedRows(LabelKeeping):
     """An operation on some of a partition's rows that also needs what a scan says of the partitions beside."""

@@ -22,6 +22,7 @@ from glassloom.dataframe.nodes import (
 )
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.predicates import is_index_of
+from glassloom.dataframe.prefix import Carried
 from glassloom.dataframe.reduce import Length, count_rows, sum_of
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.expr import Expr, rule
@@ -131,7 +132,9 @@ def choose_before_blockwise(node: Partitions, inner: FrameBlockwise) -> Expr | N
             return dependency
         return Partitions(dependency, node.numbers, origin=node.origin)
 
-    return inner.substitute(chosen)
+    made = inner.substitute(chosen)
+    # Made anew of fewer columns, it would look for the rows beside among the chosen partitions.
+    return made.with_columns_kept() if isinstance(made, Carried) else made
 
 
 def _has_as_many_partitions(dependency: FrameExpr, node: FrameExpr) -> bool:
