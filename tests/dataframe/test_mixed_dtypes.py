@@ -56,8 +56,14 @@ def test_reductions_of_text_of_all_kinds_have_the_common_dtype(how, skipna):
     for count in range(1, len(dtypes) + 1):
         for names in combinations(dtypes, count):
             frame = whole[list(names)]
-            found = getattr(gd.from_pandas(frame, npartitions=2), how)(skipna=skipna).compute(**INLINE)
-            assert_same(found, getattr(frame, how)(skipna=skipna))
+            lazy = gd.from_pandas(frame, npartitions=2)
+            try:
+                expected = getattr(frame, how)(skipna=skipna)
+            except TypeError:  # pandas 2.2 has no sum of text
+                with pytest.raises(TypeError):
+                    getattr(lazy, how)(skipna=skipna)
+                continue
+            assert_same(getattr(lazy, how)(skipna=skipna).compute(**INLINE), expected)
 
 
 @pytest.mark.parametrize("dropna", [True, False])

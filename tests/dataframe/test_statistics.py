@@ -200,8 +200,8 @@ def test_reductions_over_all_values_of_a_frame_are_scalars_as_in_pandas():
 @pytest.mark.parametrize("how", ["mean", "std", "var", "sem", "skew", "kurt"])
 @pytest.mark.parametrize("column", ["n", "a"])
 def test_reductions_of_nullable_columns_with_missing_values_are_na(how, column):
-    if (column, how) == ("a", "kurt") and not HAS_COPY_ON_WRITE:
-        pytest.skip("pandas before version 3 has no kurt of Arrow's numbers")
+    if column == "a" and how in ("kurt", "skew") and not HAS_COPY_ON_WRITE:
+        pytest.skip("pandas before version 3 has no kurt of Arrow's numbers, 2.2 no skew of them")
     got = getattr(gd.from_pandas(MIXED, npartitions=2)[column], how)(skipna=False).compute(**INLINE)
     assert got is getattr(MIXED[column], how)(skipna=False) is pd.NA
 

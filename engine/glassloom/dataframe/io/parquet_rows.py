@@ -83,7 +83,7 @@ class _Schema:
 
     def __init__(self, schema: pa.Schema) -> None:
         self.arrow = schema
-        self._hash = hash(schema)
+        self._hash = hash(tuple(schema.names))  # before PyArrow 17 schemas with metadata have none
 
     def __hash__(self) -> int:
         return self._hash

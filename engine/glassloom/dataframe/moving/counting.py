@@ -30,13 +30,14 @@ def rows_in_order(places: Any, count: int) -> tuple[Rows, Rows]:
         If a place is below 0, or `count` or more.
     """
     starts = np.zeros(count + 1, np.int64)
+    places = places.astype(np.intp, copy=False)  # before version 2.3 NumPy counts no unsigned numbers
     counts = np.bincount(places, minlength=count)  # which refuses what is negative: the sort doesn't
     if len(counts) > count:
         raise ValueError(f"place {len(counts) - 1} should be below {count}, the number of places")
     np.cumsum(counts, out=starts[1:])
     if _counting_sort is None:
         return _sorted_rows(places), starts
-    return _counting_sort(places.astype(np.intp, copy=False), count)[0], starts
+    return _counting_sort(places, count)[0], starts
 
 
 def _sorted_rows(places: Any) -> Rows:
