@@ -48,10 +48,17 @@ class TextMethod(Method):
                 raise
             obj = obj.astype(object)
         else:
-            if not (self.path[-1] in _IN_THREE and isinstance(made, pd.DataFrame) and made.shape[1] < 3):
+            is_narrow = self.path[-1] in _IN_THREE and isinstance(made, pd.DataFrame) and made.shape[1] < 3
+            if not is_narrow and not _is_of_missing_objects(made, obj):
                 return made
         text = pd.Series(["a"], index=obj.index[:1] if len(obj) else None, name=obj.name, dtype=obj.dtype)
         return _with_index_of(super().__call__(pd.concat([obj, text]), *args, **kwargs).iloc[:-1], obj)
+
+
+def _is_of_missing_objects(made: Any, obj: Any) -> bool:
+    """Whether a result is of objects only because those that it is made of are all missing: beside texts it could be of numbers."""
+    has_objects = all(isinstance(one, pd.Series) and one.dtype == object for one in (made, obj))
+    return has_objects and bool(len(obj)) and bool(obj.iloc[:1].isna().all()) and bool(obj.isna().all())
 
 
 def _with_index_of(made: Any, obj: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat, sample
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, sample
 from glassloom.dataframe.call import Attribute, BlockCall, Method
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.nodes import Assign, BlockOp, Filter, FrameExpr, Held, Projection, Rowwise
@@ -104,16 +104,20 @@ def _is_text(dtype: Any) -> bool:
     return made.kind in "US" or isinstance(made, pd.StringDtype)
 
 
+def _writes_floats(dtype: Any) -> bool:
+    return _is_text(dtype) and (HAS_COPY_ON_WRITE or isinstance(pd.api.types.pandas_dtype(dtype), pd.StringDtype))
+
+
 def with_numbers_of_categories(collection: Any, dtype: Any) -> Any:
     """Return a frame or series with numbers in place of categories of such of which ``astype(dtype)`` makes text.
 
-    pandas writes them as floats if a value of the column is missing.
+    pandas writes them as floats if a value of the column is missing; before version 3, as ``str`` it doesn't.
     """
     meta = collection.expr.meta
     names = [meta.name] if isinstance(meta, pd.Series) else list(meta.columns)
     wanted = [dtype.get(name) if isinstance(dtype, dict) else dtype for name in names]
     pairs = enumerate(zip(dtypes_of(meta), wanted, strict=True))
-    places = [place for place, (own, to) in pairs if to is not None and _is_of_numbers(own) and _is_text(to)]
+    places = [place for place, (own, to) in pairs if to is not None and _is_of_numbers(own) and _writes_floats(to)]
     if not places or collection.expr.npartitions == 1:
         return collection
     return with_one_dtype(operate(_Numbers(tuple(places)), collection, label="numbers"), places)

@@ -18,10 +18,11 @@ from glassloom.dataframe.wrap import wrap
 
 
 class Written(NamedTuple):
-    """What a task has written: a number of rows, into files with these names below the folder."""
+    """What a task has written: a number of rows, into files with these names below the folder; the dtypes of columns that may differ."""
 
     n_rows: int
     names: tuple[str, ...]
+    dtypes: tuple[Any, ...] = ()
 
 
 class Staging(NamedTuple):
@@ -134,15 +135,21 @@ class Write(FrameBlockwise):
 
 
 class Publish:
-    """Moves what was written to its place, when all of it is there. Returns the number of rows."""
+    """Moves what was written to its place, when all of it is there. Returns the number of rows.
+
+    Before, `rewrite` is called with what was written.
+    """
 
     def __init__(self, staging: Staging, leftovers: Sequence[str], into_one: str | None = None) -> None:
         self.staging = staging
         self.leftovers = tuple(leftovers)
         self.into_one = into_one
+        self.rewrite: Callable[[Sequence[Written]], None] | None = None
 
     def __call__(self, partials: list[list[Written]]) -> int:
         written = _joined(partials)
+        if self.rewrite is not None:
+            self.rewrite(written)
         names = [name for one in written for name in one.names]
         if self.into_one is not None:
             self._concatenate(names)

@@ -20,6 +20,7 @@ from glassloom.dataframe.io.filesystems import LOCAL, locate
 from glassloom.dataframe.io.parquet_files import is_same_kind, stored_type
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.staging import Publish, Staging, Written, numbered, staging_in, write_partitions
+from glassloom.dataframe.io.unlike_texts import Rewriting, places_of_numbers, write_and_keep
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.widening import with_nulls_of
 from glassloom.errors import MetaError, OptionError
@@ -367,8 +368,13 @@ def _write_texts(
     frame: Any, place: _Place, write: Callable[..., Written], settings: dict[str, Any], compute: bool
 ) -> Any:
     names = place.names(frame.npartitions)
-    options = {**settings, "staging": place.staging, "first": names[0]}
-    return write_partitions(frame, write, names, options, place.publish(), compute=compute)
+    options = {**settings, "first": names[0]}
+    publish = place.publish()
+    places = places_of_numbers(frame.expr) if frame.expr.has_rows else ()
+    if places:
+        publish.rewrite = Rewriting(write, places, place.staging, options)
+        write, options = write_and_keep, {"write": write, "places": places, "options": options}
+    return write_partitions(frame, write, names, {**options, "staging": place.staging}, publish, compute=compute)
 
 
 def _compression(path: str, compression: Any) -> Any:
