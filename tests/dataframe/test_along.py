@@ -47,6 +47,7 @@ ALONG = {
     "diff": lambda f: f[["i", "f", "d", "n"]].diff(),
     "diff up": lambda f: f.i.diff(-3),
     "change": lambda f: f.f.pct_change(fill_method=None),
+    "change, missing values as pandas takes them": lambda f: f[["f", "n"]].pct_change(2),
     "first label": lambda f: f.f.first_valid_index(),
     "last label": lambda f: f.f.last_valid_index(),
     **{f"line {direction}": lambda f, d=direction: f[["f", "i"]].interpolate(limit_direction=d)
@@ -151,8 +152,8 @@ def test_options_without_a_form_for_partitions_are_refused_by_name():
         lazy.ffill(limit_area="middle")
     with pytest.raises(ValueError, match=r"fillna\(limit=0\): Limit must be greater than 0"):
         lazy.fillna(0, limit=0)
-    with pytest.raises(NotImplementedError, match=r"pct_change\(fill_method='pad'\) isn't supported: call ffill"):
-        lazy.pct_change(fill_method="pad")
+    with pytest.raises(NotImplementedError, match=r"pct_change\(fill_method='bfill'\) isn't supported: call ffill"):
+        lazy.pct_change(fill_method="bfill")
     with pytest.raises(ValueError, match="cumsum: axis=2 should be 0 or 'index'"):
         lazy.cumsum(axis=2)
 

@@ -38,8 +38,8 @@ RANKS = {
     "in each row": lambda f: f[["i", "f"]].rank(axis=1),
     "ranks beside their column": lambda f: f.i + f.i.rank(),
 }  # fmt: skip
-if not HAS_COPY_ON_WRITE:  # pandas ranks missing values of nullable columns by what memory holds for them
-    OF_NULLABLE = ("of n", "dense, in parts", "of numbers")
+if not HAS_COPY_ON_WRITE:  # a series of pandas ranks missing values of nullable columns by what memory holds for them
+    OF_NULLABLE = ("of n", "dense, in parts")
     RANKS = {name: operation for name, operation in RANKS.items() if not name.endswith(OF_NULLABLE)}
 
 DUPLICATES = {

@@ -51,7 +51,16 @@ def test_dtypes_are_found_as_pandas_finds_them_of_all_rows(name):
         lambda some: some.convert_dtypes(dtype_backend="pyarrow"),
         lambda some: some.infer_objects(),
     ):
-        expected = operation(series)
+        try:
+            expected = operation(series)
+        except (
+            OverflowError,
+            TypeError,
+            NotImplementedError,
+        ) as error:  # as pandas 2 of complex and of very large numbers
+            with pytest.raises(type(error)):
+                operation(cut(series)[0])
+            continue
         for lazy in cut(series):
             got = operation(lazy)
             assert_same(got.compute(**INLINE), expected)
@@ -60,6 +69,8 @@ def test_dtypes_are_found_as_pandas_finds_them_of_all_rows(name):
 
 def test_frames_find_the_dtypes_of_their_columns_and_keep_their_divisions():
     frame = pd.DataFrame(COLUMNS)
+    if not HAS_COPY_ON_WRITE:  # before version 3 pandas converts none of these
+        frame = frame.drop(columns=["objects: larger", "objects: large and negative", "objects: complex"])
     lazy = cut(frame)[0]
     assert_same(lazy.convert_dtypes().compute(**INLINE), frame.convert_dtypes())
     assert_same(lazy.infer_objects().compute(**INLINE), frame.infer_objects())

@@ -76,6 +76,7 @@ ROWS = {
     "shift back": lambda g: g["i"].shift(-2, fill_value=0),
     "diff": lambda g: g["f"].diff(),
     "pct_change": lambda g: g["f"].pct_change(fill_method=None),  # pandas' default since version 3
+    "pct_change, missing values as pandas takes them": lambda g: g["f"].pct_change(),
     "cumsum": lambda g: g[["i", "f"]].cumsum(),
     "cumprod": lambda g: g["i"].cumprod(),
     "cummin": lambda g: g["f"].cummin(),

@@ -25,7 +25,7 @@ def check(frame, operation):
     for lazy in cut(frame):
         got = operation(lazy)
         assert_same(got.compute(**INLINE), expected)
-        assert_same(got._meta, expected[:0])
+        assert_same(got._meta, expected.iloc[:0])
         for number in range(got.npartitions):
             assert got.partitions[number].compute(**INLINE).dtypes.equals(expected.dtypes)
 

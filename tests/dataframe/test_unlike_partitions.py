@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 
 TIMES = pd.to_datetime(["2020-01-03", None, "2020-02-01", "2020-01-03", None, "2020-03-05", "2020-02-01", "2020-01-03"])
 ROWS = pd.DataFrame(
@@ -60,8 +61,9 @@ def test_labels_of_joins_by_index_have_pandas_name_in_all_partitions(cuts, names
     right = pd.DataFrame({"y": [1, 2, 3]}, index=pd.Index([3, 30, 1], name=names[1]))
     expected = left.join(right, how=how)
     made = lazy(cuts, left).join(lazy((0, 1, 3), right), how=how)
-    assert made.compute().index.name == expected.index.name
-    assert made.index.name == expected.index.name
+    assert made.compute().index.name == made.index.name
+    if HAS_COPY_ON_WRITE:  # before version 3 the name depends on the order of the labels
+        assert made.index.name == expected.index.name
 
 
 def test_a_join_of_a_column_with_labels_promises_the_labels_of_the_left_rows():
@@ -206,6 +208,8 @@ def test_columns_that_move_promise_the_dtypes_that_they_get(cuts):
 def test_all_values_of_nullable_columns_beside_others_are_tested(cuts):
     for columns in (["I", "b"], ["I", "i"], ["f", "b"]):
         for how in ("any", "all"):
+            if how == "all" and "I" in columns and not HAS_COPY_ON_WRITE:  # pandas 2 raises an error
+                continue
             made = getattr(lazy(cuts)[columns], how)(axis=None, skipna=False).compute()
             assert made == getattr(ROWS[columns], how)(axis=None, skipna=False)
 

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
@@ -90,7 +91,9 @@ def test_no_rows_stay_none():
     frame = frame_of_times("2h", None, 1, is_regular=True)
     lazy = gd.from_pandas(frame, npartitions=3)
     assert_same(lazy[lazy.whole > 99].asfreq("1h").compute(**INLINE), frame[:0].asfreq("1h"))
-    assert_same(lazy[lazy.whole > 99].resample("1h").ffill().compute(**INLINE), frame[:0].resample("1h").ffill())
+    found = lazy[lazy.whole > 99].resample("1h").ffill().compute(**INLINE)
+    # Before version 3 pandas makes labels of two levels of none.
+    assert_same(found, frame[:0].resample("1h").ffill() if HAS_COPY_ON_WRITE else frame[:0])
 
 
 def test_what_has_no_times_or_no_form_is_said():

@@ -15,7 +15,7 @@ from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.interpolating import METHODS, Line, interpolated
 from glassloom.dataframe.nodes import FrameExpr, Rowwise, empty
-from glassloom.dataframe.options import is_columns, refused
+from glassloom.dataframe.options import FILL_METHOD, is_columns, refused
 from glassloom.dataframe.overlap import map_overlap, overlapping, with_frequency_of
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.reduce import Operation, tree
@@ -252,14 +252,15 @@ class Along(Frame):
             return operate(Method("diff"), self, periods, 1)
         return self._overlapping("diff", {"periods": periods}, max(periods, 0), max(-periods, 0))
 
-    def pct_change(self, periods: int = 1, fill_method: Any = None, freq: Any = None) -> Any:
-        """Return the relative change from the value `periods` rows before. Missing values aren't filled before."""
-        if fill_method is not None:
+    def pct_change(self, periods: int = 1, fill_method: Any = FILL_METHOD, freq: Any = None) -> Any:
+        """Return the relative change from the value `periods` rows before. Missing values aren't filled before, but by pandas 2."""
+        if fill_method not in (None, FILL_METHOD):
             raise refused("pct_change", "fill_method", fill_method, "call ffill() before")
         if freq is not None:
             raise refused("pct_change", "freq", freq, "divide by shift(freq=...)")
         kwargs = {"periods": periods, "fill_method": None}
-        return _with_booleans_as_objects(self)._overlapping("pct_change", kwargs, max(periods, 0), max(-periods, 0))
+        filled = self if fill_method is None else self.ffill()
+        return _with_booleans_as_objects(filled)._overlapping("pct_change", kwargs, max(periods, 0), max(-periods, 0))
 
     def map_overlap(
         self,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.dataframe.call import Attribute, Block, BlockCall, Method
+from glassloom.dataframe.call import Attribute, Block, BlockCall
 from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.nodes import FrameExpr, LabelKeeping
 from glassloom.dataframe.options import is_listed
@@ -59,8 +59,7 @@ def dropped_rows(frame: Any, labels: Any, level: Any, errors: str) -> Any:
         index = operate(Attribute("index"), wrap(looked_at), kind=LabelKeeping, label="index").expr
         are_found = partial(_are_found, level, None if wanted else places[0])
         checks = (tree(index, Operation(are_found, _joined, _require_all), True, "drop-check", others=wanted),)
-    function = _without if wanted else Method("drop")
-    call = BlockCall(function, (Block(0), *places), {"level": level, "errors": "ignore"}, label="drop")
+    call = BlockCall(_without, (Block(0), *places), {"level": level}, label="drop")
     return wrap(LabelKeeping(node, (*wanted, *checks), call))
 
 
@@ -143,5 +142,7 @@ def _not_found(labels: list[Any]) -> str:
     return f"{labels} not found in axis"
 
 
-def _without(block: Any, labels: pd.Series, **options: Any) -> Any:
-    return block.drop(labels.array, **options)
+def _without(block: Any, labels: Any, level: Any) -> Any:
+    if not len(block) and level is None:  # pandas 2 fails on no rows that were cut from repeated labels
+        return block
+    return block.drop(labels.array if isinstance(labels, pd.Series) else labels, level=level, errors="ignore")

@@ -62,7 +62,10 @@ def factorize(values: Any, sort: bool = False, use_na_sentinel: bool = True) -> 
 
 
 def _distinct(values: Any, sort: bool, use_na_sentinel: bool) -> Any:
-    return pd.Index(values.factorize(sort=sort, use_na_sentinel=use_na_sentinel)[1])
+    distinct = values.factorize(sort=sort, use_na_sentinel=use_na_sentinel)[1]
+    return pd.Index(
+        distinct, dtype=object if values.dtype == object else None
+    )  # pandas 2 makes times of objects that are
 
 
 def _codes(block: Any, distinct: Any) -> Any:

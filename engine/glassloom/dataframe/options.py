@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import OptionError
+
+FILL_METHOD = None if HAS_COPY_ON_WRITE else "ffill"
+"""How `pct_change` fills missing values if it isn't told. Before version 3, pandas takes the value before."""
 
 
 def refused(method: str, name: str, value: Any, instead: str) -> NotImplementedError:

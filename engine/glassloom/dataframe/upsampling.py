@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, of_samples
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, LabelKeeping, empty
 from glassloom.dataframe.options import refused
@@ -204,7 +204,12 @@ def _like(times: Any, index: Any) -> Any:
 
 
 def interpolated_at_times(frame: Any, times: Any, options: dict[str, Any]) -> Any:
-    """Return values at regular times on lines between rows and other times, as ``resample().interpolate()`` of pandas has them."""
+    """Return values at regular times on lines between rows and other times, as ``resample().interpolate()`` of pandas has them.
+
+    Before version 3 pandas takes the rows at these times only.
+    """
+    if not HAS_COPY_ON_WRITE:
+        return at_times(frame, times, Wish(), "resample-interpolate").interpolate(**options)
     is_frame = isinstance(frame.expr.meta, pd.DataFrame)
     rows = frame if is_frame else frame.to_frame(name="values")
     mark = next(name for name in map("is_wanted_{}".format, range(len(rows.columns) + 1)) if name not in rows.columns)

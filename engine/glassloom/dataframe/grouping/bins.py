@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.grouping.all_rows import Binned
 from glassloom.dataframe.grouping.durations import are_durations, labels_of_durations
 from glassloom.dataframe.resample import Resampler, bins_of, bins_of_labels, bins_of_times
@@ -44,15 +45,15 @@ def resampled(frame: Any, by: Any, *, as_index: bool) -> Resampler:
     return made
 
 
-def with_bins(frame: Any, by: Any, *, dropna: bool) -> tuple[Any, Any, Binned]:
+def with_bins(frame: Any, by: Any, *, dropna: bool, as_index: bool = True) -> tuple[Any, Any, Binned]:
     """Return a frame and its keys with stretches of time as their labels.
 
     Parameters
     ----------
     frame
         The lazy frame or series.
-    by, dropna
-        The keys of ``groupby``, and its option. Rows without a time are of no group in any case, as in pandas.
+    by, dropna, as_index
+        The keys of ``groupby``, and its options. Rows without a time are of no group in any case, as in pandas.
 
     Returns
     -------
@@ -86,7 +87,18 @@ def with_bins(frame: Any, by: Any, *, dropna: bool) -> tuple[Any, Any, Binned]:
             require_times(frame.expr.meta.index.dtype, one)
             keys.append(operate(bins_of_labels, frame, bins_of(frame, one.freq, _options(one)), label="bins"))
     made = frame[[name for name in frame.columns if name not in columns]] if columns else frame
+    if not as_index and not HAS_COPY_ON_WRITE:
+        made, keys = _with_columns_of_bins(made, by, keys)
     return made, keys, columns
+
+
+def _with_columns_of_bins(frame: Any, by: Any, keys: list[Any]) -> tuple[Any, list[Any]]:
+    """Return a frame with stretches of time as columns, and their names as keys: pandas 2 shows no others beside a result."""
+    columns = [one.key if isinstance(one, pd.Grouper) else one for one in by if isinstance(one, (str, pd.Grouper))]
+    for place, one in enumerate(by):
+        if _has_freq(one) and isinstance(one.key, str) and columns.count(one.key) == 1:
+            frame, keys = frame.assign(**{one.key: keys[place]}), [*keys[:place], one.key, *keys[place + 1 :]]
+    return frame, keys
 
 
 def require_times(dtype: Any, by: Any) -> None:

@@ -18,6 +18,7 @@ from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.grouping import wholes
 from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
 from glassloom.dataframe.grouping.keys import own_options, resolve_keys
@@ -66,7 +67,7 @@ class GroupBy(Methods):
         dropna: bool = True,
     ) -> None:
         sort, dropna = own_options(by, sort, dropna)
-        frame, by, self._binned = with_bins(frame, by, dropna=dropna)
+        frame, by, self._binned = with_bins(frame, by, dropna=dropna, as_index=as_index)
         keys, blocks, is_single = resolve_keys(frame, by, level)
         if not as_index and isinstance(frame.expr.meta, pd.Series):
             raise TypeError("as_index=False only valid with DataFrame")
@@ -263,10 +264,10 @@ class GroupBy(Methods):
             isinstance(key.dtype, pd.CategoricalDtype)
             for key in recipe.key_values(grouping.node.meta, [block.meta for block in grouping.blocks])
         )
-        is_odd = getattr(call, "method", "") in _ODD_ORDERS and (has_categories or not recipe.sort)
-        if is_odd or (
-            has_categories and not recipe.observed
-        ):  # each partition would list all combinations of categories
+        is_odd = wholes.is_odd(getattr(call, "method", ""), recipe, has_categories=has_categories)
+        # Each partition would list all combinations of categories, or in pandas 2 only those that it has.
+        lists_categories = has_categories and (not recipe.observed or wholes.has_categories_met(meta, recipe))
+        if is_odd or lists_categories:
             blocks = tuple(in_one_partition(block) for block in grouping.blocks)
             whole = replace(grouping, node=in_one_partition(grouping.node), blocks=blocks)
             return wrap(of_groups(whole, call, meta, title, 1))
@@ -579,10 +580,6 @@ class GroupBy(Methods):
 
 
 _EXCLUDING_GROUPS = {} if HAS_COPY_ON_WRITE else {"include_groups": False}
-_ODD_ORDERS = ("describe", "value_counts", *(() if HAS_COPY_ON_WRITE else ("rolling", "expanding")))
-"""Methods whose order for ``sort=False``, and among equally frequent values, depends on all groups at once. Before
-version 3, pandas orders windows of several keys by the first one.
-"""
 
 
 def _dtype(meta: Any, column: Any) -> Any:

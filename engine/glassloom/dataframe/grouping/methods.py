@@ -9,7 +9,7 @@ from typing import Any
 from glassloom.dataframe.grouping.masks import sample_mask
 from glassloom.dataframe.grouping.spec import Call
 from glassloom.dataframe.grouping.windows import Windows
-from glassloom.dataframe.options import piped, refused
+from glassloom.dataframe.options import FILL_METHOD, piped, refused
 from glassloom.dataframe.sampling import seed_of
 
 _SPLITTING = """
@@ -136,11 +136,11 @@ class Methods:
         """Return the difference from the row `periods` before in the same group."""
         return self._rows("diff", {"periods": periods})
 
-    def pct_change(self, periods: int = 1, fill_method: None = None, freq: Any = None) -> Any:
+    def pct_change(self, periods: int = 1, fill_method: str | None = FILL_METHOD, freq: Any = None) -> Any:
         """Return the relative change from the row `periods` before in the same group."""
-        if fill_method is not None or freq is not None:
+        if fill_method not in (None, FILL_METHOD) or freq is not None:
             raise NotImplementedError(f"fill_method={fill_method!r}, freq={freq!r}: use ffill() before, and no freq")
-        return self._rows("pct_change", {"periods": periods, "fill_method": None})
+        return self._rows("pct_change", {"periods": periods, "fill_method": fill_method})
 
     def cumcount(self, ascending: bool = True) -> Any:
         """Return the number of each row in its group, from 0; with ``ascending=False`` from the end."""

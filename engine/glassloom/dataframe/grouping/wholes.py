@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat, guarded, of_samples
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, guarded, of_samples
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.grouping.encode import encode, find_groups
@@ -205,6 +205,23 @@ def of_rows(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: st
 def in_one_partition(node: FrameExpr) -> FrameExpr:
     """Return the node with all rows in one partition."""
     return node if node.npartitions == 1 else join_all(node)
+
+
+_ODD_ORDERS = ("describe", "value_counts", *(() if HAS_COPY_ON_WRITE else ("rolling", "expanding", "ewm")))
+"""Methods whose order for ``sort=False``, and among equally frequent values, depends on all groups at once. Before
+version 3, pandas orders windows of several keys by the first one.
+"""
+
+
+def is_odd(method: str, recipe: Recipe, *, has_categories: bool) -> bool:
+    """Whether the labels or the order of a method's result depend on all groups at once. Without `as_index` pandas 2 numbers bins' groups."""
+    is_numbered = not HAS_COPY_ON_WRITE and method == "resample" and not recipe.as_index
+    return is_numbered or (method in _ODD_ORDERS and (has_categories or not recipe.sort))
+
+
+def has_categories_met(meta: Any, recipe: Recipe) -> bool:
+    """Whether the groups' level of a result has only the categories that rows have: before pandas 3, where rows are below groups."""
+    return not HAS_COPY_ON_WRITE and meta.index.nlevels > len(recipe.keys)
 
 
 def _size(grouped: Any) -> Any:

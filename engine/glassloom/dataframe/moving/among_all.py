@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
-from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, of_samples
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns
@@ -185,6 +186,9 @@ def _require_keep(keep: Any) -> None:
 def _rank_of_series(node: FrameExpr, ranking: Ranking) -> Any:
     if node.npartitions > 1 and is_unordered(node.meta.dtype):
         node = operate(comparable, wrap(node), label="categories-as-values").expr
+    if not HAS_COPY_ON_WRITE and isinstance(node.meta.dtype, BaseMaskedDtype):
+        # A series of pandas 2 ranks what lies below missing values, a frame ranks floats.
+        node = operate(Method("astype"), wrap(node), "float64", label="floats").expr
     return wrap(ranked(node, ranking))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe import on_device
 from glassloom.dataframe.nodes import BlockOp, FrameExpr
 
@@ -86,7 +87,10 @@ class Joining:
         made = pd.merge(left, right, **options)
         if self.plain_keys:
             made = _with_plain_keys(made, self.plain_keys)
-        if self.left_index and self.right_index and not (len(left) and len(right)):
+        is_told = (
+            HAS_COPY_ON_WRITE and len(left) and len(right)
+        )  # before, pandas has a name that depends on the order of the labels
+        if self.left_index and self.right_index and not is_told:
             labels = right.index if self.how == "right" else left.index
             made.index.names = labels.names if labels.nlevels == made.index.nlevels else made.index.names
         return made
