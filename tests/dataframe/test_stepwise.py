@@ -1,5 +1,6 @@
 """`Aggregation`: aggregations of groups in steps of the user's, alone and mixed with names."""
 
+import dask.dataframe as dd
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -84,3 +85,11 @@ def test_what_is_wrong_with_steps_is_said():
         lazy.x.agg(gd.Aggregation("two", lambda groups: (groups.sum(), groups.sum()), lambda a, b: (a.sum(), b.sum())))
     with pytest.raises(NotImplementedError, match=r"agg\(split_out=3\) isn't supported"):
         lazy.x.agg(MEAN, split_out=3)
+
+
+def test_aggregations_of_dask_are_taken():
+    theirs = {name: dd.Aggregation(name, one.chunk, one.agg, one.finalize) for name, one in OURS.items()}
+    lazy = partitionings(FRAME)[1]
+    for spec in SPECS.values():
+        expected = spec(FRAME.groupby("k"), THEIRS)
+        assert_same(spec(lazy.groupby("k"), theirs).compute(**INLINE), expected)
