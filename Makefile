@@ -1,4 +1,4 @@
-# One command each:  make lab | make test | make test-gpu | make long | make lint | make bench | make conformance | make wheel
+# One command each:  make lab | make test | make test-gpu | make test-pandas2 | make long | make lint | make bench | make conformance | make wheel
 #
 # Needs Python >= 3.11 (with venv) and make, nothing else. uv is taken from PATH or put into .tools/ from PyPI;
 # Node.js comes from PyPI too. `make lab LAB_ARGS="--no-browser --port 9000"` passes arguments on to JupyterLab.
@@ -17,7 +17,7 @@ export UV_PYTHON_DOWNLOADS := never
 # that it imports: 2.4 s of CPU instead of 0.7 s for the frames alone.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup lab test test-gpu long lint format bench conformance dask-suites wheel constraints clean
+.PHONY: setup lab test test-gpu test-pandas2 long lint format bench conformance dask-suites wheel constraints clean
 .DEFAULT_GOAL := lab
 
 $(CURDIR)/.tools/bin/uv:
@@ -57,6 +57,17 @@ test-gpu: setup
 	$(UV) pip install --quiet -c constraints.txt -e ".[test,$(CUDA_EXTRA)]"
 	python -c "import sys; from glassloom.cluster.cuda_devices import main; sys.exit(main())"
 	pytest -m gpu tests/gpu $(PYTEST_ARGS)
+
+# The tests of frames with the last pandas 2, in an environment of its own: all of them take ten minutes. PYTEST_ARGS chooses others.
+test-pandas2: .venv-pandas2/.set-up
+	PATH="$(CURDIR)/.venv-pandas2/bin:$(PATH)" VIRTUAL_ENV="$(CURDIR)/.venv-pandas2" \
+	  pytest --numprocesses logical --maxprocesses 4 $(if $(PYTEST_ARGS),$(PYTEST_ARGS),tests/dataframe tests/expr)
+
+.venv-pandas2/.set-up: $(SETUP_SOURCES) .venv/.set-up
+	$(UV) venv --quiet --clear --python $(PYTHON) .venv-pandas2
+	grep -v -e '^pandas==' -e '^pandas-stubs==' constraints.txt > .venv-pandas2/constraints.txt
+	VIRTUAL_ENV="$(CURDIR)/.venv-pandas2" $(UV) pip install --quiet -c .venv-pandas2/constraints.txt "pandas>=2.3.3,<3" -e ".[test]"
+	touch $@
 
 # What takes minutes. First what tries more than `make test` does: 10^5 task completions among random faults, interrupts at a fifth of all places and
 # crashes at a third, others each day, all queries of TPC-H. Each process takes the next test: one of them takes as long as all others.
@@ -103,4 +114,4 @@ constraints: setup
 	  --extra test --extra bench --extra conformance pyproject.toml -o constraints.txt
 
 clean:
-	rm -rf .venv .tools dist labextension/dist labextension/lib labextension/node_modules labextension/*.tsbuildinfo
+	rm -rf .venv .venv-pandas2 .tools dist labextension/dist labextension/lib labextension/node_modules labextension/*.tsbuildinfo
