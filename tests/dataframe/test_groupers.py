@@ -3,8 +3,10 @@
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from frame_helpers import assert_same, partitionings
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from pandas import Grouper
 
 INLINE = {"scheduler": "inline"}
@@ -111,6 +113,27 @@ def test_the_column_that_is_grouped_in_stretches_is_refused_as_a_value(call):
 def test_stretches_of_what_is_no_time_are_refused_beside_other_keys():
     with pytest.raises(TypeError, match="'f'.* is of values of dtype float64; beside other keys it takes times"):
         gd.from_pandas(STAMPS, npartitions=2).groupby([pd.Grouper(key="f", freq="2h"), "k"])
+
+
+OF_ARROWS = {
+    "sums": lambda g: g.f.sum(),
+    "values of the group": lambda g: g.f.transform("sum"),
+    "sizes": lambda g: g.size(),
+    "medians": lambda g: g.f.median(),
+}
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="pandas 2 has such stretches as NumPy's times without a name")
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("name", OF_ARROWS)
+def test_stretches_of_arrows_times_are_those_of_pandas(name, zone):
+    times = FRAME.t.dt.tz_localize(zone).astype(pd.ArrowDtype(pa.timestamp("us", zone)))
+    frame = pd.DataFrame({"t": times, "k": FRAME.k, "f": FRAME.x})
+    for freq in ("D", "7h", "MS"):
+        for by in (["k", Grouper(key="t", freq=freq)], [Grouper(key="t", freq=freq), "k"]):
+            for dropna in (True, False):
+                found = OF_ARROWS[name](gd.from_pandas(frame, npartitions=3).groupby(by, dropna=dropna))
+                assert_same(found.compute(**INLINE), OF_ARROWS[name](frame.groupby(by, dropna=dropna)))
 
 
 NAMES = pd.DataFrame({"c": pd.Categorical(["b", None, "a", None]), "s": ["b", None, "a", None], "x": [1, 2, 3, 4]})

@@ -79,9 +79,7 @@ def with_bins(frame: Any, by: Any, *, dropna: bool, as_index: bool = True) -> tu
         elif one.key is not None and are_durations(frame[one.key].expr.meta.dtype):
             keys.append(labels_of_durations(frame[one.key], one))
         elif one.key is not None:
-            require_times(frame[one.key].expr.meta.dtype, one)
-            bins = bins_of(frame.set_index(one.key, sort=False), one.freq, _options(one))
-            keys.append(operate(bins_of_times, frame[one.key], bins, label="bins"))
+            keys.append(_labels_of_times(frame[one.key], one))
         else:
             _require_level(frame, one)
             require_times(frame.expr.meta.index.dtype, one)
@@ -90,6 +88,19 @@ def with_bins(frame: Any, by: Any, *, dropna: bool, as_index: bool = True) -> tu
     if not as_index and not HAS_COPY_ON_WRITE:
         made, keys = _with_columns_of_bins(made, by, keys)
     return made, keys, columns
+
+
+def _labels_of_times(times: Any, by: Any) -> Any:
+    """Return for each time of a lazy column the label of its stretch, as pandas 3 also has them of Arrow's times."""
+    own = times.expr.meta.dtype
+    of_arrow = HAS_COPY_ON_WRITE and isinstance(own, pd.ArrowDtype) and own.kind == "M"
+    if of_arrow:
+        zone, unit = own.pyarrow_dtype.tz, own.pyarrow_dtype.unit
+        times = times.astype(f"datetime64[{unit}]" if zone is None else pd.DatetimeTZDtype(unit, zone))
+    require_times(times.expr.meta.dtype, by)
+    bins = bins_of(times.to_frame(by.key).set_index(by.key, sort=False), by.freq, _options(by))
+    labels = operate(bins_of_times, times, bins, label="bins")
+    return labels.astype(own) if of_arrow else labels
 
 
 def _with_columns_of_bins(frame: Any, by: Any, keys: list[Any]) -> tuple[Any, list[Any]]:
