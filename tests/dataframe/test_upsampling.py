@@ -77,6 +77,11 @@ def test_rows_at_a_frequency_are_those_of_pandas(rule, zone, seed, is_regular):
             assert_same(lazy.whole.asfreq(rule[0], **options).compute(**INLINE), frame.whole.asfreq(rule[0], **options))
 
 
+def test_days_of_a_zone_are_of_unequal_length():
+    for frame, lazy in cut(frame_of_times("30h", "Europe/Berlin", 19, is_regular=False)):
+        assert_same(lazy.asfreq("D").compute(**INLINE), frame.asfreq("D"))
+
+
 def test_whole_numbers_stay_where_none_is_missing():
     frame = frame_of_times("2h", None, 1, is_regular=True)
     lazy = gd.from_pandas(frame, npartitions=3)

@@ -32,7 +32,10 @@ class Steps:
         end = last if high is None or high > last else high
         offset = pd.tseries.frequencies.to_offset(self.freq)
         start = first
-        if isinstance(offset, pd.offsets.Tick) and low is not None and low > first:
+        is_exact = isinstance(offset, pd.offsets.Tick) and not isinstance(
+            offset, pd.offsets.Day
+        )  # pandas 2 counts days so
+        if is_exact and low is not None and low > first:
             step = pd.Timedelta(offset)
             start = first + -(-(low - first) // step) * step
         return _within(pd.date_range(start, end, freq=self.freq), low, high)
