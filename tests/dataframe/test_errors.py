@@ -249,3 +249,18 @@ def test_errors_that_come_of_real_rows_do_not_say_that_rows_were_made_up(frame):
     with pytest.raises(ValueError, match="could not convert string to float: '[a-d]'") as caught:
         frame.corr().compute(scheduler="inline")
     assert not any("made-up" in note for note in getattr(caught.value, "__notes__", ()))
+
+
+def test_lazy_arguments_of_groups_are_refused(frame):
+    groups, most = frame.groupby("carrier").delay, frame.delay.max()
+    for call in (
+        lambda: groups.agg(lambda values, more: values.max() + more, most),
+        lambda: groups.agg(lambda values, more: 1, more={"most": most}),
+        lambda: groups.apply(lambda values, more: values, most),
+        lambda: groups.transform(lambda values, more: values, most),
+        lambda: groups.shift(1, fill_value=most),
+    ):
+        with pytest.raises(TypeError, match=r"groupby\.\w+ takes no lazy values as arguments: compute\(\) them before"):
+            call()
+    with pytest.raises(TypeError, match="fill_value should be a value that is known"):
+        frame.pivot_table("delay", "carrier", fill_value=most)

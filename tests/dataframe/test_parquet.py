@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 
 import glassloom.dataframe as gd
@@ -49,6 +50,15 @@ def test_partitions_that_folders_names_leave_out_are_not_read(hive, monkeypatch)
     assert_same(some.compute(scheduler="inline"), expected[(expected.year == 2024) & (expected.k == "a")])
     assert len(opened) == 1
     assert_same(lazy[lazy.year.isin([2023, 2025])].x.compute(), expected[expected.year.isin([2023, 2025])].x)
+    for filters in (
+        [("year", "in", ["2024"])],
+        [("year", "not in", ["2024"])],
+        [("k", "==", "b"), ("year", ">", 2023)],
+    ):
+        assert (
+            gd.read_parquet(hive, filters=filters).x.compute().tolist()
+            == pd.read_parquet(hive, filters=filters).x.tolist()
+        )
     pruned = gd.read_parquet(hive, filters=[("year", "=", 2025)])
     assert pruned.npartitions == 2
     assert sorted(pruned.compute().x) == [4, 5]
@@ -298,3 +308,22 @@ def test_only_row_groups_with_chosen_rows_are_read_whole(tmp_path, monkeypatch):
     assert_same(lazy[lazy.k == 3].compute(scheduler="inline"), frame[frame.k == 3])
     assert [groups for groups, columns in read if columns == ["k"]] == [(0,), (1,), (2,), (3,)]
     assert [groups for groups, columns in read if columns == ["x"]] == [(1,)]
+
+
+@pytest.mark.parametrize("new", [np.arange(100)[::-1], np.arange(200)], ids=["as long", "longer"])
+def test_a_file_that_was_written_anew_is_not_read_by_its_old_footer(tmp_path, new):
+    plain = {"row_group_size": 10, "compression": None, "use_dictionary": False, "index": False}
+    file = tmp_path / "a.parquet"
+    pd.DataFrame({"a": np.arange(100)}).to_parquet(file, **plain)
+    lazy = gd.read_parquet(file)
+    chosen = lazy[lazy.a >= 50]
+    assert len(chosen.compute()) == 50
+    os.utime(file, (0, 0))  # as of a copy
+    assert len(chosen.compute()) == 50
+    pd.DataFrame({"a": new}).to_parquet(file, **plain)
+    for read in (chosen, lazy):
+        with pytest.raises(
+            ReadError, match=r"a\.parquet' has changed since read_parquet\(\) looked at it: call read_parquet\(\) again"
+        ):
+            read.compute()
+    assert len(gd.read_parquet(file)) == len(new)

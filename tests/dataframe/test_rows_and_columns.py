@@ -299,7 +299,14 @@ QUERIES = [
     "p > @mean", "p > p.mean()", "p.shift() > 1", "p.cumsum() > 3", "p.rank() > 2", "q in [1, q.max()]", "s.str.len() < p.max()",
     "p > p.mean() and q <= q.max() - @n", "`a b` > `a b`.median()", "p.abs() > p.mean() & s == 'x'", "index > index.min()",
     "p.fillna(p.mean()) > 1", "q == q.max() | p.isna()", "q.isin([1, 2]) and p.diff() > 0", "p.fillna(@mean) > 2", "'é' != s and p > p.mean()",
+    "p > @own.mean()", "@greatest(p) == p", "@np.max(q) == q", "@np.log(q) > 0.5", "p > @known.get('least')", "@pd.to_numeric(q) > 2",
 ]  # fmt: skip
+
+
+def greatest(values):
+    return values.max()
+
+
 FORMULAS = [
     "z = p / p.sum()",
     "z = p - p.mean()\nw = z * 2",
@@ -307,14 +314,19 @@ FORMULAS = [
     "p.sum()",
     "p.sum() + q.max()",
     "p.cumsum() / p.sum()",
+    "z = p * 2\nw = z.max()",
+    "p = p * 2\nz = p.max()",
+    "z = p.cumsum()\nz = z.cumsum()",
+    "\nz = q\n\nw = z - z.mean()\n",
+    "q.nlargest(2)",
 ]
 
 
 @pytest.mark.parametrize("text", QUERIES)
 def test_queries_ask_all_rows_where_a_method_does(text):
     def chosen(frame):
-        mean, n = frame.p.mean(), 2
-        assert n and mean is not None  # the expression names them
+        mean, n, own, known = frame.p.mean(), 2, frame.p, {"least": 2}
+        assert n and known and mean is not None and own is not None  # the expression names them
         return frame.query(text)
 
     check_in_parts(VALUES, chosen)

@@ -131,6 +131,8 @@ def test_csv_goes_into_one_file_or_many_as_pandas_writes_it(tmp_path, plain, fra
     assert (tmp_path / "part-b.csv").read_text() == "2,2\n3,3\n"
     frame.to_csv(tmp_path / "z" / "all.csv.gz", single_file=True, compression="infer", index=False)
     assert_same(pd.read_csv(tmp_path / "z" / "all.csv.gz"), plain)
+    frame.to_csv(tmp_path / "by-name.csv.gz", single_file=True, index=False)
+    assert_same(pd.read_csv(tmp_path / "by-name.csv.gz"), plain)
     with pytest.raises(NotImplementedError, match="mode='a'"):
         frame.to_csv(tmp_path / "more.csv", mode="a")
 

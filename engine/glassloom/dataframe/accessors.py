@@ -192,6 +192,8 @@ class Texts(Accessor):
             The dtype of the columns. Default: pandas' whole numbers.
         """
         series = self._series
+        if isinstance(series.dtype, pd.CategoricalDtype):
+            raise NotImplementedError("str.get_dummies of categories: astype(str) before")
         options: dict[str, Any] = {"sep": sep, **({} if dtype is None else {"dtype": dtype})}
         steps = Operation(partial(_parts, options), _all_parts, _all_parts)
         parts, rows = compute(wrap(tree(series.expr, steps, 0, "get-dummies")), series.index.size)

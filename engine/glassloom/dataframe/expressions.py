@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -52,8 +52,16 @@ def evaluated(
     UndefinedVariableError
         As pandas has it, if a variable isn't there.
     """
+    lines = [line for line in expr.splitlines() if line.strip()] if method == "eval" else []
+    if len(lines) > 1:  # each of them assigns a column, of which the next ones may need all rows
+        for line in lines:
+            frame = evaluated(frame, method, line, kwargs, caller, kind)
+        return frame
     options, known = _with_variables(expr, kwargs, caller)
     text, found = _of_all_rows(frame, expr, known)
+    whole = found.get(text.strip().removeprefix("@"))
+    if whole is not None:  # which may have other rows than the frame
+        return frame[whole] if method == "query" else whole
     lazy = {**{name: value for name, value in known.items() if is_node(value)}, **found}
     known = {name: value for name, value in known.items() if name not in lazy}
     options |= {"local_dict": known} if known else {}
@@ -98,10 +106,12 @@ def _of_all_rows(frame: Any, expr: str, known: Mapping[str, Any]) -> tuple[str, 
     text = text.strip()
     names = _Names(frame, columns, known)
     found: dict[str, Any] = {}
-    for node in reversed(list(_calls(tree))):
+    for node in reversed(list(_calls(tree, {name for name, value in known.items() if is_node(value)}))):
         try:
             value = eval(compile(ast.Expression(node), "<expression>", "eval"), {"__builtins__": {}}, names)
         except NameError:  # pandas says which name isn't there
+            continue
+        if pd.api.types.is_list_like(value) and not is_node(value):  # of a function that knows no lazy values
             continue
         name = f"of_all_rows_{len(found)}"
         found[name] = value
@@ -121,21 +131,36 @@ def _place(text: str, line: int | None, column: int | None) -> int:
     return before + len(lines[(line or 1) - 1].encode()[: column or 0].decode())
 
 
-def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    """Yield the calls of methods that need all rows, first to last; not those inside of others."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not _is_row_by_row(node.func):
+def _calls(node: ast.AST, lazy: Collection[str]) -> Iterator[ast.Call]:
+    """Yield the calls that need all rows, first to last; not those inside of others. `lazy` are the variables with lazy values."""
+    if isinstance(node, ast.Call) and _needs_all_rows(node, lazy):
         yield node
         return
     for child in ast.iter_child_nodes(node):
-        yield from _calls(child)
+        yield from _calls(child, lazy)
 
 
-def _is_row_by_row(method: ast.Attribute) -> bool:
-    on = method.value
-    if isinstance(on, ast.Attribute) and on.attr in _ACCESSORS:
-        return (on.attr, method.attr) != ("str", "cat")
-    is_of_variable = isinstance(on, ast.Name) and on.id.startswith("__variable_")
-    return is_of_variable or method.attr in _ROW_BY_ROW
+def _needs_all_rows(call: ast.Call, lazy: Collection[str]) -> bool:
+    """Whether a call is of a method that needs all rows, or of a function of the caller's with columns: which may."""
+    method = call.func
+    root: ast.AST = method
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    variable = _variable(root)
+    if variable is not None and variable not in lazy:
+        names = [name for part in (*call.args, *call.keywords) for name in ast.walk(part) if isinstance(name, ast.Name)]
+        return any(_variable(name) is None or _variable(name) in lazy for name in names)
+    if not isinstance(method, ast.Attribute):
+        return False
+    if isinstance(method.value, ast.Attribute) and method.value.attr in _ACCESSORS:
+        return (method.value.attr, method.attr) == ("str", "cat")
+    return method.attr not in _ROW_BY_ROW
+
+
+def _variable(node: ast.AST) -> str | None:
+    """Return the name of the caller's variable that a node stands for, if it does."""
+    match = _STAND_IN.fullmatch(node.id) if isinstance(node, ast.Name) else None
+    return match[2] if match and match[1] == "variable" else None
 
 
 class _Names(dict[str, Any]):

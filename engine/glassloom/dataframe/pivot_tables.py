@@ -68,6 +68,10 @@ class PivotTables(Frame):
         >>> frame.pivot_table("x", "day", "what", "sum", fill_value=0).compute().to_dict("list")
         {'a': [3, 5], 'b': [4, 0]}
         """
+        if is_node(fill_value):
+            raise TypeError(
+                "pivot_table: fill_value should be a value that is known, not a lazy one: compute() it before"
+            )
         rows, labels = _keys(index), _keys(columns)
         pivot = Pivot(
             values, rows, labels, aggfunc, fill_value, bool(dropna), margins_name, bool(observed), sort is True

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.dataframe.wrap import holds_lazy
+
 NAMES = frozenset(
     [
         "all",
@@ -50,6 +52,10 @@ class Call:
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     chain: Call | None = None
+
+    def __post_init__(self) -> None:
+        if holds_lazy(self.args) or holds_lazy(self.kwargs.values()):
+            raise TypeError(f"groupby.{self.method} takes no lazy values as arguments: compute() them before")
 
     def __call__(self, grouped: Any) -> Any:
         found = getattr(grouped, self.method)(*self.args, **self.kwargs)

@@ -30,6 +30,7 @@ from glassloom.dataframe.io.parquet_files import (
     footer,
     has_missing,
     hive_columns,
+    hive_type,
     pandas_notes,
 )
 from glassloom.dataframe.io.parquet_rows import (
@@ -282,8 +283,12 @@ def _source(
 def _accepted(comparison: Comparison, layout: Layout) -> Term | None:
     """Return a comparison with its constants as the column has them; None if Arrow can't make it."""
     name = comparison.column
-    if name in {column.name for column in layout.hive}:
-        return comparison if comparison.operator in ("==", "!=", "in", "isna", "notna") else None
+    (hive,) = [column for column in layout.hive if column.name == name] or [None]
+    if hive is not None:
+        is_text = pa.types.is_string(hive_type(hive).value_type)
+        values = comparison.value if comparison.operator == "in" else (comparison.value,)
+        is_like = all(value is None or isinstance(value, str) == is_text for value in values)
+        return comparison if is_like and comparison.operator in ("==", "!=", "in", "isna", "notna") else None
     if name not in layout.schema.names:
         return None
     return adapted(comparison, layout.schema.field(name).type, nullable=name in layout.nullable)

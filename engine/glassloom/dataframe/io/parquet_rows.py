@@ -29,6 +29,7 @@ from glassloom.dataframe.io.parquet_files import (
     is_dictionary_encoded,
     small_pieces,
 )
+from glassloom.dataframe.io.paths import file_state
 from glassloom.errors import ReadError
 
 
@@ -170,8 +171,10 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *
     needs_data = any(pa.types.is_dictionary(layout.schema.field(name).type) for name in wanted)
     if condition and not needs_data and not may_match(piece, layout, condition):  # `where` has left out others before
         return [nothing]
+    is_local = layout.files.arrow is None
+    if is_local:
+        _require_unchanged(piece, one)
     try:
-        is_local = layout.files.arrow is None
         conditions = (*(condition or ()), *layout.where)
         encoded = _encoded_text(one, piece, layout.schema, {*wanted, *columns_of(conditions)})
         decoded = [] if keeps_codes else encoded
@@ -184,6 +187,24 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *
             return [part._replace(table=_decoded(part.table, decoded)) for part in parts]
     except (pa.ArrowException, OSError) as error:
         raise ReadError(f"{piece.path!r} can't be read: {error}") from error
+
+
+def _require_unchanged(piece: FilePiece, metadata: Any) -> None:
+    """Check that a file is the one whose footer was read. On another machine it may be a copy, of another time.
+
+    Raises
+    ------
+    ReadError
+        If it isn't.
+    """
+    try:
+        found = file_state(piece.path)
+    except OSError:  # opening it says so
+        return
+    if found == piece.state:
+        return
+    if found[1] != piece.state[1] or not pq.read_metadata(piece.path).equals(metadata):
+        raise ReadError(f"{piece.path!r} has changed since read_parquet() looked at it: call read_parquet() again")
 
 
 def _read_part(file: Any, piece: FilePiece, layout: Layout, condition: Condition | None, needs_data: bool) -> _Part:

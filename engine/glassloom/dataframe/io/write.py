@@ -174,7 +174,7 @@ def to_csv(
     mode
         ``"w"``; ``"x"`` with `single_file`: the file must not exist.
     encoding, compression
-        As in `pandas.DataFrame.to_csv`; ``compression="infer"`` goes by the name.
+        As in `pandas.DataFrame.to_csv`; ``compression="infer"`` goes by the name, as it does by default if `single_file` is set.
     overwrite
         Whether to replace the CSV files that are there.
     header_first_partition_only
@@ -195,7 +195,7 @@ def to_csv(
         raise NotImplementedError(f"mode={mode!r}: files are replaced as a whole; write to new files")
     _require_known(options, pd.DataFrame.to_csv, "to_csv", ("path_or_buf", "storage_options"))
     text = _path_text("to_csv", path)
-    compression = _compression(text, compression)
+    compression = _compression(text, "infer" if single_file and compression is None else compression)
     first_only = single_file if header_first_partition_only is None else header_first_partition_only
     settings = {"header": header, "first_only": first_only, "encoding": encoding or "utf-8", "compression": compression}
     where = {"filesystem": filesystem, "storage_options": storage_options}
