@@ -398,7 +398,7 @@ def bins_of(frame: Any, rule: Any, options: dict[str, Any]) -> Bins:
                 "resample",
                 "rule",
                 rule,
-                "in a time zone days aren't equally long; take single days, or hours such as '72h'",
+                "with a time zone several days are counted from the first row's; take single days, or hours such as '72h'",
             )
     else:
         given["origin"] = _fixed_origin(frame, offset, origin)
