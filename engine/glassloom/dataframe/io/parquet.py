@@ -283,7 +283,7 @@ def _source(
 def _accepted(comparison: Comparison, layout: Layout) -> Term | None:
     """Return a comparison with its constants as the column has them; None if Arrow can't make it."""
     name = comparison.column
-    (hive,) = [column for column in layout.hive if column.name == name] or [None]
+    hive = next((column for column in layout.hive if column.name == name), None)
     if hive is not None:
         is_text = pa.types.is_string(hive_type(hive).value_type)
         values = comparison.value if comparison.operator == "in" else (comparison.value,)
