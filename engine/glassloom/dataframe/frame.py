@@ -363,8 +363,8 @@ class DataFrame(
     def query(self, expr: str, *, inplace: bool = False, **kwargs: Any) -> Any:
         """Return the rows for which an expression of column names holds, as `pandas.DataFrame.query` does.
 
-        ``@name`` is a variable of the caller, which may be lazy; ``x.mean()`` and the like are of all rows. `kwargs` are those of
-        `pandas.eval`.
+        ``@name`` is a variable of the caller, which may be lazy; ``x.mean()`` and the like are of all rows, and functions of the
+        caller (``@name(x)``) get lazy columns. As with pandas, text from strangers may do harm. `kwargs` are those of `pandas.eval`.
         """
         made = evaluated(self, "query", expr, kwargs, sys._getframe(1), LabelKeeping)
         if not inplace:
@@ -375,8 +375,8 @@ class DataFrame(
     def eval(self, expr: str, *, inplace: bool = False, **kwargs: Any) -> Any:
         """Return the value of an expression of column names, as `pandas.DataFrame.eval` does.
 
-        ``@name`` is a variable of the caller, which may be lazy; ``x.mean()`` and the like are of all rows. `kwargs` are those of
-        `pandas.eval`.
+        ``@name`` is a variable of the caller, which may be lazy; ``x.mean()`` and the like are of all rows, and functions of the
+        caller (``@name(x)``) get lazy columns. As with pandas, text from strangers may do harm. `kwargs` are those of `pandas.eval`.
         """
         made = evaluated(self, "eval", expr, kwargs, sys._getframe(1), Rowwise)
         if not inplace:
