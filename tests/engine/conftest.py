@@ -56,6 +56,7 @@ def shared_client(nothing_is_left_behind: leaks.Watch) -> Iterator[Client]:
 
 @pytest.fixture
 def client(shared_client: Client) -> Iterator[Client]:
-    """Return the module's client; it must still be usable after the test."""
+    """Return the module's client once it has its workers (an earlier test may have killed one); it must be usable afterwards."""
+    shared_client.wait_for_workers(2, timeout=60)
     yield shared_client
     assert shared_client.submit(os.getpid, pure=False).result(timeout=20) > 0

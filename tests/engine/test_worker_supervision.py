@@ -40,10 +40,17 @@ def time_for_all_calls(bounded_time: None) -> None:
 
 
 @pytest.fixture(scope="module")
-def crashing_client() -> Iterator[Client]:
+def cluster_to_crash() -> Iterator[Client]:
     """Start a cluster whose workers are made to crash."""
     with Client(n_workers=1, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
         yield client
+
+
+@pytest.fixture
+def crashing_client(cluster_to_crash: Client) -> Client:
+    """Return the module's client once it has its worker: an earlier test may have crashed it."""
+    cluster_to_crash.wait_for_workers(1, timeout=60)
+    return cluster_to_crash
 
 
 class Injected(Exception):
