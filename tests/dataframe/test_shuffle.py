@@ -99,11 +99,18 @@ def test_several_keys_differ_from_the_same_keys_in_another_order():
     assert hashes[0] != hashes[1]
 
 
+@pytest.fixture
+def no_batches(monkeypatch):
+    """Let no partitions be so small that some are merged before they are cut."""
+    monkeypatch.setattr(exchange, "BYTES_TOGETHER", 0)
+
+
+@pytest.mark.parametrize("together", [0, exchange.BYTES_TOGETHER])
 @pytest.mark.parametrize("shares_memory", [True, False])
 @pytest.mark.parametrize("n_stages", [1, 2, 3])
 @settings(max_examples=examples(20), deadline=None)
 @given(data=st.data())
-def test_rows_of_equal_keys_are_in_one_partition_in_their_old_order(n_stages, shares_memory, data):
+def test_rows_of_equal_keys_are_in_one_partition_in_their_old_order(n_stages, shares_memory, together, data):
     frame, lazy = data.draw(cut_frames())
     keys = tuple(data.draw(st.lists(st.sampled_from(list(frame.columns)), max_size=2, unique=True)))
     count = data.draw(st.integers(1, 9))
@@ -111,6 +118,10 @@ def test_rows_of_equal_keys_are_in_one_partition_in_their_old_order(n_stages, sh
     assert shuffled.npartitions == count
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exchange, "number_of_stages", lambda *_: n_stages)
+        patch.setattr(exchange, "BYTES_TOGETHER", together)
+        patch.setattr(exchange, "LEAST_BATCHES", 2)
+        patch.setattr(exchange, "MAX_PIECES", 0)
+        patch.setattr(exchange, "MAX_VIEWS", 0)
         graph, (wanted,) = lower([shuffled], shares_memory=shares_memory)
     parts = SynchronousRuntime().get(graph, wanted)
     own = hash_keys([frame[key] for key in keys] or [frame.index])
@@ -161,7 +172,7 @@ def test_another_stage_is_taken_if_it_halves_the_number_of_pieces(n_sources, n_o
 
 @pytest.mark.parametrize("shares_memory", [True, False])
 @pytest.mark.parametrize(("n_partitions", "n_stages"), [(200, 2), (800, 3)])
-def test_many_partitions_make_no_n_squared_pieces(n_partitions, n_stages, shares_memory):
+def test_many_partitions_make_no_n_squared_pieces(n_partitions, n_stages, shares_memory, no_batches):
     lazy = gd.from_pandas(pd.DataFrame({"k": range(n_partitions)}), npartitions=n_partitions)
     moved = hash_shuffle(lazy.expr, ("k",))
     tasks = moved.tasks_in_shared_memory() if shares_memory else moved.tasks()
@@ -172,7 +183,32 @@ def test_many_partitions_make_no_n_squared_pieces(n_partitions, n_stages, shares
 
 
 @pytest.mark.parametrize("shares_memory", [True, False])
-def test_calls_to_pandas_do_not_grow_with_the_square_of_the_partitions(monkeypatch, shares_memory):
+def test_small_partitions_are_merged_before_they_are_cut(shares_memory):
+    """By as many tasks as would otherwise be ten times more; none holds more than it may."""
+    n_partitions, rows = 800, 160
+    lazy = gd.from_pandas(pd.DataFrame({"k": range(n_partitions * rows)}), npartitions=n_partitions)
+    moved = hash_shuffle(lazy.expr, ("k",))
+    tasks = moved.tasks_in_shared_memory() if shares_memory else moved.tasks()
+    assert sum(len(task.deps) for task in tasks.values()) < (4 if shares_memory else 8) * n_partitions
+    graph, (wanted,) = lower([moved], shares_memory=shares_memory)
+    parts = SynchronousRuntime().get(graph, wanted)
+    assert sorted(row for part in parts for row in part.k) == list(range(n_partitions * rows))
+
+
+@pytest.mark.parametrize("shares_memory", [True, False])
+def test_no_task_holds_more_than_it_may_of_small_partitions(monkeypatch, shares_memory):
+    n_partitions, n_rows = 144, 1000
+    keys = np.random.default_rng(1).permutation(n_partitions * n_rows)
+    lazy = gd.from_pandas(pd.DataFrame({"k": keys}, index=keys), npartitions=n_partitions, sort=False)
+    monkeypatch.setattr(exchange, "BYTES_TOGETHER", 3 * 16 * n_rows)
+    monkeypatch.setattr(exchange, "MAX_VIEWS", 1024)
+    made = rows_of_merges(monkeypatch, hash_shuffle(lazy.expr, ("k",)), shares_memory)
+    assert 2.8 * n_rows < max(made) < 3.2 * n_rows
+    assert sum(made) == 2 * n_partitions * n_rows
+
+
+@pytest.mark.parametrize("shares_memory", [True, False])
+def test_calls_to_pandas_do_not_grow_with_the_square_of_the_partitions(monkeypatch, shares_memory, no_batches):
     n_partitions = 225
     lazy = gd.from_pandas(pd.DataFrame({"k": range(4 * n_partitions)}), npartitions=n_partitions)
     graph, (wanted,) = lower([hash_shuffle(lazy.expr, ("k",))], shares_memory=shares_memory)
@@ -187,25 +223,12 @@ def test_calls_to_pandas_do_not_grow_with_the_square_of_the_partitions(monkeypat
 
 @pytest.mark.parametrize("shares_memory", [True, False])
 @pytest.mark.parametrize("n_stages", [2, 3])
-def test_no_task_of_an_exchange_makes_much_more_than_a_partition(monkeypatch, n_stages, shares_memory):
+def test_no_task_of_an_exchange_makes_much_more_than_a_partition(monkeypatch, n_stages, shares_memory, no_batches):
     n_partitions, n_rows = 64, 1000
     keys = np.random.default_rng(1).permutation(n_partitions * n_rows)
     lazy = gd.from_pandas(pd.DataFrame({"k": keys}), npartitions=n_partitions)
     monkeypatch.setattr(exchange, "number_of_stages", lambda *_: n_stages)
-    graph, (wanted,) = lower([hash_shuffle(lazy.expr, ("k",))], shares_memory=shares_memory)
-    made = []
-    merge = exchange._merge
-
-    def watched(several):
-        found = merge(several)
-        made.append(len(found.frame))
-        return found
-
-    for task in graph.tasks.values():
-        task.func = watched if task.func is merge else task.func
-    monkeypatch.setattr(exchange, "_merge", watched)
-    parts = SynchronousRuntime().get(graph, wanted)
-    assert sum(map(len, parts)) == n_partitions * n_rows
+    made = rows_of_merges(monkeypatch, hash_shuffle(lazy.expr, ("k",)), shares_memory)
     assert sum(made) == (n_stages - 1) * n_partitions * n_rows
     assert max(made) < 1.2 * n_rows
 
@@ -236,3 +259,22 @@ def test_an_output_of_one_piece_does_not_hold_its_input() -> None:
     made = exchange._gathered(concat, 0, [nothing, whole])
     pd.testing.assert_frame_equal(made, frame)
     assert not np.shares_memory(made["value"].to_numpy(), frame["value"].to_numpy())
+
+
+def rows_of_merges(monkeypatch, moved, shares_memory):
+    """Run an exchange; return the number of rows that each merge of pieces has made."""
+    graph, (wanted,) = lower([moved], shares_memory=shares_memory)
+    made = []
+    merge = exchange._merge
+
+    def watched(several):
+        found = merge(several)
+        made.append(len(found.frame))
+        return found
+
+    for task in graph.tasks.values():
+        task.func = watched if task.func is merge else task.func
+    monkeypatch.setattr(exchange, "_merge", watched)
+    parts = SynchronousRuntime().get(graph, wanted)
+    assert sum(map(len, parts)) == sum(moved.frame.lengths)
+    return made

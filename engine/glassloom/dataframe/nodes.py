@@ -38,6 +38,9 @@ _BLOCK = Block(0)
 class FrameExpr(Expr):
     """A partitioned frame, series or index, or a scalar made of one."""
 
+    adds_no_rows: ClassVar[bool] = False
+    """Whether all rows are those of `frame`, or some of them."""
+
     @cached_property
     def meta(self) -> Any:
         """An empty object like the result."""
@@ -307,6 +310,8 @@ class BlockOp(FrameBlockwise):
 class LabelKeeping(BlockOp):
     """A block-wise operation each of whose rows keeps the index label of a row of the same partition."""
 
+    adds_no_rows = True
+
     @property
     def hashed_by(self) -> tuple[Any, ...] | None:
         return () if self.frame.hashed_by == () else None
@@ -361,6 +366,7 @@ class Projection(FrameBlockwise):
     columns: Any
 
     keeps_backend = True
+    adds_no_rows = True
 
     @cached_property
     def meta(self) -> Any:
@@ -417,6 +423,7 @@ class Assign(FrameBlockwise):
     values: tuple[Any, ...]
 
     keeps_backend = True
+    adds_no_rows = True
 
     @cached_property
     def meta(self) -> Any:
@@ -468,6 +475,7 @@ class Filter(FrameBlockwise):
     predicate: FrameExpr
 
     keeps_backend = True
+    adds_no_rows = True
 
     @cached_property
     def meta(self) -> Any:

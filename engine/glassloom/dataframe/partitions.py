@@ -21,6 +21,7 @@ class Partitions(FrameBlockwise):
     numbers: tuple[int, ...]
 
     keeps_backend = True
+    adds_no_rows = True
 
     @cached_property
     def meta(self) -> Any:

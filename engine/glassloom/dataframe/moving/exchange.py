@@ -3,7 +3,8 @@
 With few partitions each output takes a piece of each input. With many, that would be n * n small pieces, whose number and not their
 rows would take the time. So there are stages: the inputs' pieces for a range of outputs are merged, those of some inputs at a time,
 and what is merged is cut again, about ``k * n ** (1 + 1 / k)`` pieces in `k` stages. Every task reads and makes about as much as a
-partition has, so that memory is bounded by that, whatever has gone to disk. Where all tasks share one memory, pieces are views of what they are
+partition has, so that memory is bounded by that, whatever has gone to disk. Where partitions are known to be small, it is as much as some of them have,
+`BYTES_TOGETHER` at most: those are merged before they are cut, which takes fewer pieces. Where all tasks share one memory, pieces are views of what they are
 cut from; else each is the result of a task, so that no process is sent more than it reads.
 
 Partitions on a device stay there where the rows of frames move by keys that are columns (`splits_on_device`): only the keys are copied to the host.
@@ -23,6 +24,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.dataframe.moving.counting import rows_in_order
+from glassloom.dataframe.moving.size import size_of
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.graph import Key, Task, TaskRef
@@ -32,6 +34,10 @@ MAX_PIECES = 1024
 """With more, the exchange has another stage."""
 MAX_VIEWS = 10 * MAX_PIECES
 """The same where tasks share memory, and pieces are views."""
+BYTES_TOGETHER = 16 * 2**20
+"""What a task may hold of partitions that are smaller."""
+LEAST_BATCHES = 32
+"""Into how many batches small partitions are merged at least, so that there is work for all threads."""
 
 
 class Pieces:
@@ -129,6 +135,8 @@ class Exchange(FrameExpr):
     split: Split
     count: int
 
+    adds_no_rows = True
+
     @property
     def keeps_backend(self) -> bool:
         return self.split.keeps_backend
@@ -163,35 +171,57 @@ class Exchange(FrameExpr):
 
     def _made(self, max_pieces: int, *, sends: bool) -> dict[Key, Task]:
         sources = self.split.output_keys()
+        together = _inputs_together(self.frame) if len(sources) * self.count > max_pieces else 1
+        batch = min(together, max(1, len(sources) // LEAST_BATCHES))
         stages = _Stages(self.label, self.name.rpartition("-")[2], sends)
-        parts = [_Part(0, self.count, sources)]
-        n_stages = number_of_stages(len(sources), self.count, max_pieces)
+        whole = _Part(0, self.count, stages.in_batches(sources, batch))
+        n_sources, n_fit = len(whole.sources), together / batch
+        parts = [whole]
+        n_stages = number_of_stages(n_sources, self.count, max_pieces, n_fit)
         for stage in range(1, n_stages):
-            parts = [cut for part in parts for cut in stages.cut(part, stage, n_stages - stage + 1)]
+            fewest = n_sources / self.count / n_fit
+            parts = [cut for part in parts for cut in stages.cut(part, stage, n_stages - stage + 1, fewest)]
         for part in parts:
             for place in range(part.first, part.last):
                 stages.add_output((self.name, place), part, place, self.finish)
         return stages.tasks
 
 
-def number_of_stages(n_sources: int, n_outputs: int, max_pieces: int) -> int:
+def _inputs_together(frame: FrameExpr) -> int:
+    """Return how many partitions of a frame a task may hold: one, unless they are known to be small."""
+    size = size_of(frame)
+    return 1 if size is None else max(1, BYTES_TOGETHER * frame.npartitions // max(size.most_bytes, 1))
+
+
+def number_of_stages(n_sources: int, n_outputs: int, max_pieces: int, n_fit: float = 1) -> int:
     """Return in how many stages rows move: one, unless there were more pieces than `max_pieces`.
 
-    Each stage copies all rows once more, so another one is taken only if it halves the number of pieces.
+    Each stage copies all rows once more, so another one is taken only if it halves the number of pieces. `n_fit` is how many sources
+    a task may hold.
     """
     n_stages, n_pieces = 1, float(n_sources * n_outputs)
     while n_pieces > max_pieces:
-        fewer = _number_of_pieces(n_sources, n_outputs, n_stages + 1)
+        fewer = _number_of_pieces(n_sources, n_outputs, n_stages + 1, n_fit)
         if fewer > n_pieces / 2:
             break
         n_stages, n_pieces = n_stages + 1, fewer
     return n_stages
 
 
-def _number_of_pieces(n_sources: int, n_outputs: int, n_stages: int) -> float:
+def _number_of_pieces(n_sources: int, n_outputs: int, n_stages: int, n_fit: float) -> float:
     """Return about how many pieces some stages have: in each one, every source has one for each part that it is cut into."""
-    n_parts, n_joined = n_outputs ** (1 / n_stages), n_sources ** (1 / n_stages)
-    return sum(n_sources * (n_parts / n_joined) ** stage * n_parts for stage in range(n_stages))
+    n_pieces, n_parts, n_outputs_each, n_sources_each = 0.0, 1.0, float(n_outputs), float(n_sources)
+    for n_left in range(n_stages, 1, -1):
+        n_cuts = n_outputs_each ** (1 / n_left)
+        n_pieces += n_parts * n_sources_each * n_cuts
+        n_parts, n_outputs_each = n_parts * n_cuts, n_outputs_each / n_cuts
+        n_sources_each = _number_of_batches(n_sources_each, n_left, n_sources / n_parts / n_fit)
+    return n_pieces + n_parts * n_sources_each * n_outputs_each
+
+
+def _number_of_batches(n_sources: float, n_left: int, fewest: float) -> float:
+    """Return how many batches the sources of a part are merged in: about the root of their number each, or all that fit into `fewest`."""
+    return min(n_sources / n_sources ** (1 / n_left), max(1.0, fewest))
 
 
 class _Part(NamedTuple):
@@ -217,14 +247,30 @@ class _Stages:
         self._label, self._token, self._sends = label, token, sends
         self.tasks: dict[Key, Task] = {}
 
-    def cut(self, part: _Part, stage: int, n_left: int) -> list[_Part]:
-        """Return the rows as parts of fewer outputs, whose sources are merged from some of `part` each; `n_left` stages are to come."""
+    def in_batches(self, splits: list[Key], batch: int) -> list[Key]:
+        """Return the sources with `batch` of the inputs in each, whole."""
+        if batch == 1:
+            return splits
+        made: list[Key] = []
+        for begin, end in _stretches(0, len(splits), math.ceil(len(splits) / batch)):
+            key: Key = (f"{self._label}-merge-{self._token}", 0, begin, 0)
+            self.tasks[key] = Task(key, _merge, ([TaskRef(source) for source in splits[begin:end]],))
+            made.append(key)
+        return made
+
+    def cut(self, part: _Part, stage: int, n_left: int, fewest: float) -> list[_Part]:
+        """Return the rows as parts of fewer outputs, whose sources are merged from some of `part` each.
+
+        `n_left` stages are to come. A task may hold all sources for one output in `fewest` batches.
+        """
         n_sources, n_outputs = len(part.sources), part.last - part.first
-        batches = _stretches(0, n_sources, math.ceil(n_sources / _root(n_sources, n_left)))
-        return [
-            _Part(first, last, [self._merged(part, stage, batch, first, last) for batch in batches])
-            for first, last in _stretches(part.first, part.last, _root(n_outputs, n_left))
-        ]
+        stretches = _stretches(part.first, part.last, _root(n_outputs, n_left))
+        parts: list[_Part] = []
+        for first, last in stretches:
+            n_batches = _number_of_batches(n_sources, n_left, (last - first) * fewest)
+            batches = _stretches(0, n_sources, math.ceil(round(n_batches, 9)))
+            parts.append(_Part(first, last, [self._merged(part, stage, batch, first, last) for batch in batches]))
+        return parts
 
     def _merged(self, part: _Part, stage: int, batch: tuple[int, int], first: int, last: int) -> Key:
         begin, end = batch

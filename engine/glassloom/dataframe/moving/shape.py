@@ -24,6 +24,8 @@ class Repartition(FrameExpr):
     frame: FrameExpr
     count: int
 
+    adds_no_rows = True
+
     @cached_property
     def meta(self) -> Any:
         return self.frame.meta
@@ -160,6 +162,8 @@ class SetDivisions(FrameBlockwise):
 
     frame: FrameExpr
     found: tuple[Any, ...]
+
+    adds_no_rows = True
 
     @cached_property
     def meta(self) -> Any:

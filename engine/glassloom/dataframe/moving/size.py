@@ -9,17 +9,13 @@ import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.io.read import Read
-from glassloom.dataframe.moving.exchange import Exchange
 from glassloom.dataframe.moving.joining import AnyJoin
-from glassloom.dataframe.moving.shape import Repartition, SetDivisions
-from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, LabelKeeping, Projection
-from glassloom.dataframe.partitions import Partitions
+from glassloom.dataframe.nodes import Filter, FrameExpr
 
 TEXT_BYTES = 24
 """What a value of text, or another object, is taken to need."""
 FILTERED = 0.25
 """The part of the rows that a filter is taken to leave."""
-_NO_MORE_ROWS = (Projection, Assign, Filter, LabelKeeping, Partitions, Exchange, Repartition, SetDivisions)
 _of_joins: WeakKeyDictionary[FrameExpr, tuple[int, float] | None] = WeakKeyDictionary()
 """What has been found of joins, so that a chain of them isn't walked down again for each one."""
 
@@ -68,9 +64,9 @@ def _rows(node: FrameExpr) -> tuple[int, float] | None:
             return _times(_rows_of_join(node), part)
         if isinstance(node, Read) and node.condition:
             return _times(_rows(node.unfiltered), part * FILTERED)
-        if not isinstance(node, _NO_MORE_ROWS):
+        if not node.adds_no_rows:
             return None
-        node = node.frame
+        node = node.frame  # type: ignore[attr-defined]
     return _times((sum(node.lengths), float(sum(node.lengths))), part)
 
 
