@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, plan
+from glassloom import Client
 from glassloom.backends.sizeof import sizeof
 from glassloom.dataframe.moving import counting
 from glassloom.dataframe.moving import merge as merging
@@ -228,26 +230,48 @@ def test_the_smaller_side_is_looked_up_whichever_it_is(large, small):
     assert kinds(large.merge(small, on="k", how="outer")) == [Join]
 
 
-def test_in_threads_a_larger_side_is_looked_up_if_many_more_rows_would_move(large, small, monkeypatch):
+def test_a_larger_side_is_looked_up_if_many_more_rows_would_move_and_memory_is_there(large, small, monkeypatch):
     monkeypatch.setattr(merging, "LOOKUP_BYTES", 1)
     assert kinds(large.merge(small, on="k")) == [LookupJoin]
     assert kinds(large.merge(large.partitions[:2], on="k")) == [Join]
     with running_on(SynchronousRuntime()):
         assert kinds(large.merge(small, on="k")) == [LookupJoin]
-    with running_on(Elsewhere()):  # a worker may have little memory
-        assert kinds(large.merge(small, on="k")) == [Join]
-    monkeypatch.setattr(merging, "_memory_bytes", lambda: 4 * 6 * 24 - 1)
-    assert kinds(large.merge(small, on="k")) == [Join]
-    monkeypatch.setattr(merging, "_memory_bytes", lambda: 4 * 6 * 24)
-    assert kinds(large.merge(small, on="k")) == [LookupJoin]
+    for memory_bytes, kind in ((None, Join), (4 * 6 * 24 - 1, Join), (4 * 6 * 24, LookupJoin)):
+        with running_on(WithMemory(memory_bytes)):
+            assert kinds(large.merge(small, on="k")) == [kind]
     monkeypatch.setattr(merging, "LARGE_LOOKUP_BYTES", 6 * 24 - 1)
     assert kinds(large.merge(small, on="k")) == [Join]
 
 
-class Elsewhere(SynchronousRuntime):
+def test_a_table_takes_no_more_than_a_quarter_of_a_process(large, small):
+    for memory_bytes, kind in ((None, LookupJoin), (4 * 6 * 24 - 1, Join), (4 * 6 * 24, LookupJoin)):
+        with running_on(WithMemory(memory_bytes)):
+            assert kinds(large.merge(small, on="k")) == [kind]
+
+
+class WithMemory(SynchronousRuntime):
     """Stands for a cluster."""
 
     shares_memory = False
+
+    def __init__(self, memory_bytes):
+        self.memory_bytes = memory_bytes
+
+    @property
+    def process_memory_bytes(self):
+        return self.memory_bytes
+
+
+def test_a_client_knows_the_memory_of_its_smallest_worker():
+    with Client(n_workers=2, threads_per_worker=1, memory_limit="300MB", set_as_default=False) as client:
+        assert client.process_memory_bytes == 300_000_000
+        client.scale(0)
+        deadline_s = time.monotonic() + 60
+        while client.process_memory_bytes is not None:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.05)
+    with Client(n_workers=1, threads_per_worker=1, memory_limit=0, set_as_default=False) as client:
+        assert client.process_memory_bytes is None
 
 
 def test_a_side_that_is_filtered_is_taken_for_small():

@@ -89,6 +89,7 @@ def test_a_client_that_was_dropped_in_another_thread_ends_its_cluster() -> None:
 def test_runtimes_that_nothing_refers_to_are_forgotten() -> None:
     class Fake:
         shares_memory = False
+        process_memory_bytes = None
 
         def get(self, graph: Any, keys: Any) -> Any: ...
 

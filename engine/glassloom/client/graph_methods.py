@@ -32,6 +32,16 @@ class GraphMethods(ResultMethods):
 
     shares_memory = False
 
+    @property
+    def process_memory_bytes(self) -> int | None:
+        """What the worker that may use least memory may use, in bytes.
+
+        None if that isn't known, if there is no worker now, or if the workers are dask.distributed's, which may be on several machines.
+        """
+        if self._link is None or self._record.kind == "distributed":
+            return None
+        return self._link.workers.least_memory_bytes
+
     # Collections
 
     @hides_engine_frames

@@ -52,6 +52,13 @@ class KnownWorkers:
         return "" if self.info is None else self.info.cluster_name
 
     @property
+    def least_memory_bytes(self) -> int | None:
+        """What the worker that may use least memory may use; None if there is none, or one without a limit."""
+        limits = [worker.memory_limit_bytes for worker in self.info.workers] if self.info is not None else []
+        known = [limit for limit in limits if limit is not None]
+        return min(known) if known and len(known) == len(limits) else None
+
+    @property
     def age_s(self) -> float:
         """How long ago it was said."""
         return monotonic() - self._heard_s

@@ -24,6 +24,13 @@ class Runtime(Protocol):
     shares_memory: bool
     """Whether tasks run in the caller's process, so that they can write to an array of the caller's."""
 
+    @property
+    def process_memory_bytes(self) -> int | None:
+        """What the process that may use least memory of those that run tasks may use, in bytes.
+
+        None if that isn't known, or if the processes are on several machines, so that they can't map the same memory.
+        """
+
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
         """Run the graph and return the results of `keys`, in order. Raises the first failing task's exception."""
 

@@ -11,6 +11,7 @@ from glassloom.backends.sharing import private_copy, read_only_view
 from glassloom.errors import GraphError
 from glassloom.graph import Graph, Key, Task
 from glassloom.local.default import refuse_held, register_runtime
+from glassloom.sampling.limits import own_memory_bytes
 from glassloom.scheduler.order import Cycle, order
 
 
@@ -18,6 +19,11 @@ class SynchronousRuntime:
     """Runs tasks in the scheduler's order; an exception leaves as it is, with the debugger's frames intact."""
 
     shares_memory = True
+
+    @property
+    def process_memory_bytes(self) -> int | None:
+        """See `glassloom.local.default.Runtime`."""
+        return own_memory_bytes()
 
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
         held = self.hold(graph, keys)

@@ -29,7 +29,7 @@ from glassloom.local.default import refuse_held, register_runtime
 from glassloom.local.thread_pool import ThreadPool
 from glassloom.protocol.annotations import current_annotations
 from glassloom.protocol.identity import asker_id
-from glassloom.sampling.limits import cpu_count
+from glassloom.sampling.limits import cpu_count, own_memory_bytes
 
 _replacing = threading.Lock()
 _PUBLISH_TIMEOUT_S = 5.0
@@ -53,6 +53,11 @@ class ThreadsRuntime:
         self.nthreads = nthreads or cpu_count()
         self._publish = publish
         self._pool = self._new_pool()
+
+    @property
+    def process_memory_bytes(self) -> int | None:
+        """See `glassloom.local.default.Runtime`."""
+        return own_memory_bytes()
 
     def get(self, graph: Graph, keys: Sequence[Key]) -> list[Any]:
         computation = self._begun(graph, keys, "compute")

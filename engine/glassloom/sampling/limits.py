@@ -24,6 +24,7 @@ import re
 import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -72,6 +73,12 @@ def memory_limit_bytes(root: Path = _ROOT) -> int:
     machine = int(psutil.virtual_memory().total)
     group = cgroup_memory_bytes(root)
     return machine if group is None else min(machine, group)
+
+
+@cache
+def own_memory_bytes() -> int:
+    """Return `memory_limit_bytes` as it was at the first call: reading it takes a millisecond."""
+    return memory_limit_bytes()
 
 
 def process_memory_limit_bytes() -> int | None:

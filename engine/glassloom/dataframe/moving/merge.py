@@ -5,7 +5,7 @@ Integers, instants and text are looked up in a table that is made once (`lookup.
 
 from __future__ import annotations
 
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any
 
 import pandas as pd
@@ -26,7 +26,7 @@ from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 from glassloom.local.default import current
-from glassloom.sampling.limits import memory_limit_bytes
+from glassloom.sampling.limits import own_memory_bytes
 
 BROADCAST_BYTES = 64 * 2**20
 """A larger side isn't sent to all partitions of the other one unless it has one partition."""
@@ -35,7 +35,7 @@ LOOKUP_BYTES = 256 * 2**20
 MOST_LOOKUP_BYTES = 2**30
 """The same, if filters leave all rows."""
 LARGE_LOOKUP_BYTES = 2**30
-"""In threads a side of up to so many bytes, and a quarter of the memory if filters leave all rows, is made a look-up table if the other one is
+"""A side of up to so many bytes, and a quarter of a process's memory if filters leave all rows, is made a look-up table if the other one is
 `MANY_TIMES` as long, which needn't move then."""
 MANY_TIMES = 3
 SMALL_ROWS = 100_000
@@ -280,18 +280,15 @@ def _likely_bytes(size: Size | None) -> float:
 
 
 def _fits_a_table(size: Size, other: Size | None) -> bool:
-    if size.likely_bytes <= LOOKUP_BYTES and size.most_bytes <= MOST_LOOKUP_BYTES:
+    """Whether a side is made a look-up table, which lies once in the memory of the machine, but is made by one process."""
+    runtime = current()
+    memory_bytes = own_memory_bytes() if runtime is None else runtime.process_memory_bytes
+    if memory_bytes is None:
+        return size.likely_bytes <= LOOKUP_BYTES and size.most_bytes <= MOST_LOOKUP_BYTES
+    if size.likely_bytes <= min(LOOKUP_BYTES, memory_bytes / 4) and size.most_bytes <= MOST_LOOKUP_BYTES:
         return True
     is_short = other is not None and size.likely_rows * MANY_TIMES <= other.likely_rows
-    runtime = current()
-    if not is_short or (runtime is not None and not runtime.shares_memory):  # a worker may have little memory
-        return False
-    return size.likely_bytes <= LARGE_LOOKUP_BYTES and size.most_bytes <= _memory_bytes() / 4
-
-
-@cache
-def _memory_bytes() -> int:
-    return memory_limit_bytes()
+    return is_short and size.likely_bytes <= LARGE_LOOKUP_BYTES and size.most_bytes <= memory_bytes / 4
 
 
 def _is_worth_sending(size: Size, other: FrameExpr) -> bool:
