@@ -47,7 +47,7 @@ def joining(keys, how, suffixes=("_x", "_y"), right_keys=None):
 
 
 def can(left, right, chosen):
-    return can_join_by_lookup(left, right, chosen, chosen(left, right))
+    return can_join_by_lookup(left, right, chosen, lambda: chosen(left, right))
 
 
 @st.composite

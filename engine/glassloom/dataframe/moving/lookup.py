@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -413,8 +413,11 @@ def _rows_with_or_without(rows: Any, others: Any, how: str) -> Any:
     return kept
 
 
-def can_join_by_lookup(left: Any, right: Any, joining: Joining, joined: Any) -> bool:
-    """Whether frames with these metas, which pandas joins to `joined`, can be joined by look-up of either side."""
+def can_join_by_lookup(left: Any, right: Any, joining: Joining, by_pandas: Callable[[], Any]) -> bool:
+    """Whether frames with these metas, which pandas joins to ``by_pandas()``, can be joined by look-up of either side.
+
+    pandas isn't asked where its answer is known.
+    """
     own, others = joining.left_on, joining.right_on
     if own is None or others is None or joining.indicator or joining.validate is not None:
         return False
@@ -431,4 +434,16 @@ def can_join_by_lookup(left: Any, right: Any, joining: Joining, joined: Any) -> 
         return False
     if joining.how in ("leftsemi", "leftanti"):
         return True
-    return result_columns(left.columns, right.columns, joining).identical(joined.columns)
+    columns = result_columns(left.columns, right.columns, joining)
+    return _are_plain(left.columns, right.columns, columns, joining) or columns.identical(by_pandas().columns)
+
+
+def _are_plain(left: pd.Index, right: pd.Index, columns: pd.Index, joining: Joining) -> bool:
+    """Whether columns are texts, which pandas joins to `columns` and objects to nothing."""
+    are_texts = all(
+        type(one) is pd.Index and one.inferred_type == "string" and one.name is None for one in (left, right)
+    )
+    has_one_dtype = left.dtype == right.dtype == columns.dtype
+    keys = (joining.left_on or (), joining.right_on or ())
+    are_distinct = columns.is_unique and all(len(set(one)) == len(one) for one in keys)
+    return are_texts and has_one_dtype and are_distinct and all(type(one) is str for one in joining.suffixes)

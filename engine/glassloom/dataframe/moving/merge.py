@@ -204,9 +204,11 @@ def join_nodes(
 ) -> FrameExpr:
     """Return the node of a join, of the kind that fits."""
     metas = left.meta, right.meta
-    joined = derived_meta(partial(joining, *metas), joining, *metas)  # what pandas objects to is raised here
-    joining = joining.with_right(right.meta).with_plain_keys(left.meta, right.meta)
-    by_lookup = can_join_by_lookup(left.meta, right.meta, joining, joined)
+    by_pandas = partial(derived_meta, partial(joining, *metas), joining, *metas)
+    joining = joining.with_right(right.meta).with_plain_keys(*metas)
+    by_lookup = can_join_by_lookup(*metas, joining, by_pandas)
+    if not by_lookup:
+        by_pandas()  # what pandas objects to is raised here
     side = _broadcast_side(left, right, joining, broadcast, by_lookup)
     if side is not None and by_lookup:
         return _lookup_join(left, right, joining, side)
