@@ -12,6 +12,7 @@ trace function raises `KeyboardInterrupt` at the n-th such place that the callin
 from __future__ import annotations
 
 import dis
+import gc
 import itertools
 import os
 import signal
@@ -169,12 +170,13 @@ def _places_after_checks(code: CodeType) -> frozenset[int]:
 def interrupt_after(cell: Callable[[], Any], delay_s: float) -> bool:
     """Run a cell and send one SIGINT to this process after a delay; return whether it struck the cell.
 
-    It strikes the cell or nothing: a signal that comes too late is ignored.
+    It strikes the cell or nothing: a signal that comes too late is ignored, and so is one in the midst of what hypothesis does when
+    garbage is collected, where Python would drop the exception.
     """
     is_running = was_interrupted = False
 
-    def strike(_signal: int, _frame: Any) -> None:
-        if is_running:
+    def strike(_signal: int, frame: FrameType | None) -> None:
+        if is_running and not _collects_garbage(frame):
             raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, strike)
@@ -193,3 +195,13 @@ def interrupt_after(cell: Callable[[], Any], delay_s: float) -> bool:
         timer.join()
         signal.signal(signal.SIGINT, before)
     return was_interrupted
+
+
+def _collects_garbage(frame: FrameType | None) -> bool:
+    """Whether a frame is that of a function that the garbage collector calls, or below it."""
+    called = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None:
+        if frame.f_code in called:
+            return True
+        frame = frame.f_back
+    return False

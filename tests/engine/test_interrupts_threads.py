@@ -6,6 +6,7 @@ After each interrupt the same computation, of the same keys, is right, and the p
 from __future__ import annotations
 
 import _thread
+import gc
 import random
 import signal
 import threading
@@ -218,3 +219,17 @@ def test_results_of_an_interrupted_computation_are_let_go(pool: ThreadsRuntime) 
     eventually(lambda: not pool._pool.computations and not pool._pool.results)
     go.set()
     holds_nothing(pool)
+
+
+def test_a_signal_during_a_callback_of_the_garbage_collector_is_ignored() -> None:
+    """Python would drop the exception there, and pytest then blames whichever test runs."""
+
+    def wait(_phase: str, _info: dict[str, int]) -> None:
+        time.sleep(0.3)
+
+    gc.callbacks.append(wait)
+    try:
+        assert not interrupt_after(gc.collect, 0.1)
+    finally:
+        gc.callbacks.remove(wait)
+    assert interrupt_after(lambda: time.sleep(30), 0.1)
