@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import time
 
 import glassloom.dataframe as gd
 import pandas as pd
@@ -10,6 +12,7 @@ import pytest
 from frame_helpers import assert_same
 from glassloom.dataframe.io import blocks
 from glassloom.dataframe.io.filesystems import LOCAL
+from glassloom.dataframe.io.paths import file_state
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
 from glassloom.errors import ReadError
 from hypothesis import HealthCheck, example, given, settings
@@ -32,9 +35,7 @@ def test_blocks_are_those_that_a_plain_count_of_quotes_gives(tmp_path, monkeypat
     monkeypatch.setattr(blocks, "_LINE_BYTES", scan)
     for quote in (b'"', b""):
         wanted = expected_starts(data, 5, size, quote)
-        headers, found = blocks.cut_files(
-            [(path, len(data), 0)], LOCAL, size, blocks.Header(lines=1), quote, whole=[False]
-        )
+        headers, found = blocks.cut_files([file_state(path)], LOCAL, size, blocks.Header(lines=1), quote, whole=[False])
         assert headers == ({path: b"head\n"} if len(data) > size else {})
         assert [block.start for block in found] == wanted
         assert [block.end for block in found] == ([*wanted[1:], len(data)] if headers else [None])
@@ -51,6 +52,31 @@ def expected_starts(data, start, size, quote):
             starts.append(place + 1)
             wanted = place + 1 + size
     return starts
+
+
+def test_a_file_is_looked_through_for_quotes_once_unless_it_changes(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    looked = []
+    look = blocks._outside_quotes
+    monkeypatch.setattr(blocks, "_outside_quotes", lambda *args: looked.append(1) or look(*args))
+
+    def write(text, age_s):
+        path.write_text(text)
+        changed_s = time.time() - age_s
+        os.utime(path, (changed_s, changed_s))
+
+    def read():
+        return gd.read_csv(path, blocksize=8).compute(scheduler="inline").b.tolist()
+
+    write('a,b\n1,u\n3,"v\nv"\n5,w\n', age_s=60)
+    assert [read(), read()] == [["u", "v\nv", "w"]] * 2
+    assert len(looked) == 1
+    write('a,b\n1,"u\nu"\n3,v\n5,w\n', age_s=50)
+    assert read() == ["u\nu", "v", "w"]
+    assert len(looked) == 2
+    write('a,b\n1,u\n3,v\n5,"w\nw"\n', age_s=0)  # perhaps it is changed again at once
+    assert [read(), read()] == [["u", "v", "w\nw"]] * 2
+    assert len(looked) == 4
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,é\n2,ß\n", "a,b\n1,x\n", "﻿a,b\n1,x\n", 'a,b\n1,"x\n\ny"\n', "a,a\n1,2\n"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from glassloom.dataframe.io.filesystems import Files, State
@@ -11,6 +13,8 @@ from glassloom.dataframe.io.filesystems import Files, State
 _SCAN_BYTES = 1 << 19
 _LINE_BYTES = 1 << 13
 _THREADS = 8
+_SETTLED_NS = 2_000_000_000
+"""A file that was changed within so short a time may be changed again without another time of change."""
 
 
 class Header(NamedTuple):
@@ -53,10 +57,11 @@ def cut_files(
     """
 
     def cut(place: int) -> tuple[bytes, list[TextBlock]]:
-        path, nbytes, _ = states[place]
+        path, nbytes, changed_ns = states[place]
         if size is None or whole[place] or nbytes <= size:
             return b"", [TextBlock(path, 0, None)]
-        return _cut(path, nbytes, files, size, header, quote)
+        is_settled = files.arrow is None and time.time_ns() - changed_ns > _SETTLED_NS
+        return (_known_cut if is_settled else _cut)(states[place], files, size, header, quote)
 
     with ThreadPoolExecutor(min(_THREADS, len(states))) as pool:
         cuts = list(pool.map(cut, range(len(states))))
@@ -76,8 +81,9 @@ def first_line(block: TextBlock, files: Files) -> int:
     return count
 
 
-def _cut(path: str, nbytes: int, files: Files, size: int, lines: Header, quote: bytes) -> tuple[bytes, list[TextBlock]]:
+def _cut(state: State, files: Files, size: int, lines: Header, quote: bytes) -> tuple[bytes, list[TextBlock]]:
     """Return a file's header and the blocks that follow it."""
+    path, nbytes, _ = state
     with files.open(path) as file:
         header = _first_lines(file, lines)
         starts = [len(header)]
@@ -88,6 +94,10 @@ def _cut(path: str, nbytes: int, files: Files, size: int, lines: Header, quote: 
         starts.pop()
     ends = [*starts[1:], nbytes]
     return header, [TextBlock(path, *block) for block in zip(starts, ends, strict=True)]
+
+
+_known_cut = lru_cache(maxsize=256)(_cut)
+"""Kept, because looking for quotes reads the whole file, and who runs a cell again reads the same again."""
 
 
 def _first_lines(file: Any, wanted: Header) -> bytes:
