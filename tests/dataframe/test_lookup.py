@@ -139,8 +139,8 @@ def _check_number_tables(numbers, asked):
 @pytest.mark.parametrize(
     ("count", "size", "kind"),
     [
-        (2, 2**20, DirectTable),
-        (2, 2**20 + 1, HashedTable),
+        (2, 2**21, DirectTable),
+        (2, 2**21 + 1, HashedTable),
         (2**14, 2**22, DirectTable),
         (2**14, 2**22 + 1, HashedTable),
     ],

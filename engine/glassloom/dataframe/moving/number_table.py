@@ -13,31 +13,38 @@ from glassloom.dataframe.moving.counting import rows_in_order
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Places = np.ndarray[Any, np.dtype[np.int32]]
 
-_CELLS = 2**20
-"""So many cells, 4 MiB, are looked up by their place however few numbers there are: hashing takes 5 to 30 times as long."""
+_CELLS = 2**21
+"""So many cells, 8 MiB, are looked up by their place however few numbers there are: hashing takes 2 to 6 times as long."""
 _DENSE_FACTOR = 8
 """As many cells as this times the numbers are looked up by their place."""
 _SPARSE_FACTOR, _SPARSE_CELLS = 256, 2**23
 """The same as far as the table has at most so many cells, 32 MiB."""
+_FEW, _FEW_BITS, _MANY_BITS = 2**17, 4, 2
+"""A hash table of so many numbers, or fewer, has ``2**_FEW_BITS`` slots for each at least, of more ``2**_MANY_BITS``. The fewer slots are taken, the fewer
+numbers are looked for twice: with twice as many slots as numbers it took two to five times as long."""
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: products with it have well mixed upper bits (Knuth, volume 3, 6.4)."""
 
 
 @dataclass(frozen=True)
 class DirectTable:
-    """Numbers from 0 to before the table's length: the place of each, -1 for those that there aren't."""
+    """Numbers from 0 to before the table's length: one more than the place of each, 0 for those that there aren't.
 
-    places: Places
+    So memory that no number is in needn't be written.
+    """
+
+    cells: Places
 
     def find(self, numbers: Numbers) -> Places:
         """Return the place of each number, -1 where there is none; negative numbers have none."""
-        # One more item, -1, is last: it stands for number -1.
-        return self.places.take(numbers)
+        found = self.cells.take(numbers)  # one more cell, 0, is last: it stands for number -1
+        found -= 1
+        return found
 
 
 @dataclass(frozen=True)
 class HashedTable:
-    """Distinct numbers, and an open-addressed table of their places, at most half full."""
+    """Distinct numbers, and an open-addressed table of their places, at most a quarter full."""
 
     numbers: Numbers
     slots: Places
@@ -84,13 +91,14 @@ class NumberTable:
     def of(cls, numbers: Numbers, size: int) -> NumberTable:
         """Return the table of a column of numbers, each from 0 to before `size`."""
         if _is_for_places(size, len(numbers)):
-            places = np.full(size + 1, -1, np.int32)
-            places[numbers] = np.arange(len(numbers), dtype=np.int32)
-            if bool((places[numbers] == np.arange(len(numbers), dtype=np.int32)).all()):
-                return cls(DirectTable(places), None, None)
-            occurring = np.flatnonzero(places >= 0)
-            places[occurring] = np.arange(len(occurring), dtype=np.int32)
-            return cls(DirectTable(places), *_by_place(places[numbers], len(occurring)))
+            cells = np.zeros(size + 1, np.int32)
+            rows = np.arange(1, len(numbers) + 1, dtype=np.int32)
+            cells[numbers] = rows
+            if bool((cells[numbers] == rows).all()):
+                return cls(DirectTable(cells), None, None)
+            occurring = np.flatnonzero(cells)
+            cells[occurring] = np.arange(1, len(occurring) + 1, dtype=np.int32)
+            return cls(DirectTable(cells), *_by_place(cells[numbers] - 1, len(occurring)))
         codes, distinct = pd.factorize(numbers)
         table = _hashed(distinct)
         if len(distinct) == len(numbers):
@@ -124,7 +132,7 @@ def _by_place(places: Any, count: int) -> tuple[Any, Any]:
 
 def _hashed(numbers: Numbers) -> HashedTable:
     """Return the table of distinct numbers. All are placed at once; those whose slot another has got go on to the next."""
-    bits = max(int(2 * len(numbers)).bit_length(), 4)
+    bits = len(numbers).bit_length() + (_FEW_BITS if len(numbers) <= _FEW else _MANY_BITS)
     shift = 64 - bits
     table = np.full(1 << bits, -1, np.int32)
     rows = np.arange(len(numbers), dtype=np.int32)
