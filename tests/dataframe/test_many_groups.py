@@ -92,3 +92,25 @@ def test_columns_of_unlike_kinds_are_joined_as_pandas_does():
         {"k0": column_of(pd.Series([], dtype=object))},
     ]
     assert series_of(joined(tables)["k0"]).tolist() == [1, 2, 0.5]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 3), min_size=1, max_size=40),
+    kind=st.sampled_from(["int8", "int64", "float32", "float64"]),
+    mostly=st.sampled_from([0.0, 0.5, 2.0]),
+    at_once=st.integers(1, 50),
+)
+def test_sums_and_extremes_of_rows_in_order_are_those_of_each_group(sizes, kind, mostly, at_once):
+    keys = pd.Series(np.repeat(np.arange(len(sizes)), sizes))
+    values = pd.Series(np.random.default_rng(len(sizes)).integers(-9, 9, len(keys)).astype(kind))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "_MOSTLY", mostly)
+        patch.setattr(encoding, "_AT_ONCE", at_once)
+        groups = encoding.GroupsInOrder(keys.to_numpy(), np.cumsum([0, *sizes[:-1]]))
+        grouped = values.groupby(keys)
+        assert groups.weighed(values.to_numpy()).tolist() == grouped.sum().tolist()
+        assert groups.weighed(None).tolist() == sizes
+        least, most = (groups.extreme(better, values.to_numpy()) for better in (np.minimum, np.maximum))
+    assert (least.tolist(), most.tolist()) == (grouped.min().tolist(), grouped.max().tolist())
+    assert least.dtype == kind

@@ -24,6 +24,10 @@ Codes = np.ndarray[Any, np.dtype[np.intp]]
 _DENSE = 1024
 _DENSE_FACTOR = 4
 """As many cells as this times the rows are looked up in a table; with more, groups are found by hashing."""
+_MOSTLY = 0.9
+"""If there are as many groups as this times the rows, most are of one row."""
+_AT_ONCE = 2**16
+"""So many of those are looked at together, so that what is made of them stays in the processor's cache."""
 _MOST_CELLS = 2**62
 _NO_CODES: Codes = np.empty(0, np.intp)
 
@@ -172,11 +176,26 @@ class GroupsInOrder(Groups):
 
     def weighed(self, weights: Any) -> Any:
         """See `Groups.weighed`."""
-        return self.sizes if weights is None else np.add.reduceat(weights, self.first, dtype=np.float64)
+        return self.sizes if weights is None else self._reduced(np.add, weights.astype(np.float64, copy=False))
 
     def extreme(self, better: Any, values: Any) -> Any:
         """See `Groups.extreme`."""
-        return better.reduceat(values, self.first)
+        return self._reduced(better, values)
+
+    def _reduced(self, ufunc: Any, values: Any) -> Any:
+        """Return a value for each group. Where most have one row, only the others are reduced, which is quicker."""
+        if self.count < _MOSTLY * self.n_rows:
+            return ufunc.reduceat(values, self.first)
+        reduced = values[self.first]
+        for start in range(0, self.count, _AT_ONCE):
+            first = self.first[start : start + _AT_ONCE]
+            end = self.first[start + _AT_ONCE] if start + _AT_ONCE < self.count else self.n_rows
+            several = np.flatnonzero(np.diff(first, append=end) > 1)
+            if len(several):
+                ends = np.append(first, end)[several + 1]
+                bounds = np.column_stack([first[several], ends]).ravel()  # what is between them are other groups
+                reduced[start + several] = ufunc.reduceat(values[:end], bounds[:-1] if ends[-1] == end else bounds)[::2]
+        return reduced
 
     @property
     def key_codes(self) -> list[Codes]:
