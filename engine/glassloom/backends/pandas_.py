@@ -419,7 +419,7 @@ def _normalize_category(dtype: pd.CategoricalDtype) -> Any:
 
 @normalize_token(pd.Timestamp)
 def _normalize_timestamp(value: pd.Timestamp) -> Any:
-    return (value.value, value.unit, value.tz, value.fold)
+    return (int(value.asm8.view("int64")), value.unit, value.tz, value.fold)  # `value` is in ns, which may not hold it
 
 
 @normalize_token(pd.arrays.NumpyExtensionArray)

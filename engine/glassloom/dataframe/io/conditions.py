@@ -12,6 +12,7 @@ from functools import partial, reduce
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -40,12 +41,17 @@ _ORDERED = {
 }
 
 
+_OF_VALUES = (*_COMPARISONS, "never")
+"""Operators that are missing for missing values of nullable columns."""
 INDEX = ("index of the frame",)
 """Stands for the index where a condition is put together; a source puts its column in its place."""
 
 
 class Comparison(NamedTuple):
-    """``column operator value``. Operators: ``== != < <= > >=``, ``in`` (a tuple of values), ``isna`` and ``notna``."""
+    """``column operator value``. Operators: ``== != < <= > >=``, ``in`` (a tuple of values), ``isna``, ``notna``, and ``never``.
+
+    ``never`` holds for no value; of a missing one it is what the others are.
+    """
 
     column: Any
     operator: str
@@ -189,7 +195,7 @@ def _term_mask(term: Term, table: pa.Table, constants: dict[Any, Any], nullable:
         masks = [mask_of(part, table, constants, nullable) for part in term.conditions]
         return reduce(partial(_combined, np.logical_or, pc.or_kleene), masks)
     if term.column in constants:
-        is_unknown = constants[term.column] is None and term.column in nullable and term.operator in _COMPARISONS
+        is_unknown = constants[term.column] is None and term.column in nullable and term.operator in _OF_VALUES
         return pa.scalar(None if is_unknown else _holds(term, constants[term.column]), type=pa.bool_())
     column = table[term.column]
     if pa.types.is_dictionary(column.type) and term.operator not in ("isna", "notna"):
@@ -202,8 +208,10 @@ def _mask_of_values(term: Comparison, column: pa.ChunkedArray, nullable: Collect
         mask = _without_missing(pc.is_null(column, nan_is_null=True))
         return mask if term.operator == "isna" else _inverted(mask)
     if term.operator == "in":
-        return _without_missing(pc.is_in(column, value_set=pa.array(list(term.value), type=column.type)))
-    value = pa.scalar(term.value, type=column.type)
+        return _without_missing(pc.is_in(column, value_set=_arrow_values(term.value, column.type)))
+    if term.operator == "never":
+        return _false(column, term.column in nullable)
+    value = _arrow_values([term.value], column.type)[0]
     numbers = _as_numbers(column)
     if numbers is not None:
         return _IN_NUMPY[term.operator](numbers, value.value if pa.types.is_temporal(column.type) else value.as_py())
@@ -211,6 +219,20 @@ def _mask_of_values(term: Comparison, column: pa.ChunkedArray, nullable: Collect
     if term.column not in nullable and mask.null_count:
         mask = pc.fill_null(mask, term.operator == "!=")
     return _without_missing(mask)
+
+
+def _arrow_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return constants as Arrow has them. It knows no times beyond those of Python, and takes pandas' for others."""
+    if pa.types.is_timestamp(kind):
+        values = [int(value.as_unit(kind.unit).asm8.view("int64")) for value in map(pd.Timestamp, values)]
+    return pa.array(list(values), type=kind)
+
+
+def _false(column: pa.ChunkedArray, is_nullable: bool) -> Mask:
+    """Return a mask of no row; where a value is missing, missing if the column is nullable."""
+    if not is_nullable or not column.null_count:
+        return np.zeros(len(column), dtype=bool)
+    return pa.chunked_array([pa.array(np.zeros(len(column), dtype=bool), mask=pc.is_null(column).to_numpy())])
 
 
 def _as_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
@@ -246,7 +268,7 @@ def _holds(term: Comparison, value: Any) -> bool:
     """Whether a comparison holds for a value that is the same in all rows; None is missing."""
     if term.operator in ("isna", "notna"):
         return (value is None) == (term.operator == "isna")
-    if value is None:
+    if value is None or term.operator == "never":
         return term.operator == "!="
     if term.operator == "in":
         return value in term.value
@@ -268,7 +290,7 @@ def _term_may_hold(term: Term, bounds_of: Callable[[Any], Bounds | None]) -> boo
         return True
     if term.operator == "isna":
         return bounds.may_be_missing
-    if not bounds.may_be_present:
+    if not bounds.may_be_present or term.operator == "never":
         return False
     if term.operator == "notna" or bounds.low is None:
         return True

@@ -280,8 +280,8 @@ def _source(
     return ParquetSource(partitions, layout, divisions, token)
 
 
-def _accepted(comparison: Comparison, layout: Layout) -> Term | None:
-    """Return a comparison with its constants as the column has them; None if Arrow can't make it."""
+def _accepted(comparison: Comparison, layout: Layout, *, exact: bool = False) -> Term | None:
+    """Return a comparison with its constants as the column has them; None if Arrow can't make it. `exact`: see `adapted`."""
     name = comparison.column
     hive = next((column for column in layout.hive if column.name == name), None)
     if hive is not None:
@@ -291,7 +291,7 @@ def _accepted(comparison: Comparison, layout: Layout) -> Term | None:
         return comparison if is_like and comparison.operator in ("==", "!=", "in", "isna", "notna") else None
     if name not in layout.schema.names:
         return None
-    return adapted(comparison, layout.schema.field(name).type, nullable=name in layout.nullable)
+    return adapted(comparison, layout.schema.field(name).type, nullable=name in layout.nullable, exact=exact)
 
 
 def _require_usual(engine: str, dtype_backend: str | None) -> None:
@@ -468,7 +468,7 @@ def _layout(
         files,
         backend,
     )
-    where = condition_of_filters(filters, lambda comparison: _accepted(comparison, layout))
+    where = condition_of_filters(filters, lambda comparison: _accepted(comparison, layout, exact=True))
     return layout if where is None else layout._replace(filters=None, where=where)
 
 

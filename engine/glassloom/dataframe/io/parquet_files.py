@@ -233,9 +233,12 @@ def group_bounds(one: Any, group: int, name: str, kind: pa.DataType, place: int 
         return None
     may_be_missing = bool(not found.has_null_count or found.null_count or pa.types.is_floating(kind))
     may_be_present = found.num_values > 0 or not found.has_null_count
-    if not found.has_min_max:
+    try:
+        low, high = (found.min, found.max) if found.has_min_max else (None, None)
+    except OverflowError:  # times that Python's don't reach to
+        low, high = None, None
+    if low is None or high is None:
         return Bounds(None, None, may_be_missing, may_be_present)
-    low, high = found.min, found.max
     if pa.types.is_timestamp(kind):
         low, high = (_timestamp(value, kind) for value in (low, high))
     return Bounds(low, high, may_be_missing, may_be_present)

@@ -30,7 +30,7 @@ from glassloom.dataframe.io.parquet_files import (
     small_pieces,
 )
 from glassloom.dataframe.io.paths import file_state
-from glassloom.errors import ReadError
+from glassloom.errors import OptionError, ReadError
 
 
 class Layout(NamedTuple):
@@ -258,7 +258,7 @@ def _mask(
         if layout.where:
             masks.append(mask_of(layout.where, first, constants, columns_of(layout.where)))
     if layout.filters is not None:
-        masks.append(_filter_mask(piece, layout))
+        masks.append(_filter_mask(file, piece, layout))
     if not masks:
         return None, None
     mask = all_of(masks)
@@ -291,8 +291,8 @@ def _taken(table: pa.Table, kept: np.ndarray) -> pa.Table:
     return table.take(pa.array(kept)) if len(kept) else table.slice(0, 0)
 
 
-def read_groups(file: Any, piece: FilePiece, columns: list[str]) -> pa.Table:
-    """Return columns of the row groups of a piece."""
+def read_groups(file: Any, piece: FilePiece, columns: list[str] | None) -> pa.Table:
+    """Return columns of the row groups of a piece; None: all."""
     return file.read_row_groups(list(piece.groups), columns=columns, use_threads=False)
 
 
@@ -330,12 +330,23 @@ def whole_schema(layout: Layout) -> pa.Schema:
     return schema
 
 
-def _filter_mask(piece: FilePiece, layout: Layout) -> Any:
-    """Return where the filters hold: the scanner reads only the columns that they name."""
+def _filter_mask(file: Any, piece: FilePiece, layout: Layout) -> Any:
+    """Return where the filters hold: the scanner reads only the columns that they name.
+
+    Raises
+    ------
+    OptionError
+        If the filters can't be applied to the values, which can be read.
+    """
     scanner = fragment_of(piece, layout).scanner(
         schema=whole_schema(layout), columns={"kept": filter_expression(layout.filters)}, use_threads=False
     )
-    return scanner.to_table()["kept"]
+    try:
+        return scanner.to_table()["kept"]
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        read_groups(file, piece, None)
+        first = str(error).partition("\n")[0]
+        raise OptionError(f"filters={layout.filters!r} can't be applied to {piece.path!r}: {first}") from error
 
 
 # Statistics.
