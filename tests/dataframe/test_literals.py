@@ -41,7 +41,7 @@ NAIVE = [
     np.datetime64("100000-01-01"), np.datetime64("1970-01-01T00:00:01"), pd.Timestamp(1500, unit="ns"), "9999-01-01",
 ]  # fmt: skip
 ZONED = [
-    pd.Timestamp("9999-01-01", tz="UTC"), datetime.datetime(1, 2, 3, tzinfo=datetime.timezone.utc),
+    pd.Timestamp("9999-01-01", tz="UTC"), datetime.datetime(1, 2, 3, tzinfo=datetime.UTC),
     pd.Timestamp(1, tz="Asia/Tokyo"), pd.Timestamp(2**62 - 1, tz="UTC"),
 ]  # fmt: skip
 CONSTANTS = {

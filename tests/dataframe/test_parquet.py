@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from frame_helpers import assert_same, frames, reads
-from glassloom.dataframe.io import parquet_rows
+from glassloom.dataframe.io import parquet_files, parquet_rows
 from glassloom.errors import OptionError, ReadError, UnknownColumn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -36,7 +36,7 @@ def test_columns_in_the_names_of_folders_are_categories(hive):
 
 
 def test_partitions_that_folders_names_leave_out_are_not_read(hive, monkeypatch):
-    from glassloom.dataframe.io import parquet_rows
+    from glassloom.dataframe.io import parquet_files, parquet_rows
 
     expected = pd.read_parquet(hive)
     lazy = gd.read_parquet(hive)
@@ -321,9 +321,28 @@ def test_a_file_that_was_written_anew_is_not_read_by_its_old_footer(tmp_path, ne
     os.utime(file, (0, 0))  # as of a copy
     assert len(chosen.compute()) == 50
     pd.DataFrame({"a": new}).to_parquet(file, **plain)
-    for read in (chosen, lazy):
+    for read in (chosen, lazy, chosen):
         with pytest.raises(
             ReadError, match=r"a\.parquet' has changed since read_parquet\(\) looked at it: call read_parquet\(\) again"
         ):
-            read.compute()
+            read.compute(scheduler="inline")
+        parquet_files.footer.cache_clear()  # as in a worker, which has read no footer before
+        parquet_files.footer_digest.cache_clear()
     assert len(gd.read_parquet(file)) == len(new)
+
+
+def test_a_file_that_was_written_anew_behind_a_file_system_is_noticed():
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    try:
+        for rows in (range(100), range(100)[::-1]):
+            if memory.exists("/anew/a.parquet"):
+                memory.rm("/anew/a.parquet")
+            with memory.open("/anew/a.parquet", "wb") as file:
+                pd.DataFrame({"a": rows}).to_parquet(file, row_group_size=10, compression=None, index=False)
+            lazy = lazy if rows[0] else gd.read_parquet("/anew/a.parquet", filesystem=memory)
+            if not rows[0]:
+                assert lazy.a.compute(scheduler="inline").tolist() == list(rows)
+        with pytest.raises(ReadError, match="has changed since read_parquet"):
+            lazy.compute(scheduler="inline")
+    finally:
+        memory.rm("/anew", recursive=True)

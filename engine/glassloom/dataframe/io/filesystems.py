@@ -45,7 +45,7 @@ class Files:
     def _find_remote(self, path: str, suffixes: tuple[str, ...]) -> list[State]:
         info = self.arrow.get_file_info(path)
         if info.type == pa_fs.FileType.File:
-            return [_state(info)]
+            return [self._state(info)]
         if info.type == pa_fs.FileType.Directory:
             inside = self.arrow.get_file_info(pa_fs.FileSelector(path, recursive=True))
             start = len(path.rstrip("/")) + 1
@@ -58,7 +58,36 @@ class Files:
             raise FileNotFoundError(f"file {path!r} doesn't exist in {self.name}")
         if not found:
             raise FileNotFoundError(f"no {' or '.join(suffixes)} file in {path!r} of {self.name}")
-        return sorted(map(_state, found), key=lambda state: natural_key(state[0]))
+        return sorted(map(self._state, found), key=lambda state: natural_key(state[0]))
+
+    def state(self, path: str) -> State:
+        """Return the version of a file that is there now.
+
+        Raises
+        ------
+        OSError
+            If it can't be found out.
+        """
+        if self.arrow is None:
+            return file_state(path)
+        info = self.arrow.get_file_info(path)
+        if not info.is_file:
+            raise FileNotFoundError(f"file {path!r} doesn't exist in {self.name}")
+        return self._state(info)
+
+    def _state(self, info: Any) -> State:
+        return (info.path, int(info.size or 0), int(info.mtime_ns or 0) or self._version(info.path))
+
+    def _version(self, path: str) -> int:
+        """Return a number for the version of a file without a time, as the ETag of an object; 0 if the file system knows none."""
+        handler = getattr(self.arrow, "handler", None)
+        filesystem = getattr(handler, "fs", None)
+        if filesystem is None:
+            return 0
+        try:
+            return int(filesystem.ukey(path)[:15], 16)
+        except (AttributeError, NotImplementedError, ValueError, TypeError):
+            return 0
 
     def source(self, path: str) -> Any:
         """Return what PyArrow's readers take: the path, or an open file."""
@@ -73,10 +102,6 @@ class Files:
         with self.open(path) as file:
             file.seek(start)
             return bytes(file.read() if end is None else file.read(end - start))
-
-
-def _state(info: Any) -> State:
-    return (info.path, int(info.size or 0), int(info.mtime_ns or 0))
 
 
 def _first_magic(path: str) -> int:

@@ -18,20 +18,22 @@ from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
 from glassloom.dataframe.derived_meta import chosen_meta
+from glassloom.dataframe.io.common_types import CommonSchema, common_schema
 from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term, condition_of_filters
 from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.literals import adapted
+from glassloom.dataframe.io.noted_index import NotedIndex, noted_index
 from glassloom.dataframe.io.parquet_files import (
     FilePiece,
     HiveColumn,
     Partition,
-    common_schema,
     divisions_of,
+    folder_names,
     footer,
+    footer_digest,
     has_missing,
     hive_columns,
     hive_type,
-    pandas_notes,
 )
 from glassloom.dataframe.io.parquet_rows import (
     Layout,
@@ -264,16 +266,22 @@ def _source(
     """Return what the footers of files say. See `read_parquet`."""
     with ThreadPoolExecutor(min(_FOOTER_THREADS, len(states))) as pool:
         footers = list(pool.map(lambda state: footer(state, files), states))
-    schema = common_schema([state[0] for state in states], footers)
-    hive, values = hive_columns([state[0] for state in states], schema.names)
-    layout = _layout(schema, hive, footers, selected, index, filters, files, dtype_backend)
-    pieces = _pieces(states, footers, values)
+    paths = [state[0] for state in states]
+    schemas = [one.schema.to_arrow_schema() for one in footers]
+    common = common_schema(paths, schemas)
+    noted = (
+        NotedIndex(None, None) if index is not None else noted_index(paths, schemas, [one.num_rows for one in footers])
+    )
+    hive, values = hive_columns(paths, common.schema.names)
+    layout = _layout(common, hive, schemas, footers, selected, index, noted, filters, files, dtype_backend)
+    _require_in_all(paths, schemas, layout, noted)
+    pieces = _pieces(states, footers, values, files, noted.ranges)
     if layout.where:
         pieces = [piece for piece in pieces if may_match(piece, layout, layout.where)] or pieces[:1]
     elif filters is not None:
         pieces = _pruned(pieces, layout)
     partitions = _partitions(pieces, files, split, size, may_join=aggregate_files)
-    kind = schema.field(layout.index_column).type if layout.index_column in schema.names else None
+    kind = layout.schema.field(layout.index_column).type if layout.index_column in layout.schema.names else None
     divisions = divisions_of(partitions, files, layout.index_column, layout.start, layout.step, kind)
     # Partitions and layout follow from these, and are long.
     token = tokenize(files, states, selected, index, dtype_backend, split, size, aggregate_files, filters)
@@ -315,16 +323,50 @@ def _checked_split(split: bool | int | str, partition_by: str | None) -> bool | 
     return split
 
 
-def _pieces(states: Sequence[State], footers: list[Any], hive: list[tuple[Any, ...]]) -> list[FilePiece]:
-    """Return a piece for each row group, and one for each file that has none."""
+def _require_in_all(paths: Sequence[str], schemas: Sequence[pa.Schema], layout: Layout, noted: NotedIndex) -> None:
+    """Check that the column of the index and those of folders' names are no column that only some files have.
+
+    Raises
+    ------
+    ReadError
+        If one is.
+    """
+    names = {layout.index_column} - {column.name for column in layout.hive} - {None}
+    for path, schema in zip(paths, schemas, strict=True) if not noted.ranges else ():
+        for name in names.difference(schema.names):
+            raise ReadError(
+                f"{path!r} lacks column {name!r}, which is the index of other files; choose another one with index="
+            )
+    if noted.ranges and not pa.types.is_integer(kind := layout.schema.field(layout.index_column).type):
+        path = next(path for path, own in zip(paths, noted.ranges, strict=True) if own is not None)
+        raise ReadError(
+            f"the index of {path!r} is a range of numbers, that of other files {kind}; choose index=False, or a column"
+        )
+    folders = {name: path for path in paths for name in folder_names(path)}
+    for path, schema in zip(paths, schemas, strict=True):
+        for name in folders.keys() & set(layout.schema.names) - set(schema.names):
+            raise ReadError(f"column {name!r} is in the names of folders, and not in {path!r} though in other files")
+
+
+def _pieces(
+    states: Sequence[State],
+    footers: list[Any],
+    hive: list[tuple[Any, ...]],
+    files: Files,
+    ranges: Sequence[range | None],
+) -> list[FilePiece]:
+    """Return a piece for each row group, and one for each file that has none. `ranges` are those of `NotedIndex`."""
     pieces: list[FilePiece] = []
     row = 0
-    for state, one, values in zip(states, footers, hive, strict=True):
+    for place, (state, one, values) in enumerate(zip(states, footers, hive, strict=True)):
+        own = ranges[place] if ranges else None
+        labels = None if own is None else (own.start - own.step * row, own.step)
+        whole = FilePiece(state[0], state, (), row, 0, values, footer_digest(state, files), labels)
         if one.num_row_groups == 0:
-            pieces.append(FilePiece(state[0], state, (), row, 0, values))
+            pieces.append(whole)
         for group in range(one.num_row_groups):
             n_rows = one.row_group(group).num_rows
-            pieces.append(FilePiece(state[0], state, (group,), row, n_rows, values))
+            pieces.append(whole._replace(groups=(group,), first_row=row, n_rows=n_rows))
             row += n_rows
     return pieces
 
@@ -422,18 +464,19 @@ def _merged(pieces: list[FilePiece]) -> Partition:
 
 
 def _layout(
-    schema: pa.Schema,
+    common: CommonSchema,
     hive: list[HiveColumn],
+    schemas: Sequence[pa.Schema],
     footers: list[Any],
     columns: Sequence[str] | None,
     index: str | bool | None,
+    noted: NotedIndex,
     filters: Any,
     files: Files,
     backend: str | None,
 ) -> Layout:
-    noted = pandas_notes(schema)
+    schema = common.schema
     names = [*schema.names, *(column.name for column in hive)]
-    index_column, index_name, start, step = None, None, 0, 1
     if isinstance(index, (list, tuple)):
         if len(index) != 1:
             raise NotImplementedError(f"index={index!r}: an index of several levels; choose one column")
@@ -441,63 +484,52 @@ def _layout(
     if isinstance(index, str):
         if index not in names:
             raise unknown_columns([index], names)
-        index_column = index_name = index
-    elif index is None:
-        index_column, index_name, start, step = _index_of_notes(noted, footers)
-    everything = [name for name in names if name != index_column]
-    if index is None:
-        noted_columns = [name for name in noted.get("index_columns", []) if isinstance(name, str)]
-        everything = [name for name in everything if name not in noted_columns]
+        noted = NotedIndex(index, index)
+    everything = [name for name in names if name != noted.column and name not in noted.levels]
+    if noted.column is not None and noted.column not in names:
+        schema = schema.append(pa.field(noted.column, pa.int64()))
     if columns is not None:
         unknown = [name for name in columns if name not in names]
         if unknown:
             raise unknown_columns(unknown, everything)
         everything = list(columns)
-    casts = {} if backend else _casts(schema, footers, everything)
     layout = Layout(
-        tuple(everything),
-        index_column,
-        index_name,
-        start,
-        step,
-        casts,
-        filters,
-        (),
-        schema,
-        tuple(hive),
-        files,
-        backend,
+        columns=tuple(everything),
+        index_column=noted.column,
+        index_name=noted.name,
+        start=noted.start,
+        step=noted.step,
+        casts={} if backend else _casts(schema, schemas, footers, everything),
+        filters=filters,
+        where=(),
+        schema=schema,
+        hive=tuple(hive),
+        files=files,
+        backend=backend,
+        like=common.like,
     )
     where = condition_of_filters(filters, lambda comparison: _accepted(comparison, layout, exact=True))
     return layout if where is None else layout._replace(filters=None, where=where)
 
 
-def _index_of_notes(noted: dict[str, Any], footers: list[Any]) -> tuple[str | None, Any, int, int]:
-    """Return the index column, the index's name, and the first number and step if there is no column."""
-    described = noted.get("index_columns", [])
-    if len(described) > 1:
-        raise ReadError(f"the files have an index of {len(described)} levels; choose one with index=, or index=False")
-    if not described:
-        return None, None, 0, 1
-    (only,) = described
-    if isinstance(only, str):
-        names = {column.get("field_name"): column.get("name") for column in noted.get("columns", [])}
-        return only, names.get(only), 0, 1
-    fits = len(footers) == 1 and len(range(only["start"], only["stop"], only["step"])) == footers[0].num_rows
-    return (None, only.get("name"), only["start"], only["step"]) if fits else (None, only.get("name"), 0, 1)
-
-
-def _casts(schema: pa.Schema, footers: list[Any], columns: list[str]) -> dict[str, str]:
-    """Return what pandas makes of integer and boolean columns that have missing values somewhere."""
+def _casts(schema: pa.Schema, schemas: Sequence[pa.Schema], footers: list[Any], columns: list[str]) -> dict[str, str]:
+    """Return what pandas makes of integer and boolean columns that have missing values somewhere, or aren't in all files."""
     casts: dict[str, str] = {}
     nullable = nullable_columns(schema, None)
+    filled = [(own, one) for own, one in zip(schemas, footers, strict=True) if one.num_rows]
     for place, field in enumerate(schema):
+        name = field.name
         numeric = pa.types.is_integer(field.type) or pa.types.is_boolean(field.type)
-        if field.name not in columns or not numeric or field.name in nullable:
+        if name not in columns or not numeric or name in nullable:
             continue
-        if any(has_missing(one, field.name, place) for one in footers):
-            casts[field.name] = "object" if pa.types.is_boolean(field.type) else "float64"
+        if any(_has_no_value(own, name) or has_missing(one, name, place) for own, one in filled):
+            casts[name] = "object" if pa.types.is_boolean(field.type) else "float64"
     return casts
+
+
+def _has_no_value(schema: pa.Schema, name: str) -> bool:
+    place = schema.get_field_index(name)
+    return place < 0 or bool(pa.types.is_null(schema.field(place).type))
 
 
 def _meta(layout: Layout) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -21,7 +21,11 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 class FilePiece(NamedTuple):
-    """Some row groups of a file. `state` tells the version of the file whose footer was read, `hive` its folders' values."""
+    """Some row groups of a file. `state` tells the version of the file whose footer was read, `hive` its folders' values.
+
+    `digest` identifies the footer. Where the file has no column of labels, though others do, those of its rows are
+    ``labels[0] + labels[1] * number``, by their numbers in all files.
+    """
 
     path: str
     state: State
@@ -29,6 +33,8 @@ class FilePiece(NamedTuple):
     first_row: int
     n_rows: int
     hive: tuple[Any, ...] = ()
+    digest: str = ""
+    labels: tuple[int, int] | None = None
 
 
 _DICTIONARY = frozenset(["RLE_DICTIONARY", "PLAIN_DICTIONARY"])
@@ -68,78 +74,47 @@ def footer(state: State, files: Files) -> Any:
     ReadError
         If the file isn't Parquet.
     """
-    path = state[0]
+    return read_footer(state[0], files)
+
+
+def read_footer(path: str, files: Files) -> Any:
+    """Return a file's metadata as it is now. Raises as `footer`."""
     try:
         return pq.read_metadata(files.source(path))
     except (pa.ArrowException, OSError) as error:
         raise ReadError(f"{path!r} can't be read as Parquet: {error}") from error
 
 
-def pandas_notes(schema: pa.Schema) -> dict[str, Any]:
-    """Return what pandas noted when it wrote a file."""
-    noted: dict[str, Any] = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-    return noted
+@lru_cache(maxsize=1024)
+def footer_digest(state: State, files: Files) -> str:
+    """Return what tells a file's footer from others; kept as that is."""
+    return digest_of(footer(state, files))
 
 
-def is_same_kind(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether columns of two types are one column. Codes of categories may be of any width; without values, a type says nothing."""
-    if pa.types.is_dictionary(one) and pa.types.is_dictionary(other):
-        return one.ordered == other.ordered and is_same_kind(one.value_type, other.value_type)
-    has_values = not pa.types.is_null(one) and not pa.types.is_null(other)
-    return one.equals(other) or not has_values or (_is_text(one) and _is_text(other))
+def digest_of(metadata: Any) -> str:
+    """Return what tells metadata from other ones, in every process."""
+    sink = pa.BufferOutputStream()
+    metadata.write_metadata_file(sink)
+    return hashlib.blake2b(sink.getvalue(), digest_size=16).hexdigest()
 
 
-def stored_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type that a column of a type has in a file: Parquet knows only categories of text."""
-    return kind.value_type if pa.types.is_dictionary(kind) and not _is_text(kind.value_type) else kind
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def common_schema(paths: list[str], footers: list[Any]) -> pa.Schema:
-    """Return the schema of all files. A column without values has no type: it has that of the other files.
+def require_unchanged(piece: FilePiece, files: Files) -> None:
+    """Check that a file is the one that pieces were made of. On another machine it may be a copy, of another time.
 
     Raises
     ------
     ReadError
-        If files differ in another way.
+        If it isn't.
     """
-    schemas = [_with_unknown_types(one.schema.to_arrow_schema()) for one in footers]
-    common = schemas[0]
-    for place, field in enumerate(common):
-        if pa.types.is_null(field.type):
-            others = (schema.field(field.name) for schema in schemas if field.name in schema.names)
-            typed = next((other for other in others if not pa.types.is_null(other.type)), field)
-            common = common.set(place, typed)
-    for path, schema in zip(paths, schemas, strict=True):
-        if not schema.equals(common):
-            _require_schema(path, schema, paths[0], common)
-    return common
-
-
-def _with_unknown_types(schema: pa.Schema) -> pa.Schema:
-    """Return a schema in which categories that there are none of have no type: pandas notes them as numbers."""
-    for column in pandas_notes(schema).get("columns", []):
-        is_empty = (
-            column.get("pandas_type") == "categorical" and (column.get("metadata") or {}).get("num_categories") == 0
-        )
-        place = schema.get_field_index(column.get("field_name") or "") if is_empty else -1
-        if place >= 0 and not pa.types.is_dictionary(schema.field(place).type):
-            schema = schema.set(place, pa.field(schema.field(place).name, pa.null()))
-    return schema
-
-
-def _require_schema(path: str, schema: pa.Schema, first_path: str, first: pa.Schema) -> None:
-    for field in first:
-        if field.name not in schema.names:
-            raise ReadError(f"{path!r} lacks column {field.name!r}, which {first_path!r} has")
-        other = schema.field(field.name)
-        is_categories = pa.types.is_dictionary(field.type) and pa.types.is_dictionary(other.type)
-        is_same = is_same_kind(field.type, other.type) if is_categories else other.type.equals(field.type)
-        if not is_same and not pa.types.is_null(other.type):
-            raise ReadError(f"column {field.name!r} is {other.type} in {path!r}, but {field.type} in {first_path!r}")
+    try:
+        found = files.state(piece.path)
+    except OSError:  # opening it says so
+        return
+    is_known = footer_digest(piece.state, files) == piece.digest  # no: another process read the footer before
+    if is_known and found == piece.state:
+        return
+    if not is_known or found[1] != piece.state[1] or digest_of(read_footer(piece.path, files)) != piece.digest:
+        raise ReadError(f"{piece.path!r} has changed since read_parquet() looked at it: call read_parquet() again")
 
 
 # Folders such as ``year=2024/month=3``.
@@ -155,7 +130,7 @@ def hive_columns(paths: Sequence[str], names_in_files: Sequence[str]) -> tuple[l
     ReadError
         If files lie in folders of different columns.
     """
-    found = [_pairs(path) for path in paths]
+    found = [folder_names(path) for path in paths]
     names = list(found[0])
     for path, pairs in zip(paths, found, strict=True):
         if list(pairs) != names:
@@ -170,10 +145,10 @@ def hive_columns(paths: Sequence[str], names_in_files: Sequence[str]) -> tuple[l
     return columns, [tuple(values[place] for values in by_column) for place in range(len(paths))]
 
 
-def _pairs(path: str) -> dict[str, str | None]:
-    """Return the names and values of the folders of a file.
+def folder_names(path: str) -> dict[str, str | None]:
+    """Return the names and values of the folders of a file, such as ``year=2024``.
 
-    >>> _pairs("data/year=2024/city=S%C3%A3o/part-0.parquet")
+    >>> folder_names("data/year=2024/city=S%C3%A3o/part-0.parquet")
     {'year': '2024', 'city': 'São'}
     """
     pairs: dict[str, str | None] = {}
@@ -230,7 +205,7 @@ def group_bounds(one: Any, group: int, name: str, kind: pa.DataType, place: int 
     """Return what a footer says of the values of a column in a row group; None: nothing."""
     found = statistics(one, group, name, place)
     if found is None:
-        return None
+        return None if _has_column(one, group, name) else Bounds(None, None, True, False)
     may_be_missing = bool(not found.has_null_count or found.null_count or pa.types.is_floating(kind))
     may_be_present = found.num_values > 0 or not found.has_null_count
     try:
@@ -242,6 +217,13 @@ def group_bounds(one: Any, group: int, name: str, kind: pa.DataType, place: int 
     if pa.types.is_timestamp(kind):
         low, high = (_timestamp(value, kind) for value in (low, high))
     return Bounds(low, high, may_be_missing, may_be_present)
+
+
+def _has_column(one: Any, group: int, name: str) -> bool:
+    """Whether a row group has a column, which may consist of others."""
+    row_group = one.row_group(group)
+    paths = (row_group.column(place).path_in_schema for place in range(row_group.num_columns))
+    return any(path == name or path.startswith(f"{name}.") for path in paths)
 
 
 def _timestamp(value: Any, kind: pa.DataType) -> pd.Timestamp:

@@ -27,9 +27,9 @@ from glassloom.dataframe.io.parquet_files import (
     hive_array,
     hive_type,
     is_dictionary_encoded,
+    require_unchanged,
     small_pieces,
 )
-from glassloom.dataframe.io.paths import file_state
 from glassloom.errors import OptionError, ReadError
 
 
@@ -39,7 +39,7 @@ class Layout(NamedTuple):
     `index_column` names the column that becomes the index; if None, rows are numbered from `start` in steps of `step`.
     `casts` are integer and boolean columns that have missing values in some partition, and get the dtype that pandas
     gives to such columns in all partitions. The user's filters are `where`, or if they can't be that, an expression of
-    PyArrow's in `filters`.
+    PyArrow's in `filters`. `like` is that of `CommonSchema`.
     """
 
     columns: tuple[str, ...]
@@ -54,6 +54,7 @@ class Layout(NamedTuple):
     hive: tuple[HiveColumn, ...]
     files: Files
     backend: str | None
+    like: dict[str, str]
 
     @property
     def wanted(self) -> list[str]:
@@ -172,8 +173,7 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *
     if condition and not needs_data and not may_match(piece, layout, condition):  # `where` has left out others before
         return [nothing]
     is_local = layout.files.arrow is None
-    if is_local:
-        _require_unchanged(piece, one)
+    require_unchanged(piece, layout.files)
     try:
         conditions = (*(condition or ()), *layout.where)
         encoded = _encoded_text(one, piece, layout.schema, {*wanted, *columns_of(conditions)})
@@ -183,40 +183,79 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *
         ) as file:
             is_whole = not conditions or encoded or needs_data  # each part would have its own dictionaries
             pieces = [piece] if is_whole else small_pieces(piece, one, _SMALL_ROWS)
-            parts = [_read_part(file, small, layout, condition, needs_data) for small in pieces]
+            reader = PieceReader(file, layout, frozenset(encoded))
+            parts = [_read_part(reader, small, condition, needs_data) for small in pieces]
             return [part._replace(table=_decoded(part.table, decoded)) for part in parts]
     except (pa.ArrowException, OSError) as error:
         raise ReadError(f"{piece.path!r} can't be read: {error}") from error
 
 
-def _require_unchanged(piece: FilePiece, metadata: Any) -> None:
-    """Check that a file is the one whose footer was read. On another machine it may be a copy, of another time.
+class PieceReader(NamedTuple):
+    """An open file; `encoded` are the columns of text that are read as codes of a dictionary."""
 
-    Raises
-    ------
-    ReadError
-        If it isn't.
-    """
-    try:
-        found = file_state(piece.path)
-    except OSError:  # opening it says so
-        return
-    if found == piece.state:
-        return
-    if found[1] != piece.state[1] or not pq.read_metadata(piece.path).equals(metadata):
-        raise ReadError(f"{piece.path!r} has changed since read_parquet() looked at it: call read_parquet() again")
+    file: Any
+    layout: Layout
+    encoded: frozenset[str]
+
+    def columns(self, piece: FilePiece, names: Sequence[str]) -> pa.Table:
+        """Return columns of all rows of a piece, of the types that they have in all files together."""
+        table = read_groups(self.file, piece, list(names))
+        schema = self.layout.schema
+        have = [(field.name, field.type) for field in table.schema]
+        if have == [(name, schema.field(name).type) for name in names]:
+            return table.replace_schema_metadata(schema.metadata)
+        fields = [schema.field(name) for name in names]
+        columns = [self._column(table, piece, field) for field in fields]
+        typed = [field.with_type(column.type) for field, column in zip(fields, columns, strict=True)]
+        if not columns:
+            return table.replace_schema_metadata(schema.metadata)
+        return pa.Table.from_arrays(columns, schema=pa.schema(typed, metadata=schema.metadata))
+
+    def _column(self, table: pa.Table, piece: FilePiece, field: pa.Field) -> pa.ChunkedArray:
+        if field.name not in table.schema.names:
+            return self._absent(piece, field)
+        column = table[field.name]
+        kind, wanted = column.type, field.type
+        if pa.types.is_null(kind) or _are_missing(column, wanted):
+            return pa.chunked_array([pa.nulls(len(column), wanted)])
+        if kind.equals(wanted) or field.name in self.encoded:
+            return column
+        if pa.types.is_dictionary(wanted) and (
+            not pa.types.is_dictionary(kind) or kind.value_type.equals(wanted.value_type)
+        ):
+            return column  # codes of another width: tables of such are put together
+        return self._cast(column, piece, field)
+
+    def _cast(self, column: pa.ChunkedArray, piece: FilePiece, field: pa.Field) -> pa.ChunkedArray:
+        try:
+            return column.cast(field.type)
+        except pa.ArrowException as error:
+            other = self.layout.like.get(field.name, "other files")
+            raise ReadError(
+                f"column {field.name!r} is {column.type} in {piece.path!r} and another type in {other!r}; not all of its values "
+                f"are {field.type}, the type for both: {error}. Read the files by themselves, and convert one side with astype()"
+            ) from error
+
+    def _absent(self, piece: FilePiece, field: pa.Field) -> pa.ChunkedArray:
+        """Return a column that a file lacks: its values are missing, unless they are the labels that the file notes."""
+        if field.name != self.layout.index_column or piece.labels is None:
+            return pa.chunked_array([pa.nulls(piece.n_rows, field.type)])
+        start, step = piece.labels
+        labels = start + step * np.arange(piece.first_row, piece.first_row + piece.n_rows)
+        return pa.chunked_array([pa.array(labels).cast(field.type)])
 
 
-def _read_part(file: Any, piece: FilePiece, layout: Layout, condition: Condition | None, needs_data: bool) -> _Part:
-    mask, first = _mask(file, piece, layout, condition)
+def _read_part(reader: PieceReader, piece: FilePiece, condition: Condition | None, needs_data: bool) -> _Part:
+    layout = reader.layout
+    mask, first = _mask(reader, piece, condition)
     if mask is None:
         return _Part(
-            piece, read_groups(file, piece, layout.wanted), range(piece.first_row, piece.first_row + piece.n_rows)
+            piece, reader.columns(piece, layout.wanted), range(piece.first_row, piece.first_row + piece.n_rows)
         )
     kept = np.flatnonzero(mask)
     if not kept.size and not needs_data:
         return _Part(piece, layout.schema.empty_table().select(layout.wanted), range(0))
-    return _Part(piece, _chosen(file, piece, layout.wanted, first, kept), kept + piece.first_row)
+    return _Part(piece, _chosen(reader, piece, layout.wanted, first, kept), kept + piece.first_row)
 
 
 def _encoded_text(one: Any, piece: FilePiece, schema: pa.Schema, names: Collection[Any]) -> list[str]:
@@ -243,22 +282,23 @@ def _decoded(table: pa.Table, encoded: Sequence[str]) -> pa.Table:
 
 
 def _mask(
-    file: Any, piece: FilePiece, layout: Layout, condition: Condition | None
+    reader: PieceReader, piece: FilePiece, condition: Condition | None
 ) -> tuple[np.ndarray | None, pa.Table | None]:
     """Return where rows are wanted (None: everywhere), and the table that was read to find out."""
+    layout = reader.layout
     masks: list[Mask] = []
     first = None
     both = (*(condition or ()), *layout.where)
     if both:
         constants = hive_constants(piece, layout)
         needed = [name for name in columns_of(both) if name not in constants]
-        first = _typed(read_groups(file, piece, needed), layout.schema) if needed else None
+        first = reader.columns(piece, needed) if needed else None
         if condition:
             masks.append(mask_of(condition, first, constants, layout.nullable))
         if layout.where:
             masks.append(mask_of(layout.where, first, constants, columns_of(layout.where)))
     if layout.filters is not None:
-        masks.append(_filter_mask(file, piece, layout))
+        masks.append(_filter_mask(reader.file, piece, layout))
     if not masks:
         return None, None
     mask = all_of(masks)
@@ -267,13 +307,15 @@ def _mask(
     return mask if isinstance(mask, np.ndarray) else pc.fill_null(mask, False).to_numpy(), first
 
 
-def _chosen(file: Any, piece: FilePiece, wanted: list[str], first: pa.Table | None, kept: np.ndarray) -> pa.Table:
+def _chosen(
+    reader: PieceReader, piece: FilePiece, wanted: list[str], first: pa.Table | None, kept: np.ndarray
+) -> pa.Table:
     """Return the wanted columns of the rows of these numbers; `first` has those that are read already."""
     known = [] if first is None else first.column_names
     others = [name for name in wanted if name not in known]
     if first is None or len(others) == len(wanted):
-        return _taken(read_groups(file, piece, wanted), kept) if wanted else read_groups(file, piece, [])
-    read = read_groups(file, piece, others) if others else first
+        return _taken(reader.columns(piece, wanted), kept) if wanted else reader.columns(piece, [])
+    read = reader.columns(piece, others) if others else first
     sources = [first if name in known else read for name in wanted]
     fields = [source.schema.field(name) for source, name in zip(sources, wanted, strict=True)]
     columns = [source[name] for source, name in zip(sources, wanted, strict=True)]
@@ -363,6 +405,8 @@ def _bounds_finder(piece: FilePiece, layout: Layout, group: int) -> Callable[[An
     constants = hive_constants(piece, layout)
 
     def bounds_of(column: Any) -> Bounds | None:
+        if column == layout.index_column and piece.labels is not None:
+            return None
         if column in constants:
             value = constants[column]
             return Bounds(value, value, value is None, value is not None)
@@ -389,7 +433,6 @@ def read_block(
 ) -> TableBlock:
     """Return a partition as a block: its rows are those of `read_partition`, its columns have these labels and dtypes."""
     table, numbers = _read_table(partition, layout, condition, keeps_codes=True)
-    table = _typed(table, layout.schema)
 
     def whole(columns: Sequence[Any]) -> Any:
         kept = [name for name in layout._replace(columns=tuple(columns)).wanted]
@@ -432,7 +475,6 @@ def to_frame(table: pa.Table, numbers: np.ndarray, layout: Layout) -> Any:
     """Return the frame of a table: pandas' dtypes, the index, and the columns in order."""
     if not layout.columns and layout.index_column is None:
         return pd.DataFrame(index=_row_labels(numbers, layout))
-    table = _typed(table, layout.schema)
     if layout.backend == "pyarrow":
         table = _with_text_as_noted(table, layout.schema)
     made = _plain_to_pandas(
@@ -449,17 +491,6 @@ def to_frame(table: pa.Table, numbers: np.ndarray, layout: Layout) -> Any:
     else:
         made.index = _row_labels(numbers, layout)
     return made if tuple(made.columns) == layout.columns else made[list(layout.columns)]
-
-
-def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table whose columns without any value have the types that they have in the other files."""
-    for place, field in enumerate(table.schema):
-        if field.name not in schema.names:
-            continue
-        typed = schema.field(field.name)
-        if pa.types.is_null(field.type) or _are_missing(table[place], typed.type):
-            table = table.set_column(place, typed, pa.nulls(len(table), typed.type))
-    return table
 
 
 def _with_text_as_noted(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.io.common_types import is_same_kind, stored_type
 from glassloom.dataframe.io.filesystems import LOCAL, locate
-from glassloom.dataframe.io.parquet_files import is_same_kind, stored_type
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.staging import Publish, Staging, Written, numbered, staging_in, write_partitions
 from glassloom.dataframe.io.unlike_texts import Rewriting, places_of_numbers, write_and_keep
