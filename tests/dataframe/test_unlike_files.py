@@ -7,6 +7,7 @@ import warnings
 import glassloom.dataframe as gd
 import pandas as pd
 import pyarrow as pa
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from frame_helpers import assert_same
@@ -204,3 +205,41 @@ def test_indexes_that_do_not_go_together_are_an_error_that_names_both_files(tmp_
         ReadError, match=r"1\.parquet' lacks column '__index_level_0__', which is the index of other files"
     ):
         gd.read_parquet(tmp_path)
+
+
+def test_orc_files_of_unlike_types_are_read_as_pandas_puts_them_together(tmp_path):
+    frames = [
+        pd.DataFrame({"x": pd.array([1, 2], "int32"), "f": [0.5, 1.5], "s": ["a", "b"]}),
+        pd.DataFrame({"x": [2**40, 3], "f": pd.array([1, 2], "int64"), "new": [0.5, 1.5]}),
+    ]
+    for number, frame in enumerate(frames):
+        orc.write_table(pa.Table.from_pandas(frame), tmp_path / f"{number}.orc")
+    lazy = gd.read_orc(tmp_path)
+    assert_same(lazy.compute().reset_index(drop=True), pd.concat(frames, ignore_index=True))
+    assert_same(lazy.new.sum().compute(), 2.0)
+    orc.write_table(pa.table({"x": ["a"], "f": [1]}), tmp_path / "1.orc")
+    with pytest.raises(
+        ReadError, match=r"1\.orc' has changed since read_orc\(\) looked at it: call read_orc\(\) again"
+    ):
+        lazy.compute()
+    with pytest.raises(ReadError, match=r"column 'x' is string in '.*1\.orc', but int32 in '.*0\.orc'"):
+        gd.read_orc(tmp_path)
+
+
+@pytest.mark.parametrize("read", [gd.read_csv, gd.read_json])
+def test_text_files_that_were_cut_and_written_anew_are_noticed(tmp_path, read):
+    plain = pd.DataFrame({"x": range(1000)})
+    file = tmp_path / "a.txt"
+    options = {"lines": True} if read is gd.read_json else {}
+    write_one = (
+        (lambda one: one.to_json(file, orient="records", lines=True))
+        if options
+        else lambda one: one.to_csv(file, index=False)
+    )
+    write_one(plain)
+    lazy = read(str(file), blocksize=1000, **options)
+    assert lazy.x.sum().compute() == 499500
+    write_one(plain[::-1])
+    with pytest.raises(ReadError, match=r"a\.txt' has changed since read_(csv|json)\(\) looked at it"):
+        lazy.x.sum().compute()
+    assert read(str(file), blocksize=1000, **options).x.sum().compute() == 499500

@@ -120,6 +120,8 @@ def _lines(files: Files, text: _Text, _versions: Any, pieces: Sequence[TextBlock
 
 
 def _lines_of(files: Files, text: _Text, piece: TextBlock) -> list[str]:
+    if piece.state is not None:
+        files.require_unchanged(piece.state, "read_text")
     kind = _compression_of(piece.path, text.compression) if piece.end is None else None
     data = files.read(piece.path, piece.start, piece.end)
     opened = _OPENERS[kind](io.BytesIO(data)) if kind else io.BytesIO(data)

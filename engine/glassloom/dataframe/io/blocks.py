@@ -36,11 +36,12 @@ NO_HEADER = Header()
 
 
 class TextBlock(NamedTuple):
-    """Some bytes of a file; `end` None: to its end, and the file may be compressed."""
+    """Some bytes of a file; `end` None: to its end, and the file may be compressed. `state`: the version that was cut."""
 
     path: str
     start: int
     end: int | None
+    state: State | None = None
 
 
 def cut_files(
@@ -61,7 +62,8 @@ def cut_files(
         if size is None or whole[place] or nbytes <= size:
             return b"", [TextBlock(path, 0, None)]
         is_settled = files.arrow is None and time.time_ns() - changed_ns > _SETTLED_NS
-        return (_known_cut if is_settled else _cut)(states[place], files, size, header, quote)
+        header_bytes, blocks = (_known_cut if is_settled else _cut)(states[place], files, size, header, quote)
+        return header_bytes, [block._replace(state=states[place]) for block in blocks]
 
     with ThreadPoolExecutor(min(_THREADS, len(states))) as pool:
         cuts = list(pool.map(cut, range(len(states))))

@@ -74,6 +74,24 @@ def common_schema(paths: Sequence[str], schemas: Sequence[pa.Schema]) -> CommonS
     return CommonSchema(_with_notes(pa.schema(fields, metadata=known[0].metadata), known), like)
 
 
+def cast_column(column: pa.ChunkedArray, field: pa.Field, path: str, like: dict[str, str]) -> pa.ChunkedArray:
+    """Return a file's column as values of the type that it has in all files. `like` is that of `CommonSchema`.
+
+    Raises
+    ------
+    ReadError
+        If not all values are of that type.
+    """
+    try:
+        return column.cast(field.type)
+    except pa.ArrowException as error:
+        other = like.get(field.name, "other files")
+        raise ReadError(
+            f"column {field.name!r} is {column.type} in {path!r} and another type in {other!r}; not all of its values "
+            f"are {field.type}, the type for both: {error}. Read the files by themselves, and convert one side with astype()"
+        ) from error
+
+
 def _common_field(name: str, having: Sequence[tuple[str, pa.Field]]) -> tuple[pa.Field, str]:
     """Return the field of a column of some files, and the file whose type is nearest to it."""
     path, field = having[0]

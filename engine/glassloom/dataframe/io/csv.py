@@ -109,6 +109,8 @@ class Parser:
 
     def _parse(self, block: TextBlock, options: dict[str, Any]) -> Any:
         is_local = self.files.arrow is None
+        if block.state is not None:
+            self.files.require_unchanged(block.state, self.function.__name__)
         header = b"" if block.end is None else self.headers.get(block.path, self.header)
         compression = _compression_of(block.path, options) if block.end is None else None
         if is_local and compression is None and takes_bytes(self.function, options):

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.fs as pa_fs
 
 from glassloom.dataframe.io.paths import PathLike, file_state, find_files, is_data_file, natural_key
-from glassloom.errors import OptionError
+from glassloom.errors import OptionError, ReadError
 from glassloom.graph import tokenize
 
 State = tuple[str, int, int]
@@ -74,6 +74,17 @@ class Files:
         if not info.is_file:
             raise FileNotFoundError(f"file {path!r} doesn't exist in {self.name}")
         return self._state(info)
+
+    def require_unchanged(self, state: State, looked: str) -> None:
+        """Check that a file is the version that a function, called `looked`, has looked at.
+
+        Raises
+        ------
+        ReadError
+            If it isn't.
+        """
+        if self.state(state[0]) != state:
+            raise ReadError(f"{state[0]!r} has changed since {looked}() looked at it: call {looked}() again")
 
     def _state(self, info: Any) -> State:
         return (info.path, int(info.size or 0), int(info.mtime_ns or 0) or self._version(info.path))

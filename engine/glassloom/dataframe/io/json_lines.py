@@ -124,6 +124,8 @@ def _sample(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:
 
 
 def _parsed(block: TextBlock, files: Files, settings: dict[str, Any], more: dict[str, Any]) -> Any:
+    if block.state is not None:
+        files.require_unchanged(block.state, "read_json")
     is_whole = block.end is None and files.arrow is None
     source = block.path if is_whole else io.BytesIO(files.read(block.path, block.start, block.end))
     try:

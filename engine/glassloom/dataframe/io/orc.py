@@ -11,7 +11,8 @@ import pyarrow.orc as orc
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
-from glassloom.dataframe.io.filesystems import Files, locate
+from glassloom.dataframe.io.common_types import CommonSchema, cast_column, common_schema
+from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.parquet_rows import TYPES_MAPPERS
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
@@ -21,10 +22,30 @@ from glassloom.graph import tokenize
 
 
 class Stripes(NamedTuple):
-    """Some stripes of a file."""
+    """Some stripes of a version of a file."""
 
-    path: str
+    state: State
     numbers: tuple[int, ...]
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.state[0]
+
+
+class OrcLayout(NamedTuple):
+    """How tables become frames: the columns, the index, and the types that all files have together."""
+
+    columns: tuple[str, ...]
+    index_column: str | None
+    dtype_backend: str | None
+    common: CommonSchema
+    files: Files
+
+    @property
+    def wanted(self) -> list[str]:
+        """The columns to read."""
+        return list(dict.fromkeys([*self.columns, *([self.index_column] if self.index_column else [])]))
 
 
 class OrcSource(Source):
@@ -33,11 +54,9 @@ class OrcSource(Source):
     label = "read-orc"
     can_project = True
 
-    def __init__(
-        self, pieces: list[Stripes], files: Files, index: str | None, dtype_backend: str | None, meta: Any, token: str
-    ) -> None:
-        self.pieces, self.files, self.index, self.dtype_backend = pieces, files, index, dtype_backend
-        self.meta = meta
+    def __init__(self, pieces: list[Stripes], layout: OrcLayout, token: str) -> None:
+        self.pieces, self.layout = pieces, layout
+        self.meta = _frame(layout.common.schema.empty_table(), layout)
         self.divisions = (None,) * (len(pieces) + 1)
         self.token = token
 
@@ -45,10 +64,8 @@ class OrcSource(Source):
         return self.pieces[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        wanted = list(self.meta.columns if columns is None else columns)
-        return BlockCall(
-            _read_stripes, (Block(0), self.files, wanted, self.index, self.dtype_backend), label=self.label
-        )
+        layout = self.layout if columns is None else self.layout._replace(columns=tuple(columns))
+        return BlockCall(_read_stripes, (Block(0), layout), label=self.label)
 
 
 @with_function_arguments()
@@ -68,7 +85,7 @@ def read_orc(
     Parameters
     ----------
     path
-        A file, a glob, a folder, or a list of those, all of one schema; or URLs.
+        A file, a glob, a folder, or a list of those; or URLs. Files may differ as those of `read_parquet`.
     engine
         ``"auto"`` or ``"pyarrow"``, which are the same.
     columns
@@ -89,23 +106,21 @@ def read_orc(
     files, names = locate(path, filesystem, storage_options)
     states = files.find(names, (".orc",))
     opened = [_open(files, state[0]) for state in states]
-    schema = opened[0].schema
-    for one, state in zip(opened, states, strict=True):
-        if not one.schema.equals(schema):
-            raise ReadError(f"{state[0]!r} has other columns or types than {states[0][0]!r}")
+    common = common_schema([state[0] for state in states], [one.schema for one in opened])
+    schema = common.schema
     unknown = [name for name in [*(columns or ()), *([index] if index else [])] if name not in schema.names]
     if unknown:
         raise unknown_columns(unknown, schema.names)
     pieces = [
-        Stripes(state[0], tuple(range(first, min(first + step, one.nstripes))))
+        Stripes(state, tuple(range(first, min(first + step, one.nstripes))))
         for one, state in zip(opened, states, strict=True)
         for step in [max(one.nstripes, 1) if split_stripes is False else int(split_stripes)]
         for first in range(0, max(one.nstripes, 1), step)
     ]
-    wanted = list(columns or [name for name in schema.names if name != index])
-    meta = _frame(schema.empty_table(), wanted, index, dtype_backend)
-    token = tokenize(states, pieces, files, list(meta.columns), index, dtype_backend)
-    return wrap(Read(OrcSource(pieces, files, index, dtype_backend, meta, token), None, None, None))
+    wanted = tuple(columns or [name for name in schema.names if name != index])
+    layout = OrcLayout(wanted, index, dtype_backend, common, files)
+    token = tokenize(states, pieces, files, wanted, index, dtype_backend)
+    return wrap(Read(OrcSource(pieces, layout, token), None, None, None))
 
 
 def _open(files: Files, path: str) -> Any:
@@ -115,22 +130,29 @@ def _open(files: Files, path: str) -> Any:
         raise ReadError(f"{path!r} can't be read as ORC: {error}") from error
 
 
-def _read_stripes(
-    piece: Stripes, files: Files, columns: list[str], index: str | None, dtype_backend: str | None
-) -> Any:
-    wanted = list(dict.fromkeys([*columns, *([index] if index else [])]))
-    file = _open(files, piece.path)
+def _read_stripes(piece: Stripes, layout: OrcLayout) -> Any:
+    layout.files.require_unchanged(piece.state, "read_orc")
+    file = _open(layout.files, piece.path)
+    names = [name for name in layout.wanted if name in file.schema.names]
     try:
-        batches = [file.read_stripe(number, columns=wanted) for number in piece.numbers]
+        batches = [file.read_stripe(number, columns=names) for number in piece.numbers]
     except (pa.ArrowException, OSError) as error:
         raise ReadError(f"{piece.path!r} can't be read: {error}") from error
     table = pa.Table.from_batches(batches) if batches else file.schema.empty_table()
-    return _frame(table, columns, index, dtype_backend)
+    columns = [_column(table, layout.common.schema.field(name), piece.path, layout) for name in layout.wanted]
+    return _frame(pa.table(dict(zip(layout.wanted, columns, strict=True))), layout)
 
 
-def _frame(table: pa.Table, columns: list[str], index: str | None, dtype_backend: str | None) -> Any:
-    wanted = list(dict.fromkeys([*columns, *([index] if index else [])]))
-    frame = table.select(wanted).to_pandas(use_threads=False, types_mapper=TYPES_MAPPERS[dtype_backend])
-    if index is not None:
-        frame = frame.set_index(index)
-    return frame[columns]
+def _column(table: pa.Table, field: pa.Field, path: str, layout: OrcLayout) -> pa.ChunkedArray:
+    """Return a column of a file with the type of all files; its values are missing if the file lacks it."""
+    if field.name not in table.schema.names:
+        return pa.chunked_array([pa.nulls(len(table), field.type)])
+    column = table[field.name]
+    return column if column.type.equals(field.type) else cast_column(column, field, path, layout.common.like)
+
+
+def _frame(table: pa.Table, layout: OrcLayout) -> Any:
+    frame = table.select(layout.wanted).to_pandas(use_threads=False, types_mapper=TYPES_MAPPERS[layout.dtype_backend])
+    if layout.index_column is not None:
+        frame = frame.set_index(layout.index_column)
+    return frame[list(layout.columns)]

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from glassloom.dataframe.arrow.blocks import CodedText, Column, Rows, TableBlock, Values, array_of
 from glassloom.dataframe.arrow.text import is_text
+from glassloom.dataframe.io.common_types import cast_column
 from glassloom.dataframe.io.conditions import Bounds, Condition, Mask, all_of, columns_of, mask_of, may_hold
 from glassloom.dataframe.io.filesystems import Files
 from glassloom.dataframe.io.parquet_files import (
@@ -224,17 +225,7 @@ class PieceReader(NamedTuple):
             not pa.types.is_dictionary(kind) or kind.value_type.equals(wanted.value_type)
         ):
             return column  # codes of another width: tables of such are put together
-        return self._cast(column, piece, field)
-
-    def _cast(self, column: pa.ChunkedArray, piece: FilePiece, field: pa.Field) -> pa.ChunkedArray:
-        try:
-            return column.cast(field.type)
-        except pa.ArrowException as error:
-            other = self.layout.like.get(field.name, "other files")
-            raise ReadError(
-                f"column {field.name!r} is {column.type} in {piece.path!r} and another type in {other!r}; not all of its values "
-                f"are {field.type}, the type for both: {error}. Read the files by themselves, and convert one side with astype()"
-            ) from error
+        return cast_column(column, field, piece.path, self.layout.like)
 
     def _absent(self, piece: FilePiece, field: pa.Field) -> pa.ChunkedArray:
         """Return a column that a file lacks: its values are missing, unless they are the labels that the file notes."""
