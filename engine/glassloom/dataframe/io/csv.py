@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,7 @@ from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.io.blocks import NO_HEADER, Header, TextBlock, cut_files, first_line
+from glassloom.dataframe.io.date_formats import with_date_formats
 from glassloom.dataframe.io.filesystems import Files, locate
 from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, unreadable_value
 from glassloom.dataframe.io.paths import PathLike
@@ -91,7 +93,7 @@ class Parser:
     def for_columns(self, columns: list[Any]) -> Parser:
         """Return a parser that reads these columns alone."""
         in_file = [name for name in columns if name != self.path_column]
-        options = {**self.options, "usecols": in_file} if in_file else self.options
+        options = {**self.options, "usecols": in_file} if in_file else dict(self.options)
         if isinstance(options.get("parse_dates"), list):
             options["parse_dates"] = [name for name in options["parse_dates"] if name in columns]
         if isinstance(options.get("dtype"), dict):
@@ -138,7 +140,7 @@ def read_csv(
 ) -> Any:
     """Read CSV files into a frame.
 
-    Columns and dtypes are taken from the first thousand rows of the first file. Each partition counts its rows from 0.
+    Columns and dtypes are taken from the first thousand rows of the first file, and so are the formats of times. Each partition counts its rows from 0.
 
     Parameters
     ----------
@@ -258,7 +260,8 @@ def _read_text(
         options = {**options, "dtype": _with_floats(sample, options)}
         parser = replace(parser, options=options)
         sample = _read_sample(states[0][0], parser)
-    options = _with_dates_by_name(options, sample)
+    options = _with_dates_by_name(options, states[0][0], parser, sample)
+    options, sample = with_date_formats(options, sample, partial(_sample_of_texts, states[0][0], parser))
     parser = replace(parser, options=options)
     cuttable = options.get("escapechar") is None and options.get("lineterminator") is None
     whole = [not cuttable or _is_compressed(state[0], options) for state in states]
@@ -303,12 +306,16 @@ def _labelled(block: Any, keys: list[Any], names: list[Any]) -> Any:
 
 def _read_sample(path: str, parser: Parser) -> Any:
     """Return the first rows' columns and dtypes."""
+    return _first_rows(path, parser)[:0]
+
+
+def _first_rows(path: str, parser: Parser) -> Any:
     try:
         if parser.options.get("engine") != "pyarrow":
             count = parser.options.get("nrows")
             rows = SAMPLE_ROWS if count is None else min(count, SAMPLE_ROWS)
-            return parser.parse(TextBlock(path, 0, None), nrows=rows)[:0]
-        return parser.parse(_first_block(path, parser))[:0]  # PyArrow's can't stop after some rows
+            return parser.parse(TextBlock(path, 0, None), nrows=rows)
+        return parser.parse(_first_block(path, parser))  # PyArrow's can't stop after some rows
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
         raise ReadError(f"{path!r} can't be read as CSV: {error}") from error
 
@@ -321,14 +328,34 @@ def _first_block(path: str, parser: Parser) -> TextBlock:
     return TextBlock(path, 0, end or None)
 
 
-def _with_dates_by_name(options: dict[str, Any], sample: Any) -> dict[str, Any]:
-    """Return options whose `parse_dates` has names in place of numbers of columns, which differ where fewer columns are read."""
+def _with_dates_by_name(options: dict[str, Any], path: str, parser: Parser, sample: Any) -> dict[str, Any]:
+    """Return options whose `parse_dates` has names in place of numbers of columns, which differ where fewer columns are read.
+
+    Raises
+    ------
+    NotImplementedError
+        If it puts columns together, as pandas 2 does.
+    """
     listed = options.get("parse_dates")
-    if not isinstance(listed, list):
+    if isinstance(listed, dict) or (isinstance(listed, list) and any(isinstance(one, (list, tuple)) for one in listed)):
+        raise NotImplementedError(
+            f"parse_dates={listed!r} makes a column of several; read them as text, and call to_datetime() on their sum"
+        )
+    if not isinstance(listed, list) or not any(isinstance(one, int) and one not in sample.columns for one in listed):
         return options
-    times = [name for name in sample.columns if getattr(sample[name].dtype, "kind", "O") == "M"]
-    found = [one if not isinstance(one, int) or one in sample.columns else sample.columns[one] for one in listed]
-    return {**options, "parse_dates": found} if all(name in times for name in found) else options
+    plain = {name: value for name, value in options.items() if name not in ("usecols", "parse_dates", "dtype")}
+    names = list(_read_sample(path, replace(parser, options=plain)).columns)
+    found = [names[one] if isinstance(one, int) and one not in names and one < len(names) else one for one in listed]
+    return {**options, "parse_dates": found}
+
+
+def _sample_of_texts(path: str, parser: Parser, names: list[Any]) -> Any:
+    """Return the first rows with some columns as text."""
+    plain = {name: value for name, value in parser.options.items() if name not in ("parse_dates", "date_format")}
+    dtype = plain.get("dtype")
+    dtypes = {**(dtype if isinstance(dtype, dict) else {}), **dict.fromkeys(names, str)}
+    texts = replace(parser, options={**plain, "dtype": dtypes if dtype is None or isinstance(dtype, dict) else str})
+    return _first_rows(path, texts)
 
 
 def _with_floats(sample: Any, options: dict[str, Any]) -> Any:
@@ -396,7 +423,10 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
         raise MetaError(f"{block.path!r} lacks the columns {missing}, which the first file has")
     if not frame.columns.equals(meta.columns):
         frame = frame[list(meta.columns)]
-    return fitted(frame, meta, where, lambda: _first_row_line(block, parser))
+    formats = parser.options.get("date_format")
+    return fitted(
+        frame, meta, where, lambda: _first_row_line(block, parser), formats if isinstance(formats, dict) else {}
+    )
 
 
 def _first_row_line(block: TextBlock, parser: Parser) -> int | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,9 @@ FirstLine = Callable[[], "int | None"]
 """Returns the number of the line of the first row; None if lines can't be counted. Called for messages only."""
 
 
-def fitted(block: Any, meta: Any, where: str, first_line: FirstLine) -> Any:
+def fitted(
+    block: Any, meta: Any, where: str, first_line: FirstLine, formats: Mapping[Any, str] = MappingProxyType({})
+) -> Any:
     """Return a block with the sample's dtypes, where nothing is lost by that.
 
     Parameters
@@ -23,6 +26,8 @@ def fitted(block: Any, meta: Any, where: str, first_line: FirstLine) -> Any:
         The file and the bytes, for messages.
     first_line
         The line of the first row.
+    formats
+        By which texts of columns should have become times.
 
     Raises
     ------
@@ -41,23 +46,44 @@ def fitted(block: Any, meta: Any, where: str, first_line: FirstLine) -> Any:
             wrong[name] = (got, expected)
     if wrong:
         found = "; ".join(
-            f"{name!r} holds {got}, the sample {expected}{_place(block[name], expected, first_line)}"
+            f"{name!r} holds {got}, the sample {expected}{_place(block[name], expected, first_line, formats.get(name))}"
             for name, (got, expected) in wrong.items()
         )
-        advice = {name: _common(got, expected) for name, (got, expected) in wrong.items()}
         raise MetaError(
-            f"{where}: dtypes differ from those of the first {SAMPLE_ROWS} rows: {found}. Give dtype={advice}"
+            f"{where}: dtypes differ from those of the first {SAMPLE_ROWS} rows: {found}. {_advice(wrong, formats)}"
         )
     return block.astype(wanted) if wanted else block
+
+
+def _advice(wrong: dict[Any, Any], formats: Mapping[Any, str]) -> str:
+    """Return which arguments to give so that all blocks fit."""
+    times = [name for name, (_, expected) in wrong.items() if getattr(expected, "kind", "O") == "M"]
+    dtypes = {name: _common(got, expected) for name, (got, expected) in wrong.items() if name not in times}
+    advice = [f"Give dtype={dtypes}"] if dtypes else []
+    if times:
+        tried = ", ".join(f"{name!r}: {formats[name]!r}" for name in times if name in formats)
+        of_sample = f"The sample's format is {{{tried}}}: give" if tried else "Give"
+        advice.append(
+            f"{of_sample} date_format= with one that all values have, or 'ISO8601' or 'mixed', or read "
+            f"{', '.join(map(repr, times))} as text and call to_datetime() on it"
+        )
+    return ". ".join(advice)
 
 
 def _fits(column: Any, got: Any, expected: Any) -> bool:
     if column.isna().all():
         return getattr(expected, "kind", "O") not in "iub"
     kinds = getattr(got, "kind", "O"), getattr(expected, "kind", "O")
-    if kinds in (("i", "f"), ("u", "f"), ("M", "M")):
-        return True
-    return kinds == ("O", "O")
+    if kinds == ("M", "M"):
+        return getattr(got, "tz", None) == getattr(expected, "tz", None) and _keeps_times(column, expected)
+    return kinds in (("i", "f"), ("u", "f"), ("O", "O"))
+
+
+def _keeps_times(column: Any, expected: Any) -> bool:
+    try:
+        return bool((column.astype(expected) == column)[column.notna()].all())
+    except (ValueError, OverflowError):
+        return False
 
 
 def _common(got: Any, expected: Any) -> str:
@@ -66,14 +92,23 @@ def _common(got: Any, expected: Any) -> str:
     return "float64" if kinds <= set("iuf") else "str"
 
 
-def _place(column: Any, expected: Any, first_line: FirstLine) -> str:
+def _place(column: Any, expected: Any, first_line: FirstLine, date_format: str | None = None) -> str:
     """Return the first value that doesn't fit, with its line."""
+    if getattr(expected, "kind", "O") == "M" and date_format is not None:
+        times = pd.to_datetime(
+            column, format=date_format, errors="coerce", utc=getattr(expected, "tz", None) is not None
+        )
+        return _shown(column, times.isna() & column.notna(), first_line)
     if getattr(expected, "kind", "O") not in "iuf":
         return ""
     numbers = pd.to_numeric(column, errors="coerce")
     is_wrong = numbers.isna() if getattr(expected, "kind", "O") == "f" else numbers.isna() | (numbers % 1 != 0)
     if column.dtype.kind not in "iuf":
         is_wrong &= column.notna() if numbers[column.notna()].isna().any() else True
+    return _shown(column, is_wrong, first_line)
+
+
+def _shown(column: Any, is_wrong: Any, first_line: FirstLine) -> str:
     if not is_wrong.any():
         return ""
     row = int(is_wrong.to_numpy().argmax())

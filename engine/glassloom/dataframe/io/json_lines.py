@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.blocks import NO_HEADER, TextBlock, cut_files, first_line
+from glassloom.dataframe.io.date_formats import json_formats, with_json_times
 from glassloom.dataframe.io.filesystems import Files, locate
 from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted
 from glassloom.dataframe.io.paths import PathLike
@@ -110,17 +112,29 @@ def read_json(
     ]
     _, blocks = cut_files(states, files, size, NO_HEADER, b"", whole=compressed)
     column = "path" if include_path_column is True else include_path_column
-    settings = {"how": how, "column": column, "paths": tuple(dict.fromkeys(state[0] for state in states))}
+    settings: dict[str, Any] = {
+        "formats": None,
+        "how": how,
+        "column": column,
+        "paths": tuple(dict.fromkeys(state[0] for state in states)),
+    }
     sample = parse_meta(meta) if meta is not None else _sample(blocks[0], files, settings)
+    if len(blocks) > 1 and any(getattr(dtype, "kind", "O") == "M" for dtype in sample.dtypes):
+        raw = _first_rows(blocks[0], files, {**settings, "formats": {}})
+        settings["formats"] = json_formats(raw, _first_rows(blocks[0], files, settings))
     token = tokenize(states, blocks, settings, files)
     return wrap(Read(JsonSource(blocks, settings, files, sample, token), None, None, None))
 
 
 def _sample(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:
+    return _first_rows(block, files, settings)[:0]
+
+
+def _first_rows(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:
     more: dict[str, Any] = {"nrows": SAMPLE_ROWS} if settings["how"]["lines"] else {}
     if settings["how"].get("engine") == "pyarrow":  # it can't stop after some rows
         more["engine"] = "ujson"
-    return _parsed(block, files, settings, more)[:0]
+    return _parsed(block, files, settings, more)
 
 
 def _parsed(block: TextBlock, files: Files, settings: dict[str, Any], more: dict[str, Any]) -> Any:
@@ -128,8 +142,12 @@ def _parsed(block: TextBlock, files: Files, settings: dict[str, Any], more: dict
         files.require_unchanged(block.state, "read_json")
     is_whole = block.end is None and files.arrow is None
     source = block.path if is_whole else io.BytesIO(files.read(block.path, block.start, block.end))
+    formats = settings["formats"]
     try:
-        frame = pd.read_json(source, **{**settings["how"], **more})
+        if formats is None:
+            frame = pd.read_json(source, **{**settings["how"], **more})
+        else:
+            frame = with_json_times(_without_times(source, {**settings["how"], **more}), formats)
     except (ValueError, UnicodeDecodeError) as error:
         raise ReadError(f"{block.path!r} can't be read as JSON (lines={settings['how']['lines']}): {error}") from error
     if settings["column"]:
@@ -137,7 +155,19 @@ def _parsed(block: TextBlock, files: Files, settings: dict[str, Any], more: dict
     return frame
 
 
+def _without_times(source: Any, options: dict[str, Any]) -> Any:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*convert_dates")  # deprecated, and nothing else does it
+        return pd.read_json(source, **{**options, "convert_dates": False})
+
+
 def _read_block(block: TextBlock, files: Files, settings: dict[str, Any], meta: Any) -> Any:
     frame = _parsed(block, files, settings, {}).reindex(columns=meta.columns)
     where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
-    return fitted(frame, meta, where, lambda: first_line(block, files) if settings["how"]["lines"] else None)
+    return fitted(
+        frame,
+        meta,
+        where,
+        lambda: first_line(block, files) if settings["how"]["lines"] else None,
+        settings["formats"] or {},
+    )

@@ -1,0 +1,124 @@
+"""Text that becomes times, in blocks of text files: all blocks by one format, that of the first value.
+
+pandas guesses the format from the first value of what it parses. Of several blocks each would be parsed by its own, and days and months
+might change places between them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+from pandas.tseries.api import guess_datetime_format
+
+_WITHOUT_VALUES = "ISO8601"
+"""The only format that no text is ambiguous in."""
+USUAL_TIMES = pd.to_datetime(pd.Series(["2024-01-01"])).dtype
+"""The dtype that pandas makes of text."""
+
+
+def format_of(texts: pd.Series, *, dayfirst: bool = False) -> str:
+    """Return the format by which pandas parses a column: that of the first value, or of each by itself if it can't be guessed.
+
+    >>> format_of(pd.Series([None, "13/02/2024"])), format_of(pd.Series(["5 January 2024 10 PM"])), format_of(pd.Series([None]))
+    ('%d/%m/%Y', 'mixed', 'ISO8601')
+    """
+    known = texts[texts.notna()]
+    if not len(known):
+        return _WITHOUT_VALUES
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pandas has warned of days that come first when it parsed the sample
+        return guess_datetime_format(str(known.iloc[0]), dayfirst=dayfirst) or "mixed"
+
+
+def with_date_formats(
+    options: dict[str, Any], sample: Any, texts_of: Callable[[list[Any]], Any]
+) -> tuple[dict[str, Any], Any]:
+    """Return options of `pandas.read_csv` by which all blocks are parsed as the sample is, and the sample as that makes it.
+
+    Parameters
+    ----------
+    sample
+        The first rows, as the options make them.
+    texts_of
+        Returns the same rows with some columns as text.
+    """
+    listed = options.get("parse_dates")
+    if not isinstance(listed, list) or isinstance(options.get("date_format"), str) or "date_parser" in options:
+        return options, sample
+    given = options.get("date_format") or {}
+    names = [name for name in listed if name in sample.columns and name not in given]
+    names = [name for name in names if name not in (options.get("converters") or {})]
+    if not names:
+        return options, sample
+    texts = texts_of(names)
+    formats, unparsed = {}, {}
+    for name in names:
+        has_values = texts[name].notna().any()
+        if has_values and sample[name].dtype.kind != "M":
+            unparsed[name] = sample[name].dtype  # as pandas leaves it: the first value's format isn't that of all
+            continue
+        formats[name] = format_of(texts[name], dayfirst=bool(options.get("dayfirst")))
+        if not has_values:
+            sample = sample.astype({name: USUAL_TIMES})
+    options = {
+        **options,
+        "date_format": {**given, **formats},
+        "parse_dates": [one for one in listed if one not in unparsed],
+    }
+    dtype = options.get("dtype")
+    if unparsed and (dtype is None or isinstance(dtype, dict)):
+        options["dtype"] = {**(dtype or {}), **unparsed}
+    return options, sample
+
+
+# JSON, where numbers become times, too.
+
+_UNITS = ("s", "ms", "us", "ns")
+_SMALLEST = 31_536_000
+"""Numbers up to this are no times to pandas."""
+
+
+def json_formats(raw: Any, converted: Any) -> dict[Any, str]:
+    """Return, for each column of rows that pandas has made times of, the format of its texts or the unit of its numbers.
+
+    Parameters
+    ----------
+    raw, converted
+        The same rows, before and after.
+    """
+    names = [name for name, dtype in converted.dtypes.items() if getattr(dtype, "kind", "O") == "M"]
+    return {name: _how(raw[name], converted[name]) for name in names}
+
+
+def with_json_times(frame: Any, formats: dict[Any, str]) -> Any:
+    """Return rows of JSON with times in some columns; a column whose values aren't all such times stays as it is."""
+    made = frame.copy(deep=False)
+    for name, how in formats.items():
+        if name in made.columns:
+            made[name] = _as_times(made[name], how)
+    return made
+
+
+def _how(raw: Any, times: Any) -> str:
+    candidates = _UNITS if raw.dtype.kind in "iuf" else (format_of(raw), "ISO8601", "mixed")
+    found = (one for one in candidates if _as_times(raw, one).equals(times))
+    return next(found, candidates[-1])
+
+
+def _as_times(column: Any, how: Any) -> Any:
+    is_number = column.dtype.kind in "iuf"
+    if column.notna().any() and is_number != (how in _UNITS):
+        return column
+    try:
+        if not is_number:
+            return pd.to_datetime(column, format=None if how in _UNITS else how)
+        if (column <= _SMALLEST).any():
+            return column
+        made = pd.to_datetime(column, unit=how)
+        made.astype("datetime64[ns]")  # beyond those it is of another unit
+        return made
+    except (ValueError, TypeError, OverflowError):
+        return column
