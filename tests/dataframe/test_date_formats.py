@@ -9,6 +9,7 @@ import glassloom.dataframe as gd
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import MetaError
 
 
@@ -38,8 +39,8 @@ FORMS = {
 @pytest.mark.parametrize("name", FORMS)
 def test_times_are_parsed_as_pandas_parses_the_whole_file(tmp_path, name, engine):
     form, options = FORMS[name]
-    if "dayfirst" in options and engine == "pyarrow":
-        return  # pandas refuses it
+    if engine == "pyarrow" and ("dayfirst" in options or ("index_col" in options and not HAS_COPY_ON_WRITE)):
+        return  # pandas refuses it, and before version 3 doesn't parse labels
     options = {"parse_dates": ["d"], "engine": engine, **options}
     file = write(tmp_path / "a.csv", days(1500, form))
     with warnings.catch_warnings():
@@ -153,5 +154,10 @@ def test_texts_in_json_that_are_times_have_one_format(tmp_path, form):
     assert_same(lazy.compute().reset_index(drop=True), expected)
     with file.open("a") as more:
         more.writelines(f'{{"date": "{one}", "x": ""}}\n' for one in days(100, "%m.%d.%Y", "2024-01-01"))
-    with pytest.raises(MetaError, match="'date' holds .*, the sample datetime64"):
-        gd.read_json(str(file), lines=True, blocksize=2000).compute()
+    lazy = gd.read_json(str(file), lines=True, blocksize=2000)
+    try:
+        got = lazy.compute()
+    except MetaError as error:
+        assert "'date' holds" in str(error)
+    else:  # pandas 2 parses each text by itself
+        assert_same(got.reset_index(drop=True), pd.read_json(io.StringIO(file.read_text()), lines=True))

@@ -11,7 +11,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from frame_helpers import assert_same
-from glassloom.errors import ReadError
+from glassloom.errors import MetaError, ReadError
 
 ZONE = "Europe/Berlin"
 COLUMNS = {
@@ -243,3 +243,25 @@ def test_text_files_that_were_cut_and_written_anew_are_noticed(tmp_path, read):
     with pytest.raises(ReadError, match=r"a\.txt' has changed since read_(csv|json)\(\) looked at it"):
         lazy.x.sum().compute()
     assert read(str(file), blocksize=1000, **options).x.sum().compute() == 499500
+
+
+def test_files_without_rows_or_columns_decide_nothing(tmp_path):
+    frame = pd.DataFrame({"x": [1, 2, 3]})
+    pd.DataFrame({"x": pd.array([], "int8")}, index=pd.Index([], dtype="int64")).to_parquet(tmp_path / "0.parquet")
+    frame.to_parquet(tmp_path / "1.parquet")
+    frame.to_parquet(tmp_path / "2.parquet")
+    assert_same(gd.read_parquet(tmp_path).compute(), pd.concat([frame, frame], ignore_index=True))
+    pd.DataFrame().to_parquet(tmp_path / "0.parquet")
+    assert_same(gd.read_parquet(tmp_path).compute(), pd.concat([frame, frame], ignore_index=True))
+
+
+def test_partitions_without_rows_go_into_orc(tmp_path):
+    plain = pd.DataFrame({"o": [None, pd.Timestamp("2020-01-01").date(), None], "x": [1, 2, 3]})
+    pieces = [plain[:0], plain[:2], plain[:0]]
+    gd.from_map(pieces.__getitem__, range(3), meta=plain[:0]).to_orc(tmp_path / "o")
+    assert_same(gd.read_orc(tmp_path / "o").compute().reset_index(drop=True), plain[:2])
+    with pytest.raises(
+        MetaError, match=r"columns \['o'\] have no values in a partition, so that their types aren't known"
+    ):
+        gd.from_pandas(plain, npartitions=3).to_orc(tmp_path / "p")
+    assert not (tmp_path / "p").exists()

@@ -278,7 +278,7 @@ _DIFFERENT: tuple[tuple[str, str, str, str], ...] = (
     ("DataFrame function", "to_orc to_parquet", "path", _WITHOUT_PATH),
     ("DataFrame Series", "to_csv to_json", "path_or_buf", _WITHOUT_PATH),
     ("DataFrame Series", "to_csv", "encoding", "None is UTF-8 too"),
-    ("DataFrame Series", "to_csv to_json", "compression", "files are compressed if asked for; 'infer' goes by the name"),
+    ("DataFrame Series", "to_csv to_json", "compression", "the default, 'infer', goes by the name that is given"),
     ("DataFrame", "to_parquet", "engine", "PyArrow writes the files"),
     ("function", "read_csv read_table read_fwf", "lineterminator compression", "they are passed on to pandas"),
     ("function", "read_json", "orient lines", "by default a record a line, so that files can be read in blocks"),

@@ -40,6 +40,8 @@ class FrameExpr(Expr):
 
     adds_no_rows: ClassVar[bool] = False
     """Whether all rows are those of `frame`, or some of them."""
+    makes_unlike_dtypes: ClassVar[bool] = False
+    """Whether a caller's code makes the partitions, so that columns may have another dtype in some of them."""
 
     @cached_property
     def meta(self) -> Any:

@@ -15,6 +15,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, sample
 from glassloom.dataframe.call import Attribute, BlockCall, Method
 from glassloom.dataframe.derived_meta import derived_meta
+from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.nodes import Assign, BlockOp, Filter, FrameExpr, Held, Projection, Rowwise
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
@@ -75,16 +76,22 @@ def with_one_dtype(collection: Any, places: Sequence[int] | None = None) -> Any:
     return operate(_Converted(kept), collection, common, kind=_Alike, label="common-dtypes")
 
 
-def unlike_places(node: FrameExpr) -> list[int]:
-    """Return the places of the columns which may have another dtype in some partition."""
+def unlike_places(node: FrameExpr, *, as_read: bool = True) -> list[int]:
+    """Return the places of the columns which may have another dtype in some partition.
+
+    Parameters
+    ----------
+    as_read
+        Whether partitions that are read are taken to have the dtypes of the meta.
+    """
     meta = node.meta
     if node.npartitions == 1 or not isinstance(meta, (pd.DataFrame, pd.Series)):
         return []
     if isinstance(meta, pd.Series):
-        return [0] if _may_differ(node, None) else []
+        return [0] if _may_differ(node, None, as_read) else []
     if not meta.columns.is_unique:
         return [place for place, dtype in enumerate(meta.dtypes) if can_miss_nothing(dtype)]
-    return [place for place, name in enumerate(meta.columns) if _may_differ(node, name)]
+    return [place for place, name in enumerate(meta.columns) if _may_differ(node, name, as_read)]
 
 
 def places_shown(meta: Any, dtype: Any) -> list[int]:
@@ -152,7 +159,7 @@ class _Alike(Rowwise):
         return self.frame.meta
 
 
-def _may_differ(node: FrameExpr, name: Any) -> bool:
+def _may_differ(node: FrameExpr, name: Any, as_read: bool) -> bool:
     """Whether a column of a frame (None: a series) may have other dtypes in some partitions: False only if it is known not to.
 
     Columns of whole numbers and booleans do where they would miss a value; others where a user's function makes the values.
@@ -164,11 +171,21 @@ def _may_differ(node: FrameExpr, name: Any) -> bool:
         if (one.name, label) in seen:
             continue
         seen.add((one.name, label))
-        made_of = _made_of(one, label)
+        made_of = None if _is_read_unlike(one) and not as_read else _made_of(one, label)
         if made_of is None:
             return True
         left += made_of
     return False
+
+
+def makes_unlike_dtypes(node: FrameExpr) -> bool:
+    """Whether a node makes partitions of unlike dtypes by itself: it reads such, or calls a function of the caller's."""
+    is_call = isinstance(node, BlockOp) and getattr(node.call.function, "calls_for_each", False)
+    return node.makes_unlike_dtypes or is_call or _is_read_unlike(node)
+
+
+def _is_read_unlike(node: FrameExpr) -> bool:
+    return isinstance(node, Read) and node.source.makes_unlike_dtypes
 
 
 def _may_lack_rows(value: FrameExpr, frame: FrameExpr) -> bool:
@@ -198,7 +215,7 @@ def _made_of(node: FrameExpr, name: Any) -> list[_Column] | None:
             return []
         is_exact = can_miss_nothing(_dtype(node.meta, name))
         return None if is_exact and _may_lack_rows(value, node.frame) else _columns_of(value)
-    if isinstance(node, BlockOp) and getattr(node.call.function, "calls_for_each", False):
+    if node.makes_unlike_dtypes or (isinstance(node, BlockOp) and getattr(node.call.function, "calls_for_each", False)):
         return None
     if isinstance(node, _Alike) or not can_miss_nothing(_dtype(node.meta, name)):
         return []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +28,13 @@ class CommonSchema(NamedTuple):
 
 
 def pandas_notes(schema: pa.Schema) -> dict[str, Any]:
-    """Return what pandas noted when it wrote a file."""
-    noted: dict[str, Any] = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    """Return what pandas noted when it wrote a file. It is kept, and not to be changed."""
+    return _parsed((schema.metadata or {}).get(b"pandas", b"{}"))
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: bytes) -> dict[str, Any]:
+    noted: dict[str, Any] = json.loads(text)
     return noted
 
 
@@ -179,6 +185,9 @@ def _with_notes(common: pa.Schema, schemas: Sequence[pa.Schema]) -> pa.Schema:
     noted = pandas_notes(common)
     if not noted and not any(b"pandas" in (schema.metadata or {}) for schema in schemas):
         return common
+    are_like = all(schema.names == common.names for schema in schemas)
+    if are_like and all(pandas_notes(schema).get("columns") == noted.get("columns") for schema in schemas):
+        return common
     by_file = [_noted_columns(schema) for schema in schemas]
     columns = []
     for field in common:
@@ -190,8 +199,19 @@ def _with_notes(common: pa.Schema, schemas: Sequence[pa.Schema]) -> pa.Schema:
         note = _common_note(field.type, having)
         if note is not None:
             columns.append(note)
-    described = {"index_columns": [], "column_indexes": [], **noted, "columns": columns}
+    described = {"index_columns": [], **noted, "column_indexes": _noted_labels(schemas), "columns": columns}
     return common.with_metadata({**(common.metadata or {}), b"pandas": json.dumps(described).encode()})
+
+
+def _noted_labels(schemas: Sequence[pa.Schema]) -> list[Any]:
+    """Return what is noted of the names of columns, such as that they are numbers; nothing if the files differ in it."""
+    noted = [pandas_notes(schema) for schema in schemas]
+    labels = [
+        one.get("column_indexes", [])
+        for one in noted
+        if len(one.get("columns", [])) > len(one.get("index_columns", []))
+    ]
+    return labels[0] if labels and all(one == labels[0] for one in labels) else []
 
 
 def _noted_columns(schema: pa.Schema) -> dict[str, dict[str, Any]]:

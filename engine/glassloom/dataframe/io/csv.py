@@ -16,6 +16,7 @@ from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.io.blocks import NO_HEADER, Header, TextBlock, cut_files, first_line
+from glassloom.dataframe.io.compression import ENDINGS, chosen_compression
 from glassloom.dataframe.io.date_formats import with_date_formats
 from glassloom.dataframe.io.filesystems import Files, locate
 from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, unreadable_value
@@ -27,8 +28,7 @@ from glassloom.errors import MetaError, OptionError, ReadError
 from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
 
-_SUFFIXES = (".csv", ".tsv", ".txt", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zst")
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".tar")
+_SUFFIXES = tuple(suffix + ending for suffix in (".csv", ".tsv", ".txt") for ending in ("", *ENDINGS.values()))
 _REFUSED = {
     "skipfooter": "only the last partition would have the footer; use pandas.read_csv with from_map",
     "iterator": "partitions are what a frame is read by; frame.partitions and to_delayed() go through them",
@@ -392,8 +392,7 @@ def _compression_of(path: str, options: dict[str, Any]) -> Any:
     compression = options.get("compression", "infer")
     if compression != "infer":
         return compression
-    by_suffix = dict(zip(_COMPRESSED, ("gzip", "bz2", "xz", "zstd", "zip", "tar"), strict=True))
-    return next((name for suffix, name in by_suffix.items() if path.lower().endswith(suffix)), None)
+    return chosen_compression(path.lower(), compression)
 
 
 def _fields(data: bytes, options: dict[str, Any]) -> list[tuple[int, int]]:

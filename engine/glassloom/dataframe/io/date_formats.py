@@ -61,7 +61,7 @@ def with_date_formats(
             unparsed[name] = sample[name].dtype  # as pandas leaves it: the first value's format isn't that of all
             continue
         formats[name] = format_of(texts[name], dayfirst=bool(options.get("dayfirst")))
-        if not has_values:
+        if not has_values and len(texts):
             sample = sample.astype({name: USUAL_TIMES})
     options = {
         **options,

@@ -11,6 +11,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.meta import checked, parse_meta
 from glassloom.dataframe.nodes import FrameExpr, empty
+from glassloom.dataframe.widening import as_wide_as
 from glassloom.dataframe.wrap import wrap
 from glassloom.delayed_call import Delayed, delayed
 from glassloom.errors import DivisionError
@@ -22,6 +23,7 @@ class MapSource(Source):
     """A function and, for each partition, its arguments."""
 
     can_project = False
+    makes_unlike_dtypes = True
 
     def __init__(
         self,
@@ -53,6 +55,7 @@ class FromDelayed(FrameExpr):
 
     parameters = ("parts", "given_meta", "given_divisions", "checks")
     operation = "from-delayed"
+    makes_unlike_dtypes = True
 
     parts: tuple[Expr, ...]
     given_meta: Any
@@ -73,7 +76,7 @@ class FromDelayed(FrameExpr):
             key = (self.name, number)
             (below,) = part.output_keys()
             if self.checks:
-                tasks[key] = Task(key, checked, (TaskRef(below), self.given_meta, "from_delayed"))
+                tasks[key] = Task(key, _checked, (TaskRef(below), self.given_meta, "from_delayed"))
             else:
                 tasks[key] = Task(key, _same, (TaskRef(below),))
         return tasks
@@ -189,4 +192,9 @@ def _make_unchecked(arguments: tuple[Any, ...], function: Callable[..., Any], kw
 
 
 def _make(arguments: tuple[Any, ...], function: Callable[..., Any], kwargs: dict[str, Any], meta: Any) -> Any:
-    return checked(function(*arguments, **kwargs), meta, function_label(function))
+    return _checked(function(*arguments, **kwargs), meta, function_label(function))
+
+
+def _checked(block: Any, meta: Any, who: str) -> Any:
+    """Return a block with the numbers that the meta promises, where those hold all values; see `checked`."""
+    return as_wide_as(checked(block, meta, who), meta)

@@ -12,6 +12,7 @@ import pandas as pd
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.blocks import NO_HEADER, TextBlock, cut_files, first_line
+from glassloom.dataframe.io.compression import ENDINGS
 from glassloom.dataframe.io.date_formats import json_formats, with_json_times
 from glassloom.dataframe.io.filesystems import Files, locate
 from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted
@@ -23,8 +24,7 @@ from glassloom.errors import OptionError, ReadError
 from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
 
-_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".json.bz2", ".json.xz", ".json.zst")
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+_SUFFIXES = tuple(suffix + ending for suffix in (".json", ".jsonl", ".ndjson") for ending in ("", *ENDINGS.values()))
 
 
 class JsonSource(Source):
@@ -108,7 +108,8 @@ def read_json(
     states = files.find(names, _SUFFIXES)
     how = {"orient": orient, "lines": by_line, **options}
     compressed = [
-        options.get("compression", "infer") != "infer" or state[0].lower().endswith(_COMPRESSED) for state in states
+        options.get("compression", "infer") != "infer" or state[0].lower().endswith(tuple(ENDINGS.values()))
+        for state in states
     ]
     _, blocks = cut_files(states, files, size, NO_HEADER, b"", whole=compressed)
     column = "path" if include_path_column is True else include_path_column

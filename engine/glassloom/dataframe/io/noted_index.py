@@ -53,8 +53,14 @@ def noted_index(paths: Sequence[str], schemas: Sequence[pa.Schema], counts: Sequ
         )
     ranges = [_range(many, count) for many, count in zip(described, counts, strict=True)]
     name = _name(levels, described, noted)
-    if not levels:
-        return _numbered(ranges, counts, name)
+    has_labels = (
+        [bool(count) and levels[0] in schema.names for schema, count in zip(schemas, counts, strict=True)]
+        if levels
+        else []
+    )
+    if not levels or (any(counts) and not any(has_labels)):  # what files without rows note doesn't count
+        numbered = _numbered(ranges, counts, name)
+        return numbered._replace(levels=(*numbered.levels, *levels))
     for path, schema, own in zip(paths, schemas, ranges, strict=True):
         if levels[0] not in schema.names and own is None:
             raise ReadError(

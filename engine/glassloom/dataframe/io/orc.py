@@ -53,6 +53,7 @@ class OrcSource(Source):
 
     label = "read-orc"
     can_project = True
+    makes_unlike_dtypes = True
 
     def __init__(self, pieces: list[Stripes], layout: OrcLayout, token: str) -> None:
         self.pieces, self.layout = pieces, layout
@@ -108,6 +109,8 @@ def read_orc(
     opened = [_open(files, state[0]) for state in states]
     common = common_schema([state[0] for state in states], [one.schema for one in opened])
     schema = common.schema
+    most = max((one.schema.names for one in opened), key=len)  # a file without rows may lack columns
+    in_order = [*most, *(name for name in schema.names if name not in most)]
     unknown = [name for name in [*(columns or ()), *([index] if index else [])] if name not in schema.names]
     if unknown:
         raise unknown_columns(unknown, schema.names)
@@ -117,7 +120,7 @@ def read_orc(
         for step in [max(one.nstripes, 1) if split_stripes is False else int(split_stripes)]
         for first in range(0, max(one.nstripes, 1), step)
     ]
-    wanted = tuple(columns or [name for name in schema.names if name != index])
+    wanted = tuple(columns or [name for name in in_order if name != index])
     layout = OrcLayout(wanted, index, dtype_backend, common, files)
     token = tokenize(states, pieces, files, wanted, index, dtype_backend)
     return wrap(Read(OrcSource(pieces, layout, token), None, None, None))

@@ -170,7 +170,9 @@ def read_parquet(
     Parameters
     ----------
     path
-        A file, a glob, a folder of Parquet files, or a list of those, all of one schema; or URLs such as ``s3://...``.
+        A file, a glob, a folder of Parquet files, or a list of those; or URLs such as ``s3://...``. Columns of unlike numbers,
+        units of time or forms of text get the type that holds all values, as with `pandas.concat`; values of a column that a file
+        lacks are missing.
         Folders named ``column=value`` add a categorical column, the last ones; partitions that a filter on such a
         column leaves out are not read.
     columns
@@ -210,7 +212,8 @@ def read_parquet(
     FileNotFoundError
         If there is no such file.
     ReadError
-        If a file is damaged, isn't Parquet, or has another schema than the first one.
+        If a file is damaged or isn't Parquet; if there is no type for all files' values of a column; when computing: if a file has
+        changed, or the type for a column of all files doesn't hold a value.
     UnknownColumn
         If a column in `columns` or `index` doesn't exist.
 
@@ -265,7 +268,8 @@ def _source(
 ) -> ParquetSource:
     """Return what the footers of files say. See `read_parquet`."""
     with ThreadPoolExecutor(min(_FOOTER_THREADS, len(states))) as pool:
-        footers = list(pool.map(lambda state: footer(state, files), states))
+        read = list(pool.map(lambda state: (footer(state, files), footer_digest(state, files)), states))
+    footers, digests = [one for one, _ in read], [digest for _, digest in read]
     paths = [state[0] for state in states]
     schemas = [one.schema.to_arrow_schema() for one in footers]
     common = common_schema(paths, schemas)
@@ -275,9 +279,9 @@ def _source(
     hive, values = hive_columns(paths, common.schema.names)
     layout = _layout(common, hive, schemas, footers, selected, index, noted, filters, files, dtype_backend)
     _require_in_all(paths, schemas, layout, noted)
-    pieces = _pieces(states, footers, values, files, noted.ranges)
+    pieces = _pieces(states, footers, values, digests, noted.ranges)
     if layout.where:
-        pieces = [piece for piece in pieces if may_match(piece, layout, layout.where)] or pieces[:1]
+        pieces = [piece for piece in pieces if may_match(piece, layout, layout.where)] or _first(pieces)
     elif filters is not None:
         pieces = _pruned(pieces, layout)
     partitions = _partitions(pieces, files, split, size, may_join=aggregate_files)
@@ -352,7 +356,7 @@ def _pieces(
     states: Sequence[State],
     footers: list[Any],
     hive: list[tuple[Any, ...]],
-    files: Files,
+    digests: Sequence[str],
     ranges: Sequence[range | None],
 ) -> list[FilePiece]:
     """Return a piece for each row group, and one for each file that has none. `ranges` are those of `NotedIndex`."""
@@ -361,7 +365,7 @@ def _pieces(
     for place, (state, one, values) in enumerate(zip(states, footers, hive, strict=True)):
         own = ranges[place] if ranges else None
         labels = None if own is None else (own.start - own.step * row, own.step)
-        whole = FilePiece(state[0], state, (), row, 0, values, footer_digest(state, files), labels)
+        whole = FilePiece(state[0], state, (), row, 0, values, digests[place], labels)
         if one.num_row_groups == 0:
             pieces.append(whole)
         for group in range(one.num_row_groups):
@@ -369,6 +373,11 @@ def _pieces(
             pieces.append(whole._replace(groups=(group,), first_row=row, n_rows=n_rows))
             row += n_rows
     return pieces
+
+
+def _first(pieces: list[FilePiece]) -> list[FilePiece]:
+    """Return a piece of which no row will be left: one with values, as they tell the categories of a column."""
+    return [next((piece for piece in pieces if piece.groups), pieces[0])]
 
 
 def _pruned(pieces: list[FilePiece], layout: Layout) -> list[FilePiece]:
@@ -393,7 +402,7 @@ def _pruned(pieces: list[FilePiece], layout: Layout) -> list[FilePiece]:
     except (pa.ArrowException, TypeError, ValueError) as error:
         first = str(error).partition("\n")[0]  # PyArrow adds the whole schema
         raise OptionError(f"filters={layout.filters!r} can't be applied: {first}") from error
-    return kept or pieces[:1]
+    return kept or _first(pieces)
 
 
 def _require_known_filters(filters: Any, schema: pa.Schema) -> None:
@@ -486,8 +495,8 @@ def _layout(
             raise unknown_columns([index], names)
         noted = NotedIndex(index, index)
     everything = [name for name in names if name != noted.column and name not in noted.levels]
-    if noted.column is not None and noted.column not in names:
-        schema = schema.append(pa.field(noted.column, pa.int64()))
+    if noted.ranges:
+        schema = _with_labels(schema, str(noted.column))
     if columns is not None:
         unknown = [name for name in columns if name not in names]
         if unknown:
@@ -512,17 +521,27 @@ def _layout(
     return layout if where is None else layout._replace(filters=None, where=where)
 
 
+def _with_labels(schema: pa.Schema, name: str) -> pa.Schema:
+    """Return a schema with a column of labels, whole numbers if no file with rows has one."""
+    place = schema.get_field_index(name)
+    if place < 0:
+        return schema.append(pa.field(name, pa.int64()))
+    is_untyped = pa.types.is_null(schema.field(place).type)
+    return schema.set(place, pa.field(name, pa.int64())) if is_untyped else schema
+
+
 def _casts(schema: pa.Schema, schemas: Sequence[pa.Schema], footers: list[Any], columns: list[str]) -> dict[str, str]:
     """Return what pandas makes of integer and boolean columns that have missing values somewhere, or aren't in all files."""
     casts: dict[str, str] = {}
     nullable = nullable_columns(schema, None)
-    filled = [(own, one) for own, one in zip(schemas, footers, strict=True) if one.num_rows]
+    filled = [one for one in footers if one.num_rows]
+    unlike = [own for own, one in zip(schemas, footers, strict=True) if one.num_rows and not own.equals(schema)]
     for place, field in enumerate(schema):
         name = field.name
         numeric = pa.types.is_integer(field.type) or pa.types.is_boolean(field.type)
         if name not in columns or not numeric or name in nullable:
             continue
-        if any(_has_no_value(own, name) or has_missing(one, name, place) for own, one in filled):
+        if any(_has_no_value(own, name) for own in unlike) or any(has_missing(one, name, place) for one in filled):
             casts[name] = "object" if pa.types.is_boolean(field.type) else "float64"
     return casts
 

@@ -33,6 +33,8 @@ class Source:
     """Whether it can read no column at all, and yet the index."""
     can_filter = False
     """Whether rows can be filtered while they are read."""
+    makes_unlike_dtypes = False
+    """Whether columns may have another dtype in some partitions, as a caller's function makes them, or values are missing there."""
     token: str
     """Identifies the partitions' content: what is read, and all that `piece` and `reader` make use of."""
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import pyarrow.fs as pa_fs
 
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.io.compression import compressing
 from glassloom.dataframe.io.filesystems import Files
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
@@ -18,24 +20,25 @@ from glassloom.dataframe.wrap import wrap
 
 
 class Written(NamedTuple):
-    """What a task has written: a number of rows, into files with these names below the folder; the dtypes of columns that may differ."""
+    """What a task has written: a number of rows, into files with these names below the folder; the forms of columns that may differ."""
 
     n_rows: int
     names: tuple[str, ...]
-    dtypes: tuple[Any, ...] = ()
+    forms: tuple[Any, ...] = ()
 
 
 class Staging(NamedTuple):
     """A folder, and the one inside where files are written first.
 
     If the inner one is made before any task writes (`is_made`), a task that still runs when the write has failed finds it
-    gone, and leaves nothing behind.
+    gone, and leaves nothing behind. `new` are folders above that weren't there before.
     """
 
     files: Files
     folder: str
     inside: str
     is_made: bool = False
+    new: tuple[str, ...] = ()
 
     @property
     def filesystem(self) -> Any:
@@ -66,8 +69,13 @@ class Staging(NamedTuple):
         """Return this staging with its inner folder made; behind other file systems tasks make it, as folders aren't real."""
         if self.files.arrow is not None:
             return self
+        new = tuple(path for path in (*self.folders_above(), self.folder) if not os.path.exists(path))
         self.filesystem.create_dir(self.inside, recursive=True)
-        return self._replace(is_made=True)
+        return self._replace(is_made=True, new=new)
+
+    def folders_above(self) -> list[str]:
+        """Return the folders above the outer one, from the root."""
+        return [self.folder[:place] for place, sign in enumerate(self.folder) if sign == "/" and place > 0]
 
     def publish(self, names: Sequence[str]) -> None:
         """Move files from the inner folder to the outer one. What a lost worker has moved already stays."""
@@ -90,7 +98,14 @@ class Staging(NamedTuple):
             self.filesystem.move(self.inside, removed)
         self.filesystem.delete_dir(removed)
 
-    def found(self, suffix: str) -> list[str]:
+    def discard(self) -> None:
+        """Remove the inner folder, and those above that were made for it and have nothing else in them."""
+        self.remove()
+        for path in reversed(self.new):
+            with suppress(OSError):  # something is in it
+                os.rmdir(path)
+
+    def found(self, suffix: str | tuple[str, ...]) -> list[str]:
         """Return the names of the files with a suffix in the folder and those in it."""
         selector = pa_fs.FileSelector(self.folder, recursive=True, allow_not_found=True)
         start = len(self.folder) + 1
@@ -137,22 +152,26 @@ class Write(FrameBlockwise):
 class Publish:
     """Moves what was written to its place, when all of it is there. Returns the number of rows.
 
-    Before, `rewrite` is called with what was written.
+    Parameters
+    ----------
+    leftovers
+        The names of files that are removed.
     """
 
-    def __init__(self, staging: Staging, leftovers: Sequence[str], into_one: str | None = None) -> None:
+    into_one: str | None = None
+    """The name of the single file into which those of the partitions are joined."""
+    compression: Any = None
+    """How the single file is compressed, as pandas takes it; None: the files are joined as they are."""
+
+    def __init__(self, staging: Staging, leftovers: Sequence[str]) -> None:
         self.staging = staging
         self.leftovers = tuple(leftovers)
-        self.into_one = into_one
-        self.rewrite: Callable[[Sequence[Written]], None] | None = None
 
     def __call__(self, partials: list[list[Written]]) -> int:
         written = _joined(partials)
-        if self.rewrite is not None:
-            self.rewrite(written)
         names = [name for one in written for name in one.names]
         if self.into_one is not None:
-            self._concatenate(names)
+            self._concatenate(names, self.into_one)
             names = [self.into_one]
         self.staging.publish(names)
         for name in set(self.leftovers) - set(names):
@@ -160,8 +179,8 @@ class Publish:
         self.staging.remove()
         return sum(one.n_rows for one in written)
 
-    def _concatenate(self, names: Sequence[str]) -> None:
-        with self.staging.open(str(self.into_one)) as target:
+    def _concatenate(self, names: Sequence[str], into: str) -> None:
+        with self.staging.open(into) as sink, compressing(sink, self.compression, into) as target:
             for name in names:
                 with self.staging.filesystem.open_input_stream(
                     f"{self.staging.inside}/{name}", compression=None
@@ -178,31 +197,40 @@ def write_partitions(
     publish: Publish,
     *,
     compute: bool,
+    again: Callable[[Write, Staging], FrameExpr] | None = None,
 ) -> Any:
-    """Write each partition with ``write(block, name, **options)``, then publish the files.
+    """Write each partition with ``write(block, name, staging=..., **options)``, then publish the files.
+
+    Parameters
+    ----------
+    again
+        Returns the node of a second step, of the one that writes.
 
     Returns
     -------
     Scalar or None
         The number of rows, lazily, if `compute` is False; otherwise this waits until all is written.
     """
+    staging = publish.staging
     if compute:
-        options = {**options, "staging": publish.staging.made()}
-    node = Write(frame.expr, write, tuple(names), options)
-    steps = Operation(_same, _joined, publish)
-    made = wrap(tree(node, steps, 0, "written"))
-    if not compute:
-        return made
+        staging = staging.made()
     try:
+        node = Write(frame.expr, write, tuple(names), {**options, "staging": staging})
+        last = node if again is None else again(node, staging)
+        made = wrap(tree(last, Operation(_same, _joined, publish), 0, "written"))
+        if not compute:
+            return made
         made.compute()
     except BaseException:
-        publish.staging.remove()
+        staging.discard()
         raise
     return None
 
 
-def numbered(count: int, name_function: Callable[[int], str] | None, suffix: str, *, first: int = 0) -> list[str]:
-    """Return the names of the files of partitions.
+def numbered(
+    count: int, name_function: Callable[[int], str] | None, suffix: str, *, first: int = 0, ending: str = ""
+) -> list[str]:
+    """Return the names of the files of partitions: with a suffix, and behind that the end of a compression.
 
     Raises
     ------
@@ -211,11 +239,13 @@ def numbered(count: int, name_function: Callable[[int], str] | None, suffix: str
     """
     digits = max(4, len(str(first + count - 1)))
     if name_function is None:
-        return [f"part-{number:0{digits}}{suffix}" for number in range(first, first + count)]
+        return [f"part-{number:0{digits}}{suffix}{ending}" for number in range(first, first + count)]
     names = [name_function(number) for number in range(first, first + count)]
     if len(set(names)) < len(names) or names != sorted(names):
         raise ValueError(f"name_function should return names in ascending order, each once; got {names[:5]}")
-    return [name if name.endswith(suffix) else name + suffix for name in names]
+    if ending:
+        names = [name.removesuffix(ending) for name in names]
+    return [(name if name.endswith(suffix) else name + suffix) + ending for name in names]
 
 
 def _write_block(block: Any, name: str, write: Callable[..., Written], options: dict[str, Any]) -> list[Written]:

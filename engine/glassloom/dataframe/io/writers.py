@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassloom.dataframe.arguments import as_method, with_function_arguments
-from glassloom.dataframe.io import sql, write
+from glassloom.dataframe.io import sql, write, write_text
 
 
 @with_function_arguments()
@@ -23,8 +23,8 @@ def to_records(frame: Any, **options: Any) -> Any:
 class SeriesWriters:
     """What frames and series can be written to."""
 
-    to_csv = as_method(write.to_csv)
-    to_json = as_method(write.to_json)
+    to_csv = as_method(write_text.to_csv)
+    to_json = as_method(write_text.to_json)
     to_orc = as_method(write.to_orc)
     to_sql = as_method(sql.to_sql)
 

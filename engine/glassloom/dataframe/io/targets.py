@@ -1,0 +1,165 @@
+"""Where frames are written: a folder, a name with a star in it, or a single file. It is looked at before anything is written."""
+
+from __future__ import annotations
+
+import fnmatch
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow.fs as pa_fs
+
+from glassloom.dataframe.io.compression import ENDINGS
+from glassloom.dataframe.io.filesystems import LOCAL, locate
+from glassloom.dataframe.io.paths import PathLike
+from glassloom.dataframe.io.staging import Staging, numbered, staging_in
+
+NameFunction = Callable[[int], str]
+
+
+def path_text(method: str, path: Any) -> str:
+    """Return a path as text.
+
+    Raises
+    ------
+    TypeError
+        If it is none, as where pandas returns the text, or writes into a buffer.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(
+            f"{method}: path={path!r} should be the path of a folder or a file; for text or a buffer: compute().{method}(...)"
+        )
+    return os.fspath(path)
+
+
+def require_known(options: dict[str, Any], function: Callable[..., Any], method: str, own: Sequence[str]) -> None:
+    """Check that a function that tasks call takes some options; `own` are those that tasks give.
+
+    Raises
+    ------
+    TypeError
+        If not: before anything is computed.
+    """
+    known = [name for name in inspect.signature(function).parameters if name not in (*own, "self", "kwargs")]
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{method}() got an unexpected keyword argument {name!r}; there are {', '.join(known)}")
+
+
+def prepare(
+    path: PathLike,
+    suffixes: str | tuple[str, ...],
+    filesystem: Any,
+    storage_options: dict[str, Any] | None,
+    *,
+    may_exist: bool,
+    pattern: str = "*",
+    instead: str = "",
+) -> tuple[Staging, list[str]]:
+    """Return where to write, and the names of the files that are there.
+
+    Parameters
+    ----------
+    suffixes
+        The ends of the names of files that count.
+    pattern
+        Which of those count, in the folder itself; ``"*"``: all, also those in folders in it.
+    instead
+        What else may be done where a file has the name of the folder.
+
+    Raises
+    ------
+    FileExistsError
+        If there are such files and they may not exist, or a file has the name of the folder.
+    NotADirectoryError
+        If a folder above is a file.
+    """
+    files, (folder,) = locate(path, filesystem, storage_options)
+    staging = staging_in(files, os.path.abspath(folder) if files == LOCAL else folder)
+    _require_folder(staging, instead)
+    old = staging.found(suffixes)
+    if pattern != "*":
+        old = [name for name in old if "/" not in name and fnmatch.fnmatchcase(name, pattern)]
+    if old and not may_exist:
+        kind = suffixes if isinstance(suffixes, str) else suffixes[0]
+        which = "" if pattern == "*" else f" named like {pattern!r}"
+        raise FileExistsError(
+            f"folder {staging.folder!r} holds {len(old)} {kind[1:]} files{which} already; give overwrite=True to replace them"
+        )
+    return staging, old
+
+
+def _require_folder(staging: Staging, instead: str) -> None:
+    if staging.filesystem.get_file_info(staging.folder).is_file:
+        raise FileExistsError(
+            f"{staging.folder!r} is a file; one file a partition is written into a folder of that name: give the name of a folder"
+            + (f", or {instead}" if instead else "")
+        )
+    for above in staging.folders_above():
+        if staging.filesystem.get_file_info(above).is_file:
+            raise NotADirectoryError(f"{staging.folder!r} can't be made: {above!r} is a file")
+
+
+class Place:
+    """Where text files go: a folder, a name with a star in it, or a single file.
+
+    Parameters
+    ----------
+    suffix, ending
+        The end of the names of the files: that of their kind, and that of their compression.
+    exclusive
+        Whether the single file must not exist.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        suffix: str,
+        ending: str,
+        where: dict[str, Any],
+        *,
+        single_file: bool = False,
+        name_function: NameFunction | None = None,
+        overwrite: bool = False,
+        exclusive: bool = False,
+    ) -> None:
+        self.single_file = single_file
+        head, _, tail = path.rpartition("/")
+        has_star = "*" in tail and not single_file
+        folder, self.pattern = (
+            (head if head or not path.startswith("/") else "/", tail) if single_file or has_star else (path, "")
+        )
+        self.suffix, self.ending, self.name_function = suffix, ending, name_function
+        suffixes = (suffix, "") if has_star else tuple(suffix + one for one in ("", *ENDINGS.values()))
+        self.staging, old = prepare(
+            folder or ".",
+            suffixes,
+            **where,
+            may_exist=overwrite or single_file,
+            pattern=_escaped(self.pattern) if has_star else "*",
+            instead="" if suffix != ".csv" else "single_file=True for one file",
+        )
+        self.old = [] if single_file else old
+        if single_file:
+            self._require_single(exclusive)
+
+    def names(self, count: int) -> list[str]:
+        """Return the names of the partitions' files."""
+        if "*" not in self.pattern or self.single_file:
+            return numbered(count, self.name_function, self.suffix, ending=self.ending)
+        digits = len(str(count - 1))
+        name = self.name_function or (lambda number: f"{number:0{digits}}")
+        return [self.pattern.replace("*", str(name(number))) for number in range(count)]
+
+    def _require_single(self, exclusive: bool) -> None:
+        info = self.staging.filesystem.get_file_info(f"{self.staging.folder}/{self.pattern}")
+        if info.type == pa_fs.FileType.Directory:
+            raise IsADirectoryError(f"{info.path!r} is a folder; single_file=True needs the name of a file")
+        if info.is_file and exclusive:
+            raise FileExistsError(f"file {info.path!r} exists already; mode='w' replaces it")
+
+
+def _escaped(pattern: str) -> str:
+    """Return a pattern in which only stars stand for something."""
+    return pattern.replace("[", "[[]").replace("?", "[?]")

@@ -1,0 +1,215 @@
+"""Writing text: CSV and JSON files, one a partition or a single one, put in place when all are complete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.arguments import with_function_arguments
+from glassloom.dataframe.io.compression import can_be_joined, chosen_compression, compressed, ending_of
+from glassloom.dataframe.io.paths import PathLike
+from glassloom.dataframe.io.staging import Publish, Staging, Write, Written, write_partitions
+from glassloom.dataframe.io.targets import NameFunction, Place, path_text, require_known
+from glassloom.dataframe.io.unlike_texts import Rewriting, places_of_unlike_texts, rewritten, write_and_keep
+from glassloom.dataframe.nodes import FrameExpr
+from glassloom.errors import OptionError
+
+
+@with_function_arguments(pd.DataFrame.to_csv)
+def to_csv(
+    frame: Any,
+    path: PathLike,
+    *,
+    single_file: bool = False,
+    name_function: NameFunction | None = None,
+    header: bool | Sequence[str] = True,
+    mode: str = "w",
+    encoding: str | None = "utf-8",
+    compression: Any = "infer",
+    overwrite: bool = False,
+    header_first_partition_only: bool | None = None,
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
+    compute: bool = True,
+    **options: Any,
+) -> Any:
+    """Write a frame into a folder, one CSV file a partition, or into a single file, and wait for it.
+
+    The files are put in place when all are complete: a write that fails leaves what was there before.
+
+    Parameters
+    ----------
+    frame
+        A lazy frame or series.
+    path
+        The folder, made if it doesn't exist; a name with ``*`` in it, which stands for the number of the partition; or
+        the file, if `single_file`.
+    single_file
+        Whether to write one file. Partitions are written side by side and joined at the end.
+    name_function
+        Returns what ``*`` stands for, or the name of the file of a partition, by its number.
+    header
+        Whether to write the columns' names first; or other names.
+    mode
+        ``"w"``; ``"x"`` with `single_file`: the file must not exist.
+    encoding, compression
+        As in `pandas.DataFrame.to_csv`: ``"infer"`` goes by the end of `path`. The files of a folder are named by their
+        compression, such as ``part-0000.csv.gz``.
+    overwrite
+        Whether to replace the CSV files that are there: in the folder and those in it, or those that the name with ``*`` fits.
+    header_first_partition_only
+        Whether only the first file has the names. Default: if `single_file`.
+    storage_options, filesystem
+        As in `read_parquet`.
+    compute
+        With False a lazy number of rows is returned; files are written when it is computed.
+    options
+        Further options of `pandas.DataFrame.to_csv`: ``index``, ``sep``...
+
+    Raises
+    ------
+    FileExistsError
+        If there are CSV files already and `overwrite` is False; if the file exists and `mode` is ``"x"``.
+    """
+    if mode not in ("w", "wt", "x", "xt"):
+        raise NotImplementedError(f"mode={mode!r}: files are replaced as a whole; write to new files")
+    require_known(options, pd.DataFrame.to_csv, "to_csv", ("path_or_buf", "storage_options"))
+    text = path_text("to_csv", path)
+    how = chosen_compression(text, compression)
+    first_only = single_file if header_first_partition_only is None else header_first_partition_only
+    settings = {
+        "header": header,
+        "first_only": first_only,
+        "encoding": encoding or "utf-8",
+        "compression": how,
+        "options": options,
+    }
+    _require_writable(_csv_bytes, frame, settings)
+    place = Place(
+        text,
+        ".csv",
+        ending_of(how),
+        {"filesystem": filesystem, "storage_options": storage_options},
+        single_file=single_file,
+        name_function=name_function,
+        overwrite=overwrite,
+        exclusive=mode.startswith("x"),
+    )
+    forms = {"with_times": options.get("date_format") is None, "with_index": options.get("index", True) is not False}
+    return _write_texts(frame, place, _write_csv, settings, forms, compute)
+
+
+@with_function_arguments(pd.DataFrame.to_json)
+def to_json(
+    frame: Any,
+    path: PathLike,
+    *,
+    orient: str = "records",
+    lines: bool | None = None,
+    name_function: NameFunction | None = None,
+    encoding: str | None = "utf-8",
+    compression: Any = "infer",
+    overwrite: bool = False,
+    storage_options: dict[str, Any] | None = None,
+    filesystem: Any = None,
+    compute: bool = True,
+    **options: Any,
+) -> Any:
+    """Write a frame into a folder, one JSON file a partition, and wait for it. Parameters as in `to_csv`.
+
+    Parameters
+    ----------
+    orient, lines
+        As in `pandas.DataFrame.to_json`. Default: a record a line.
+    """
+    by_line = orient == "records" if lines is None else lines
+    if by_line and orient != "records":
+        raise OptionError(f"lines=True needs orient='records', got orient={orient!r}")
+    require_known(options, pd.DataFrame.to_json, "to_json", ("path_or_buf", "storage_options"))
+    text = path_text("to_json", path)
+    compression = chosen_compression(text, compression)
+    how = {"orient": orient, "lines": by_line, **options}
+    settings = {"encoding": encoding or "utf-8", "compression": compression, "options": how}
+    _require_writable(_json_bytes, frame, settings)
+    where = {"filesystem": filesystem, "storage_options": storage_options}
+    place = Place(text, ".json", ending_of(compression), where, name_function=name_function, overwrite=overwrite)
+    return _write_texts(frame, place, _write_json, settings, {"with_categories": True}, compute)
+
+
+def _write_texts(
+    frame: Any,
+    place: Place,
+    write: Callable[..., Written],
+    settings: dict[str, Any],
+    forms: dict[str, bool],
+    compute: bool,
+) -> Any:
+    """Write partitions; `forms` are the options of `places_of_unlike_texts`."""
+    names = place.names(frame.npartitions)
+    options = {**settings, "first": names[0]}
+    publish = Publish(place.staging, place.old)
+    if place.single_file:
+        publish.into_one = place.pattern
+        if not can_be_joined(settings["compression"]):
+            publish.compression = settings["compression"]
+            options["compression"] = None
+    places = places_of_unlike_texts(frame.expr, **forms) if frame.expr.has_rows else ()
+    if not places:
+        return write_partitions(frame, write, names, options, publish, compute=compute)
+    kept = {"write": write, "places": places, "options": options}
+
+    def again(node: Write, staging: Staging) -> FrameExpr:
+        return rewritten(node, Rewriting(write, places, staging, options))
+
+    return write_partitions(frame, write_and_keep, names, kept, publish, compute=compute, again=again)
+
+
+def _require_writable(to_bytes: Callable[..., bytes], frame: Any, settings: dict[str, Any]) -> None:
+    """Write a frame without rows into memory: what options or a missing library make impossible is an error before files are."""
+    meta = frame.expr.meta
+    if isinstance(meta, (pd.DataFrame, pd.Series)):
+        options = {name: settings[name] for name in ("encoding", "options", "header") if name in settings}
+        compressed(to_bytes(meta, **options), settings["compression"], "part")
+
+
+# What tasks do.
+
+
+def _write_csv(
+    block: Any,
+    name: str,
+    *,
+    staging: Staging,
+    first: str,
+    header: Any,
+    first_only: bool,
+    encoding: str,
+    compression: Any,
+    options: dict[str, Any],
+) -> Written:
+    data = _csv_bytes(block, False if first_only and name != first else header, encoding, options)
+    return _write_bytes(data, name, staging, compression, len(block))
+
+
+def _write_json(
+    block: Any, name: str, *, staging: Staging, first: str, encoding: str, compression: Any, options: dict[str, Any]
+) -> Written:
+    return _write_bytes(_json_bytes(block, encoding, options), name, staging, compression, len(block))
+
+
+def _csv_bytes(block: Any, header: Any, encoding: str, options: dict[str, Any]) -> bytes:
+    text: str = block.to_csv(None, header=header, **options)
+    return text.encode(encoding, options.get("errors", "strict"))
+
+
+def _json_bytes(block: Any, encoding: str, options: dict[str, Any]) -> bytes:
+    text: str = block.to_json(None, **options)
+    return text.encode(encoding)
+
+
+def _write_bytes(data: bytes, name: str, staging: Staging, compression: Any, n_rows: int) -> Written:
+    with staging.open(name) as sink:
+        sink.write(compressed(data, compression, name))
+    return Written(n_rows, (name,))
