@@ -16,7 +16,7 @@ from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_to_columns
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
-from glassloom.dataframe.expressions import evaluated
+from glassloom.dataframe.expressions import rows_where, value_of
 from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import FrameWriters
@@ -26,7 +26,7 @@ from glassloom.dataframe.moving.among_all import FrameAmongAll
 from glassloom.dataframe.moving.joins import Joins
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.moving.with_other import WithOther
-from glassloom.dataframe.nodes import Assign, Filter, LabelKeeping, Projection, Rowwise, require_aligned
+from glassloom.dataframe.nodes import Assign, Filter, Projection, require_aligned
 from glassloom.dataframe.options import is_columns, is_listed, is_of_positions, refused
 from glassloom.dataframe.pivot_tables import PivotTables
 from glassloom.dataframe.pivoting import Pivoting
@@ -366,7 +366,7 @@ class DataFrame(
         ``@name`` is a variable of the caller, which may be lazy; ``x.mean()`` and the like are of all rows, and functions of the
         caller (``@name(x)``) get lazy columns. As with pandas, text from strangers may do harm. `kwargs` are those of `pandas.eval`.
         """
-        made = evaluated(self, "query", expr, kwargs, sys._getframe(1), LabelKeeping)
+        made = rows_where(self, expr, kwargs, sys._getframe(1))
         if not inplace:
             return made
         self._expr = made.expr
@@ -378,7 +378,7 @@ class DataFrame(
         ``@name`` is a variable of the caller, which may be lazy; ``x.mean()`` and the like are of all rows, and functions of the
         caller (``@name(x)``) get lazy columns. As with pandas, text from strangers may do harm. `kwargs` are those of `pandas.eval`.
         """
-        made = evaluated(self, "eval", expr, kwargs, sys._getframe(1), Rowwise)
+        made = value_of(self, expr, kwargs, sys._getframe(1))
         if not inplace:
             return made
         if not isinstance(made, DataFrame):
