@@ -129,8 +129,12 @@ class _Expression:
             (target,) = statement.targets
             if not isinstance(target, ast.Name) or _variable(target):
                 raise SyntaxError(f"{self._method}: {self._expr!r} should assign to the name of a column")
-            known = self._label(target.id)
-            self.target = self._shown(target.id) if known is None else known[0]
+            self.target = self._shown(target.id)
+            if self.target != target.id:
+                raise NotImplementedError(
+                    f"{self._method}: {self._expr!r} assigns to a name in backticks, which pandas calls otherwise then; "
+                    f"frame[{self.target!r}] = frame.eval(...) assigns it"
+                )
         elif not isinstance(statement, ast.Expr):
             _let_pandas_refuse(self._frame, self._method, self._expr)
         return statement.value  # type: ignore[union-attr]
@@ -261,12 +265,10 @@ class _Expression:
             return frame[label[0]]
         index = frame.expr.meta.index
         levels = [f"ilevel_{level}" if one is None else one for level, one in enumerate(index.names)]
-        if shown in levels and len(levels) > 1:
+        if len(levels) > 1 and shown in levels:
             return operate(_level, frame, levels.index(shown), label="level")
-        if shown == "index":
-            return frame.index
-        if shown in levels:
-            return frame.index.to_series()
+        if shown == "index" or shown in levels:
+            return frame.index if len(levels) > 1 else frame.index.to_series()
         raise pd.errors.UndefinedVariableError(shown)
 
 
