@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.options import refused
 
@@ -332,7 +333,7 @@ def with_arguments(kind: str) -> Callable[[type], type]:
         for method in dir(cls) if kind in ("DataFrame", "Series") else ():
             if not method.startswith("_") and method not in _LOOK_AT_CALLER and _has_inplace(getattr(cls, method)):
                 setattr(cls, method, _changing(getattr(cls, method), f"{kind}.{method}"))
-        return cls
+        return with_lazy_arguments_checked(kind)(cls)
 
     return change
 

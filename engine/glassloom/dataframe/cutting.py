@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.collection import compute
+from glassloom.dataframe.keys_at_hand import is_lazy_scalar, key_at_hand
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.statistics import assembled
 from glassloom.dataframe.wrap import is_node, operate
@@ -40,7 +41,7 @@ def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool
     >>> gd.cut(ages, 2, labels=["young", "old"]).compute().tolist()
     ['young', 'young', 'old', 'old']
     """
-    series = _lazy_series("cut", x)
+    series, bins = _lazy_series("cut", x), key_at_hand(bins) if is_lazy_scalar(bins) else bins
     options: dict[str, Any] = {
         "right": right,
         "labels": labels,
@@ -82,7 +83,7 @@ def qcut(x: Any, q: Any, labels: Any = None, retbins: bool = False, precision: i
     >>> gd.qcut(prices, 2, labels=False).compute().tolist()
     [0, 0, 1, 1]
     """
-    series = _lazy_series("qcut", x)
+    series, q = _lazy_series("qcut", x), key_at_hand(q)
     dtype = series.dtype
     is_nullable = not isinstance(dtype, np.dtype) and pd.api.types.is_numeric_dtype(dtype)
     values = series.astype("float64") if is_nullable or dtype == np.dtype(bool) else series

@@ -20,6 +20,7 @@ from glassloom.dataframe.expressions import rows_where, value_of
 from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import FrameWriters
+from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.levels import FrameLevels
 from glassloom.dataframe.measuring import FrameMeasuring
 from glassloom.dataframe.moving.among_all import FrameAmongAll
@@ -158,6 +159,7 @@ class DataFrame(
     def __getitem__(self, key: Any) -> Any:
         if callable(key) and not is_node(key):
             key = key(self)
+        key = key_at_hand(key)
         if isinstance(key, DataFrame):
             return self.where(key)
         if is_node(key):

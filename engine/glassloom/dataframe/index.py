@@ -15,10 +15,12 @@ from glassloom.backends.frames import converted
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import BlockCall, Method
+from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.membership import rows_among
 from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
 from glassloom.dataframe.options import refused
+from glassloom.dataframe.positions import rows_of_labels
 from glassloom.dataframe.reduce import Length, reduce_columns
 from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
@@ -108,7 +110,7 @@ class Index(Frame):
         raise not_supported("Index", name) or AttributeError(f"Index has no attribute {name!r}")
 
     def __getitem__(self, key: Any) -> Any:
-        labels = self.to_series()
+        labels, key = self.to_series(), key_at_hand(key)
         if isinstance(key, (int, np.integer)):
             return labels.iloc[key]
         if isinstance(key, (slice, list)):
@@ -116,6 +118,13 @@ class Index(Frame):
         if is_node(key):
             return labels[key].index
         raise NotImplementedError(f"index[{key!r}]: positions, slices of them and lazy booleans choose labels")
+
+    def __contains__(self, label: object) -> bool:
+        """Compute whether a row has a label."""
+        is_of_times = isinstance(self._meta, (pd.DatetimeIndex, pd.TimedeltaIndex, pd.PeriodIndex))
+        if self._labelled is None or self._meta.nlevels > 1 or (is_of_times and isinstance(label, str)):
+            return label in self.compute()
+        return bool(len(wrap(rows_of_labels(self._labelled.expr, [label]))))
 
     def isin(self, values: Any) -> Any:
         """Return where labels are among `values`, as an index of booleans, which chooses rows: ``frame[frame.index.isin(labels)]``.

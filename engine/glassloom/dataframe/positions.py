@@ -10,6 +10,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.nodes import Filter, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import CarriedRows, scan
@@ -33,6 +34,7 @@ class ILoc:
         self._frame = frame
 
     def __getitem__(self, key: Any) -> Any:
+        key = key_at_hand(key)
         rows, columns = key if isinstance(key, tuple) else (key, None)
         node: FrameExpr = self._frame.expr
         if columns is not None:
@@ -52,7 +54,7 @@ class ILoc:
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        frame = self._frame
+        frame, key = self._frame, key_at_hand(key)
         rows, columns = key if isinstance(key, tuple) else (key, slice(None))
         names: Any = slice(None)
         if isinstance(frame.expr.meta, pd.DataFrame):
@@ -174,7 +176,7 @@ class At:
         self._frame = frame
 
     def __getitem__(self, key: Any) -> Any:
-        node: FrameExpr = self._frame.expr
+        node, key = self._frame.expr, key_at_hand(key)
         if isinstance(node.meta, pd.DataFrame):
             if not isinstance(key, tuple) or len(key) != 2:
                 raise ValueError(f"at[{key!r}] should be at[label, column]")
@@ -185,6 +187,7 @@ class At:
         return wrap(value_at(node, label))
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        key = key_at_hand(key)
         is_of_frame = isinstance(self._frame.expr.meta, pd.DataFrame)
         if is_of_frame and (not isinstance(key, tuple) or len(key) != 2):
             raise ValueError(f"at[{key!r}] = ...: it should be at[label, column] = ...")
@@ -200,10 +203,12 @@ class IAt:
         self._frame = frame
 
     def __getitem__(self, key: Any) -> Any:
+        key = key_at_hand(key)
         self._check(key)
         return self._frame.iloc[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        key = key_at_hand(key)
         self._check(key)
         self._frame.iloc[key] = value
 

@@ -17,6 +17,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat, of_samples
 from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.moving.shape import SetDivisions
 from glassloom.dataframe.nodes import FrameExpr, empty
@@ -210,6 +211,7 @@ def _empty_bins(gap: Any, labels: pd.DatetimeIndex) -> Any:
     return gap.iloc[np.zeros(len(labels), dtype="int64")].set_axis(labels.rename(gap.index.name), axis=0)
 
 
+@with_lazy_arguments_checked("Resampler")
 @methods_named("Resampler")
 class Resampler(Window):
     """Bins of time, to be aggregated. Made by `DataFrame.resample`."""

@@ -490,6 +490,10 @@ class SeriesRowByRow(RowByRow):
         for part in self.partitions:
             yield from part.compute()
 
+    def __contains__(self, label: object) -> bool:
+        """Compute whether a row has a label, as pandas does."""
+        return label in self.index
+
     def keys(self) -> Any:
         """Return the lazy index."""
         return operate(Attribute("index"), self)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from glassloom.dataframe.base import Frame
-from glassloom.dataframe.call import Attribute
+from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.text import scalar_html
 from glassloom.dataframe.wrap import operate, wraps
+
+_OF_NUMBERS = ("round", "astype")
+"""Methods of numbers; others of NumPy's are those of arrays."""
 
 
 @wraps("scalar")
@@ -39,11 +44,18 @@ class Scalar(Frame):
         return getattr(self._meta, "dtype", type(self._meta).__name__)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the value that is no method, lazily, such as ``days`` of a duration."""
+        """Return an attribute or method of the value, lazily, such as ``days`` of a duration. Numbers have `round` and `astype`."""
         meta = None if name.startswith("_") else self._meta
-        if meta is None or isinstance(meta, (np.ndarray, np.generic)) or callable(getattr(meta, name, len)):
+        is_array_like = isinstance(meta, (np.ndarray, np.generic))
+        if meta is None or not hasattr(meta, name) or (is_array_like and name not in _OF_NUMBERS):
             raise AttributeError(f"a lazy Scalar has no attribute {name!r}; compute() returns the value")
-        return operate(Attribute(name), self, label=name)
+        if not callable(getattr(meta, name)):
+            return operate(Attribute(name), self, label=name)
+        return partial(_called, self, name)
+
+    def __index__(self) -> int:
+        """Compute, and return a whole number, for what takes only those, such as ``range``."""
+        return operator.index(self.compute())
 
     def item(self) -> Any:
         """Compute, and return the value as a plain one of Python."""
@@ -68,3 +80,8 @@ class Scalar(Frame):
 
     def __len__(self) -> int:
         raise TypeError("a Scalar has no length")
+
+
+def _called(scalar: Scalar, name: str, *args: Any, **kwargs: Any) -> Any:
+    """Return the result of a method of the value."""
+    return operate(Method(name), scalar, *args, kwargs=kwargs, label=name)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.collection import compute
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_slices import rows_between
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, LabelKeeping, Projection, require_aligned
 from glassloom.dataframe.positions import columns_at, rows_by_label
@@ -29,6 +29,7 @@ class Loc:
         self._frame = frame
 
     def __getitem__(self, key: Any) -> Any:
+        key = key_at_hand(key)
         rows, columns = key if isinstance(key, tuple) else (key, None)
         rows, columns = _labels_at_hand(rows), _labels_at_hand(columns, of_columns=True)
         node: FrameExpr = self._frame.expr
@@ -71,7 +72,7 @@ class Loc:
         return made if columns is None else made.loc[:, columns]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        frame = self._frame
+        frame, key = self._frame, key_at_hand(key)
         rows, columns = key if isinstance(key, tuple) else (key, slice(None))
         if callable(rows) and not is_node(rows):
             rows = rows(frame)
@@ -92,13 +93,9 @@ def _some_columns(node: FrameExpr, columns: Any) -> FrameExpr:
 
 
 def _labels_at_hand(labels: Any, *, of_columns: bool = False) -> Any:
-    """Return lazy labels as they are, computed now: one, such as ``x.idxmax()``, or a series of them; of columns booleans too."""
-    if isinstance(labels, list) and any(map(is_node, labels)):
-        return list(compute(*labels))
+    """Return a lazy series of labels as they are, computed now; of columns booleans too."""
     if not is_node(labels) or isinstance(labels.expr.meta, pd.DataFrame):
         return labels
-    if not labels.expr.has_rows:
-        return labels.compute()
     if of_columns:
         found = labels.compute()
         return found.to_numpy() if pd.api.types.is_bool_dtype(found.dtype) else found.tolist()

@@ -16,6 +16,7 @@ from glassloom.dataframe.factorizing import Factorizing
 from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import SeriesWriters
+from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.levels import Levels
 from glassloom.dataframe.measuring import SeriesMeasuring
 from glassloom.dataframe.moving.among_all import SeriesAmongAll
@@ -118,6 +119,7 @@ class Series(
     def __getitem__(self, condition: Any) -> Any:
         if callable(condition) and not is_node(condition):
             condition = condition(self)
+        condition = key_at_hand(condition)
         if isinstance(condition, slice):
             return self.iloc[condition] if is_of_positions(condition) else self.loc[condition]
         if not is_node(condition) and pd.api.types.is_scalar(condition):
@@ -133,6 +135,7 @@ class Series(
         return wrap(Filter(self._expr, condition.expr))
 
     def __setitem__(self, condition: Any, value: Any) -> None:
+        condition = key_at_hand(condition)
         if isinstance(condition, slice) and is_of_positions(condition):
             self.iloc[condition] = value
         else:

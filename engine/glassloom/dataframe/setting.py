@@ -11,6 +11,7 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import is_column, with_labels_at_hand
 from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, require_aligned
 from glassloom.dataframe.options import is_of_positions
 from glassloom.dataframe.positions import ILoc
@@ -22,6 +23,7 @@ class Setting(Frame):
     """Setters of frames."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        key = key_at_hand(key)
         if is_node(key):
             self._set_where(key, value)
         elif is_mask(key):

@@ -16,6 +16,7 @@ from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns, unknown_columns
+from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.options import piped, refused
@@ -174,6 +175,7 @@ def _length_of(window: Any) -> pd.Timedelta:
         raise OptionError(f"rolling: window={window!r} should be a number of rows, or a time such as '2h'") from error
 
 
+@with_lazy_arguments_checked("Expanding")
 @methods_named("Expanding")
 class Expanding(Window):
     """Windows of all rows up to each one, those of earlier partitions among them. Made by `DataFrame.expanding`."""

@@ -43,6 +43,7 @@ from glassloom.dataframe.grouping.stepwise import aggregated, has_stepwise
 from glassloom.dataframe.grouping.wanted import Wanted, wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, group_sizes, in_one_partition, of_groups, of_rows
 from glassloom.dataframe.grouping.windows import LABELLED, Windows
+from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.meta import parse_meta
 from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.wrap import is_node, wrap
@@ -89,6 +90,7 @@ class GroupBy(Methods):
             raise TypeError("the grouped values are one series; there is no column to choose")
         if self._recipe.selection is not None:
             raise IndexError(f"Column(s) {self._recipe.selection} already selected")
+        columns = key_at_hand(columns)
         chosen = list(columns) if isinstance(columns, (list, pd.Index)) else columns
         require_own_keys(self._binned, chosen if isinstance(chosen, list) else [chosen])
         require_columns(chosen if isinstance(chosen, list) else [chosen], self._frame)

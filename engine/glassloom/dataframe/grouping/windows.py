@@ -8,6 +8,7 @@ from typing import Any
 
 from glassloom.dataframe.columns import unknown_columns
 from glassloom.dataframe.grouping.spec import Call
+from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.options import piped
 from glassloom.dataframe.wrap import is_node
@@ -22,6 +23,7 @@ _WEIGHTED = frozenset(["mean", "sum", "std", "var", "corr", "cov"])
 _BINNED = METHODS - {"corr", "cov", "rank", "skew", "kurt"}
 
 
+@with_lazy_arguments_checked("Rolling")
 @methods_named("Rolling")
 class Windows:
     """What ``rolling expanding ewm resample`` of groups return: aggregated by pandas' methods, in the order of groups.

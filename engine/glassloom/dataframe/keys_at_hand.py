@@ -1,0 +1,48 @@
+"""Keys of subscripts: lazy values in them are computed now, as the plan depends on which rows and columns are chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from glassloom.collection import Collection, compute
+from glassloom.dataframe.wrap import is_node
+
+
+def key_at_hand(key: Any) -> Any:
+    """Return a key with the lazy scalars in it computed, together: one, the ends of slices, and those in lists and tuples.
+
+    Lazy objects that have rows stay as they are.
+    """
+    if isinstance(key, (str, int, float)) or not (found := _scalars_in(key)):
+        return key
+    values = dict(zip(map(id, found), compute(*found, traverse=False), strict=True))
+    return _with_values(key, values)
+
+
+def is_lazy_scalar(value: Any) -> bool:
+    """Whether a value is a lazy one that has no rows."""
+    if not is_node(value) or value.expr.has_rows:
+        return False
+    return not isinstance(value.expr.meta, np.ndarray)  # such as a comparison of labels makes: a value for each
+
+
+def _scalars_in(key: Any) -> list[Any]:
+    if isinstance(key, Collection):
+        return [key] if is_lazy_scalar(key) else []
+    if isinstance(key, slice):
+        return _scalars_in([key.start, key.stop, key.step])
+    if type(key) in (list, tuple):
+        return [one for part in key for one in _scalars_in(part)]
+    return []
+
+
+def _with_values(key: Any, values: dict[int, Any]) -> Any:
+    if id(key) in values:
+        return values[id(key)]
+    if isinstance(key, slice):
+        return slice(*(_with_values(one, values) for one in (key.start, key.stop, key.step)))
+    if type(key) in (list, tuple):
+        return type(key)(_with_values(one, values) for one in key)
+    return key

@@ -1,0 +1,92 @@
+"""Which arguments of methods may be lazy. Others are part of the plan, as a number of rows is: a lazy one is refused by name."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from glassloom.collection import Collection
+from glassloom.dataframe.wrap import holds_lazy, is_node
+
+_VALUES = frozenset([
+    "aggregate_kwargs", "arg", "args", "caselist", "chunk_kwargs", "combine_kwargs", "cond", "decimals", "default", "fill_value",
+    "func", "indices", "kwargs", "left", "lower", "mapper", "meta", "objs", "on", "other", "others", "percentiles", "q", "repeats",
+    "right", "thresh", "to_replace", "upper", "value", "values",
+])  # fmt: skip
+"""Arguments that may be lazy, or hold what is."""
+_ROWS = frozenset(["by", "keys", "key", "labels", "index", "columns", "weights"])
+"""Arguments that may be lazy objects of rows, or hold such, but no lazy scalars."""
+_LOOK_AT_CALLER = frozenset(["query", "eval"])
+"""Methods that look for variables where they are called."""
+
+
+def with_lazy_arguments_checked(kind: str) -> Callable[[type], type]:
+    """Return a class decorator that lets public methods refuse lazy arguments that can't be. Errors name the class as `kind`."""
+
+    def change(cls: type) -> type:
+        for name in dir(cls):
+            method = inspect.getattr_static(cls, name)
+            if not name.startswith("_") and inspect.isfunction(method) and name not in _LOOK_AT_CALLER:
+                setattr(cls, name, _checking(method, f"{kind}.{name}"))
+        return cls
+
+    return change
+
+
+def require_at_hand(where: str, **arguments: Any) -> None:
+    """Check that arguments of a function are no lazy objects.
+
+    Raises
+    ------
+    TypeError
+        If one is: it says which.
+    """
+    for name, value in arguments.items():
+        if holds_lazy((value,)):
+            raise _refused(where, name, value)
+
+
+def _checking(method: Callable[..., Any], where: str) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def checking(*args: Any, **kwargs: Any) -> Any:
+        if holds_lazy(args[1:]) or (kwargs and holds_lazy(kwargs.values())):
+            _check(method, where, args, kwargs)
+        return method(*args, **kwargs)
+
+    return checking
+
+
+def _check(method: Callable[..., Any], where: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    signature = inspect.signature(method)
+    try:
+        given = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:  # the method says what is wrong
+        return
+    takes_none = where.startswith("GroupBy.") and where != "GroupBy.pipe"
+    for name, value in list(given.items())[1:]:
+        is_open = signature.parameters[name].kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        if not holds_lazy((value,)) or ((is_open or name in _VALUES) and not takes_none):
+            continue
+        if takes_none or name not in _ROWS or _holds_scalars(value):
+            raise _refused(where, name, value)
+
+
+def _holds_scalars(value: Any) -> bool:
+    if isinstance(value, Collection):
+        return is_node(value) and not value.expr.has_rows  # type: ignore[attr-defined]
+    if type(value) is dict:
+        return any(map(_holds_scalars, value.values()))
+    return type(value) in (list, tuple) and any(map(_holds_scalars, value))
+
+
+def _refused(where: str, name: str, value: Any) -> TypeError:
+    kind = type(value).__name__
+    if isinstance(value, Collection):
+        return TypeError(
+            f"{where}: {name}= is a lazy {kind}; it takes the value itself: compute() it before, as {name}=value.compute()"
+        )
+    return TypeError(
+        f"{where}: {name}= is a {kind} of lazy values; it takes the values themselves: compute() them before"
+    )
