@@ -21,6 +21,7 @@ from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import FrameWriters
 from glassloom.dataframe.keys_at_hand import key_at_hand
+from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.levels import FrameLevels
 from glassloom.dataframe.measuring import FrameMeasuring
 from glassloom.dataframe.moving.among_all import FrameAmongAll
@@ -247,6 +248,8 @@ class DataFrame(
             index, columns = (index, mapper) if is_columns(axis or 0, "rename") else (mapper, columns)
         if index is not None and errors != "ignore":
             raise refused("rename", "errors", errors, "a label may be in any partition")
+        if callable(index):
+            of_samples_at_hand(lambda some: some.rename(index=index), self._meta, who="rename", users=index)
         made = self
         if columns is not None:
             made = operate(Method("rename"), self, kwargs={"columns": columns, "errors": errors})

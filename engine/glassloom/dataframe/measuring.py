@@ -14,9 +14,10 @@ import pandas as pd
 
 from glassloom.array.api.creation import from_delayed
 from glassloom.array.api.joining import concatenate
-from glassloom.backends.pandas_ import guarded, is_frame, of_samples, sample
+from glassloom.backends.pandas_ import guarded, is_frame, sample
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.meta import parse_meta
 from glassloom.dataframe.nodes import empty
 from glassloom.dataframe.reduce import Operation, tree
@@ -126,7 +127,8 @@ class Measuring(Frame):
         middle = partial(_joined, combine or last, inner)
         first = partial(_chunked, chunk, {**kwargs, **(chunk_kwargs or {})})
         if meta is None:
-            found = of_samples(lambda some: finish([first(some)]), self._meta)
+            users = [chunk, aggregate, combine]
+            found = of_samples_at_hand(lambda some: finish([first(some)]), self._meta, who="reduction", users=users)
         else:
             found = meta if pd.api.types.is_scalar(meta) and not isinstance(meta, str) else parse_meta(meta)
         title = token or function_label(chunk)

@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 
 from glassloom.backends.frames import kind_on_device
-from glassloom.backends.pandas_ import is_frame, of_samples
+from glassloom.backends.pandas_ import is_frame
 from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.lazy_closures import LazyResult, lazy_hint, of_samples_at_hand, require_at_hand_values
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.errors import MetaError
 
@@ -58,12 +59,16 @@ def infer_meta(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
     MetaError
         If the user's function fails on the samples.
     """
+    users = [call.function, *call.args, call.kwargs]
     try:
-        return empty(of_samples(call, *[node.meta for node in nodes]))
+        return empty(of_samples_at_hand(call, *[node.meta for node in nodes], who=method, users=users))
+    except LazyResult:
+        raise
     except Exception as error:  # the user's function may raise anything
+        hint = lazy_hint(users)
         raise MetaError(
             f"{method}({call.label}) was tried on two made-up rows to find out what it returns, and raised "
-            f"{type(error).__name__}: {error}. Say what it returns with meta=: {_HOW}"
+            f"{type(error).__name__}: {error}{hint and f' ({hint}: compute() it before)'}. Say what it returns with meta=: {_HOW}"
         ) from error
 
 
@@ -77,6 +82,7 @@ def checked(result: Any, meta: Any, who: str) -> Any:
     MetaError
         If not. Dtypes of rows may differ: a partition may lack the values that make a column of another dtype.
     """
+    require_at_hand_values(result, who)
     expected, got = _kind(meta), _kind(result)
     if expected != got:
         raise MetaError(f"{who} returned a {type(result).__name__}, but meta says {_article(meta)}")

@@ -18,6 +18,7 @@ from glassloom.backends.pandas_ import concat, of_samples
 from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
+from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.moving.shape import SetDivisions
 from glassloom.dataframe.nodes import FrameExpr, empty
@@ -328,7 +329,7 @@ def _call(how: str, args: tuple[Any, ...], kwargs: dict[str, Any], groups: Any) 
 def _gap_and_meta(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
     """Return the row of a bin without rows, an empty result, and what all come of: two made-up rows, three bins between them."""
     made = of_samples(lambda some: function(bins.of(_far_apart(some, bins.rule))), frame.meta)
-    whole = of_samples(lambda some: function(bins.of(some)), frame.meta)
+    whole = of_samples_at_hand(lambda some: function(bins.of(some)), frame.meta, who="resample", users=function)
     return made.iloc[2:3], empty(whole), made
 
 

@@ -16,6 +16,7 @@ from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
+from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
 from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.numbering import renumber
@@ -68,6 +69,7 @@ class CallForEach:
     def __call__(self, block: Any, *args: Any, **kwargs: Any) -> Any:
         if self._meta is None or len(block) or not isinstance(block, (pd.DataFrame, pd.Series)):
             made = getattr(block, self._method)(*args, **kwargs)
+            require_at_hand_values(made, self._method, args)
             return (
                 with_floats_missing(self._under_given_name(made), self._meta) if isinstance(made, pd.Series) else made
             )

@@ -17,6 +17,7 @@ from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import SeriesWriters
 from glassloom.dataframe.keys_at_hand import key_at_hand
+from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.levels import Levels
 from glassloom.dataframe.measuring import SeriesMeasuring
 from glassloom.dataframe.moving.among_all import SeriesAmongAll
@@ -155,6 +156,8 @@ class Series(
         """
         if level is not None:
             raise refused("rename", "level", level, "divisions are of one level")
+        if callable(index):
+            of_samples_at_hand(lambda some: some.rename(index), self._meta, who="rename", users=index)
         if callable(index) or isinstance(index, (dict, pd.Series)):
             return operate(Method("rename"), self, index, kind=NewLabels, label="rename")
         return operate(Method("rename"), self, index)

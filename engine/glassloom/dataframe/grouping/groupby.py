@@ -37,6 +37,7 @@ from glassloom.dataframe.grouping.spec import (
     named_pairs,
     spec_columns,
     tree_pairs,
+    users_of,
 )
 from glassloom.dataframe.grouping.split_out import Reduction, partitions_of, reduced
 from glassloom.dataframe.grouping.stepwise import aggregated, has_stepwise
@@ -44,6 +45,7 @@ from glassloom.dataframe.grouping.wanted import Wanted, wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, group_sizes, in_one_partition, of_groups, of_rows
 from glassloom.dataframe.grouping.windows import LABELLED, Windows
 from glassloom.dataframe.keys_at_hand import key_at_hand
+from glassloom.dataframe.lazy_closures import LazyResult, lazy_hint, names_of_lazy
 from glassloom.dataframe.meta import parse_meta
 from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.wrap import is_node, wrap
@@ -293,6 +295,8 @@ class GroupBy(Methods):
             If a user's function fails on made-up rows.
         """
         if given is not None:
+            if is_users and names_of_lazy(users_of(call)):
+                self._require_at_hand(grouping, call)
             has_rows = getattr(call, "method", "") == "transform"
             made = parse_meta(given, grouping.node.meta if has_rows else None)
             says_index = isinstance(given, (pd.DataFrame, pd.Series)) or is_node(given)
@@ -303,11 +307,24 @@ class GroupBy(Methods):
             return grouping.sampled(call)
         try:
             return grouping.sampled(call, is_users=True)
+        except LazyResult:
+            raise
         except Exception as error:  # the user's function may raise anything
+            hint = lazy_hint(users_of(call))
             raise MetaError(
                 f"{title} was tried on two made-up rows to find out what it returns, and raised {type(error).__name__}: "
-                f"{error}. Say what it returns with meta=, an empty pandas object like the result"
+                f"{error}{hint and f' ({hint}: compute() it before)'}. Say what it returns with meta=, an empty pandas object like the result"
             ) from error
+
+    @staticmethod
+    def _require_at_hand(grouping: Grouping, call: Callable[[Any], Any]) -> None:
+        """Check that a function that names lazy values returns none. What else it raises for made-up rows doesn't matter."""
+        try:
+            grouping.sampled(call, is_users=True)
+        except LazyResult:
+            raise
+        except Exception:  # the user's function may raise anything
+            return
 
     def _value_columns(self, spec: Any, options: Mapping[str, Any]) -> list[Any]:
         """Return the labels of the columns that are aggregated if the specification names none, in order."""

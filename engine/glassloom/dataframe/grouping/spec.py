@@ -72,6 +72,11 @@ class Call:
         return self if len(kwargs) == len(self.kwargs) else replace(self, kwargs=kwargs)
 
 
+def users_of(call: Any) -> list[Any]:
+    """Return the arguments of a call of groups, among which a user's functions are."""
+    return [*getattr(call, "args", ()), getattr(call, "kwargs", {})]
+
+
 _OF_ONE_COLUMN = NAMES - {"corr", "cov", "describe", "idxmax", "idxmin", "kurt", "quantile", "skew"}
 """Those that make one value of a group's column, whatever the column's index."""
 

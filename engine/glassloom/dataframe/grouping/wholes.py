@@ -21,9 +21,10 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.grouping.encode import encode, find_groups
 from glassloom.dataframe.grouping.recipe import LEVEL, Recipe
-from glassloom.dataframe.grouping.spec import Call
+from glassloom.dataframe.grouping.spec import Call, users_of
 from glassloom.dataframe.grouping.tree import Aggregation, chunk, combine, finish, index_of
 from glassloom.dataframe.grouping.wanted import Wanted
+from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, empty
 from glassloom.dataframe.reduce import Operation, join_all, tree
@@ -51,11 +52,13 @@ class Grouping:
 
     def _sampled(self, call: Callable[[Any], Any], metas: list[Any], changes: dict[str, Any]) -> Any:
         try:
-            return empty(of_samples(lambda *some: call(self.recipe.grouped(*some, **changes)), *metas))
+            made = of_samples(lambda *some: call(self.recipe.grouped(*some, **changes)), *metas)
         except ValueError:  # two made-up rows don't have all categories, of which idxmin needs values
             if self.recipe.observed or changes:
                 raise
             return self._sampled(call, metas, {"observed": True})
+        require_at_hand_values(made, "groupby", users_of(call))
+        return empty(made)
 
 
 class OfBlock(BlockOp):

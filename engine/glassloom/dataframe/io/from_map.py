@@ -9,6 +9,7 @@ from typing import Any
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
+from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.meta import checked, parse_meta
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.widening import as_wide_as
@@ -125,7 +126,12 @@ def from_map(
     if len(set(lengths)) > 1:
         raise ValueError(f"from_map's iterables have different lengths: {lengths}")
     arguments = [(*items, *(args or ())) for items in zip(*columns, strict=True)]
-    made = empty(func(*arguments[0], **kwargs)) if meta is None else parse_meta(meta)
+    if meta is None:
+        first = func(*arguments[0], **kwargs)
+        require_at_hand_values(first, "from_map", func)
+        made = empty(first)
+    else:
+        made = parse_meta(meta)
     known = _checked_divisions(divisions, len(arguments))
     source = MapSource(func, arguments, kwargs, made, known, enforce_metadata)
     return wrap(Read(source, None, None, None))

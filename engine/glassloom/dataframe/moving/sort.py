@@ -16,6 +16,7 @@ import pandas as pd
 from glassloom.backends.frames import converted, takes_any_library
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.moving.boundaries import (
     SAMPLES_PER_PARTITION,
     Order,
@@ -86,6 +87,7 @@ class Sorting:
         if self.key is None:
             return column
         made = self.key(column)
+        require_at_hand_values(made, "key=", self.key)
         if len(made) != len(column):
             raise ValueError(f"key= returned {len(made)} values for {len(column)}; it should return one for each")
         return pd.Series(made.array if isinstance(made, (pd.Series, pd.Index)) else made)
