@@ -51,6 +51,7 @@ from glassloom.dataframe.reshape import (
     to_numeric,
     to_timedelta,
 )
+from glassloom.dataframe.row_arrays import RowArray
 from glassloom.dataframe.scalar import Scalar
 from glassloom.dataframe.series import Series
 from glassloom.dataframe.support import function_not_supported as _function_not_supported
@@ -60,6 +61,7 @@ __all__ = [
     "Aggregation",
     "DataFrame",
     "Index",
+    "RowArray",
     "Scalar",
     "Series",
     "compute",

@@ -14,7 +14,7 @@ import pandas as pd
 from glassloom.backends.frames import converted
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
-from glassloom.dataframe.call import BlockCall, Method
+from glassloom.dataframe.call import Attribute, BlockCall, Method
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.membership import rows_among
@@ -102,7 +102,7 @@ class Index(Frame):
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and hasattr(self._meta, name):
             if name in _FIELDS:
-                return operate(_field, self, name, kind=Labels, label=name)
+                return operate(Attribute(name), self, kind=Labels, label=name)
             if name in _METHODS:
                 return _method_of(self, name)
             if name in _FACTS:
@@ -127,18 +127,18 @@ class Index(Frame):
         return bool(len(wrap(rows_of_labels(self._labelled.expr, [label]))))
 
     def isin(self, values: Any) -> Any:
-        """Return where labels are among `values`, as an index of booleans, which chooses rows: ``frame[frame.index.isin(labels)]``.
+        """Return where labels are among `values`, as a lazy array of booleans, which chooses rows: ``frame[frame.index.isin(labels)]``.
 
         `values` is a list, or a lazy series or index.
         """
         if is_node(values):
             return wrap(rows_among(self._expr, values))
-        return operate(_is_in, self, values, kind=Columnwise, label="isin")
+        return operate(Method("isin"), self, values, kind=Columnwise)
 
     def duplicated(self, keep: Any = "first") -> Any:
-        """Return where an equal label comes before, as an index of booleans: ``frame[~frame.index.duplicated()]``. See `Series.duplicated`."""
+        """Return where an equal label comes before, as a lazy array of booleans: ``frame[~frame.index.duplicated()]``. See `Series.duplicated`."""
         found = self.to_series().duplicated(keep)
-        return operate(_as_labels, found, kwargs={"name": self.name}, label="duplicated")
+        return operate(Method("to_numpy"), found, label="duplicated")
 
     def to_series(self, *, name: Any = _UNSET) -> Any:
         """Return the labels as a series with themselves as index, under the index's name or another one."""
@@ -341,14 +341,14 @@ class Index(Frame):
         return operate(Method("dropna"), self, kind=BlockOp)
 
     def isna(self) -> Any:
-        """Return where labels are missing, as lazy labels."""
-        return operate(_missing, self, kind=Labels, label="isna")
+        """Return where labels are missing, as a lazy array."""
+        return operate(Method("isna"), self, kind=Columnwise)
 
     isnull = isna
 
     def notna(self) -> Any:
-        """Return where labels aren't missing, as lazy labels."""
-        return ~self.isna()
+        """Return where labels aren't missing, as a lazy array."""
+        return operate(Method("notna"), self, kind=Columnwise)
 
     notnull = notna
 
@@ -405,23 +405,6 @@ _mapped.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCall.cal
 
 def _where(index: Any, cond: Any, *other: Any) -> Any:
     return index.where(np.asarray(cond), *other)
-
-
-def _is_in(index: Any, values: Any) -> Any:
-    return pd.Index(index.isin(values), name=index.name)
-
-
-def _as_labels(series: Any, name: Any) -> Any:
-    return pd.Index(series.array, name=name)
-
-
-def _missing(index: Any) -> Any:
-    return pd.Index(index.isna(), name=index.name)
-
-
-def _field(index: Any, name: str) -> Any:
-    """Return an attribute of an index's labels as an index; pandas has arrays for some."""
-    return pd.Index(getattr(index, name), name=index.name)
 
 
 def _method_of(index: Index, name: str) -> Callable[..., Any]:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from glassloom.collection import Collection
-from glassloom.dataframe.wrap import holds_lazy, is_node
+from glassloom.dataframe.keys_at_hand import is_lazy_scalar
+from glassloom.dataframe.wrap import holds_lazy
 
 _VALUES = frozenset([
     "aggregate_kwargs", "arg", "args", "caselist", "chunk_kwargs", "combine_kwargs", "cond", "decimals", "default", "fill_value",
@@ -16,7 +17,7 @@ _VALUES = frozenset([
     "right", "thresh", "to_replace", "upper", "value", "values",
 ])  # fmt: skip
 """Arguments that may be lazy, or hold what is."""
-_ROWS = frozenset(["by", "keys", "key", "labels", "index", "columns", "weights"])
+_ROWS = frozenset(["by", "keys", "key", "labels", "index", "columns", "weights", "times"])
 """Arguments that may be lazy objects of rows, or hold such, but no lazy scalars."""
 _LOOK_AT_CALLER = frozenset(["query", "eval"])
 """Methods that look for variables where they are called."""
@@ -75,7 +76,7 @@ def _check(method: Callable[..., Any], where: str, args: tuple[Any, ...], kwargs
 
 def _holds_scalars(value: Any) -> bool:
     if isinstance(value, Collection):
-        return is_node(value) and not value.expr.has_rows  # type: ignore[attr-defined]
+        return is_lazy_scalar(value)
     if type(value) is dict:
         return any(map(_holds_scalars, value.values()))
     return type(value) in (list, tuple) and any(map(_holds_scalars, value))

@@ -118,13 +118,14 @@ def _with_index(block: Any, index: Any) -> Any:
 
 
 def labels_as_keys(frame: Any, by: Any) -> Any:
-    """Return the keys of groups with lazy indexes of the frame's rows, such as ``frame.index.hour``, as series of them."""
+    """Return the keys of groups with lazy indexes and arrays of the frame's rows, such as ``frame.index.hour``, as series of them."""
     if isinstance(by, (list, tuple)):
         return type(by)(labels_as_keys(frame, one) for one in by) if type(by) in (list, tuple) else by
-    if is_node(by) and isinstance(by.expr.meta, pd.Index):
+    if is_node(by) and isinstance(by.expr.meta, (pd.Index, np.ndarray)):
         return operate(_as_column, frame, by, label="labels")
     return by
 
 
 def _as_column(block: Any, labels: Any) -> Any:
-    return pd.Series(labels.array, index=block.index, name=labels.name)
+    is_index = isinstance(labels, pd.Index)
+    return pd.Series(labels.array if is_index else labels, index=block.index, name=labels.name if is_index else None)

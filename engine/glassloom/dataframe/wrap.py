@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import is_frame
@@ -17,7 +18,7 @@ _classes: dict[str, Callable[[FrameExpr], Any]] = {}
 
 
 def wraps(kind: str) -> Callable[[type], type]:
-    """Register the class of the collections of nodes whose meta is of `kind`: frame, series, index or scalar."""
+    """Register the class of the collections of nodes whose meta is of `kind`: frame, series, index, array or scalar."""
 
     def register(collection: type) -> type:
         _classes[kind] = collection
@@ -33,6 +34,8 @@ def wrap(node: FrameExpr) -> Any:
         return _classes["frame"](node)
     if isinstance(meta, pd.Series):
         return _classes["series"](node)
+    if isinstance(meta, np.ndarray) and meta.ndim == 1:
+        return _classes["array"](node)
     return _classes["index" if isinstance(meta, pd.Index) else "scalar"](node)
 
 

@@ -40,5 +40,4 @@ def rows_among(node: FrameExpr, values: Any) -> FrameExpr:
 
 
 def _is_among(block: Any, values: Any) -> Any:
-    made = block.isin(values)
-    return made if isinstance(block, (pd.Series, pd.DataFrame)) else pd.Index(made, name=block.name)
+    return block.isin(values)
