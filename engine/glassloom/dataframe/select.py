@@ -12,13 +12,17 @@ from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_slices import rows_between
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, LabelKeeping, Projection, require_aligned
-from glassloom.dataframe.positions import columns_at, rows_by_label
+from glassloom.dataframe.positions import columns_at, rows_by_label, value_at
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask, rows_to_set, set_values, shown
 from glassloom.dataframe.wrap import is_node, wrap
 
 
 class Loc:
-    """``frame.loc[rows]`` and ``frame.loc[rows, columns]``. One label gives a frame, of all rows that have it.
+    """``frame.loc[rows]`` and ``frame.loc[rows, columns]``.
+
+    One label of a series, or of one column, gives its value, as a lazy scalar. One label of a frame gives a frame, of all rows that have it:
+    pandas gives a series if there is one, which isn't known before rows are read, and a frame otherwise; ``frame.loc[label].iloc[0]``
+    is the row as a series.
 
     Lazy labels, such as ``x.idxmax()`` or ``x.nlargest(3).index``, are computed at once.
 
@@ -53,7 +57,7 @@ class Loc:
         if isinstance(rows, str) and isinstance(node.meta.index, pd.DatetimeIndex):
             return wrap(rows_between(node, slice(rows, rows)))
         if pd.api.types.is_scalar(rows):
-            return wrap(rows_by_label(node, [rows]))
+            return wrap(value_at(node, rows) if isinstance(node.meta, pd.Series) else rows_by_label(node, [rows]))
         raise NotImplementedError(
             f"loc[{rows!r}]: labels, lists and slices of them, and lazy boolean series work, as in "
             "loc['2000-01-01':'2000-01-07']"
