@@ -137,7 +137,7 @@ class _Expression:
                 )
         elif not isinstance(statement, ast.Expr):
             _let_pandas_refuse(self._frame, self._method, self._expr)
-        return statement.value  # type: ignore[union-attr]
+        return statement.value
 
     def _stand_in(self, piece: re.Match[str]) -> str:
         if piece["column"] is not None:

@@ -368,8 +368,9 @@ class DataFrame(
     def query(self, expr: str, *, inplace: bool = False, **kwargs: Any) -> Any:
         """Return the rows for which an expression of column names holds, as `pandas.DataFrame.query` does.
 
-        ``@name`` is a variable of the caller, which may be lazy; ``x.mean()`` and the like are of all rows, and functions of the
-        caller (``@name(x)``) get lazy columns. As with pandas, text from strangers may do harm. `kwargs` are those of `pandas.eval`.
+        ``@name`` is a variable of the caller, which may be lazy; ``x.mean()`` and the like are of all rows. Functions of the caller
+        (``@name(x)``) are called once, with lazy columns: those that know none, such as `numpy.percentile`, make them be computed then.
+        As with pandas, text from strangers may do harm. `kwargs` are those of `pandas.eval`; its engines make no difference here.
         """
         made = rows_where(self, expr, kwargs, sys._getframe(1))
         if not inplace:
@@ -380,8 +381,9 @@ class DataFrame(
     def eval(self, expr: str, *, inplace: bool = False, **kwargs: Any) -> Any:
         """Return the value of an expression of column names, as `pandas.DataFrame.eval` does.
 
-        ``@name`` is a variable of the caller, which may be lazy; ``x.mean()`` and the like are of all rows, and functions of the
-        caller (``@name(x)``) get lazy columns. As with pandas, text from strangers may do harm. `kwargs` are those of `pandas.eval`.
+        ``@name`` is a variable of the caller, which may be lazy; ``x.mean()`` and the like are of all rows. Functions of the caller
+        (``@name(x)``) are called once, with lazy columns: those that know none, such as `numpy.percentile`, make them be computed then.
+        As with pandas, text from strangers may do harm. `kwargs` are those of `pandas.eval`; its engines make no difference here.
         """
         made = value_of(self, expr, kwargs, sys._getframe(1))
         if not inplace:

@@ -122,9 +122,9 @@ class Index(Frame):
     def __contains__(self, label: object) -> bool:
         """Compute whether a row has a label."""
         is_of_times = isinstance(self._meta, (pd.DatetimeIndex, pd.TimedeltaIndex, pd.PeriodIndex))
-        if self._labelled is None or self._meta.nlevels > 1 or (is_of_times and isinstance(label, str)):
+        if self._meta.nlevels > 1 or (is_of_times and isinstance(label, str)):  # a part of a label may be enough
             return label in self.compute()
-        return bool(len(wrap(rows_of_labels(self._labelled.expr, [label]))))
+        return bool(len(wrap(rows_of_labels(self.to_series().expr, [label]))))
 
     def isin(self, values: Any) -> Any:
         """Return where labels are among `values`, as a lazy array of booleans, which chooses rows: ``frame[frame.index.isin(labels)]``.

@@ -24,12 +24,16 @@ _LOOK_AT_CALLER = frozenset(["query", "eval"])
 
 
 def with_lazy_arguments_checked(kind: str) -> Callable[[type], type]:
-    """Return a class decorator that lets public methods refuse lazy arguments that can't be. Errors name the class as `kind`."""
+    """Return a class decorator that lets public methods refuse lazy arguments that can't be. Errors name the class as `kind`.
+
+    A class that gets methods later is changed again.
+    """
 
     def change(cls: type) -> type:
         for name in dir(cls):
             method = inspect.getattr_static(cls, name)
-            if not name.startswith("_") and inspect.isfunction(method) and name not in _LOOK_AT_CALLER:
+            is_checked = name in _LOOK_AT_CALLER or getattr(method, "checks_lazy_arguments", False)
+            if not name.startswith("_") and inspect.isfunction(method) and not is_checked:
                 setattr(cls, name, _checking(method, f"{kind}.{name}"))
         return cls
 
@@ -56,6 +60,7 @@ def _checking(method: Callable[..., Any], where: str) -> Callable[..., Any]:
             _check(method, where, args, kwargs)
         return method(*args, **kwargs)
 
+    checking.checks_lazy_arguments = True  # type: ignore[attr-defined]
     return checking
 
 

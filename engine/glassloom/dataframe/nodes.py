@@ -107,7 +107,9 @@ class FrameExpr(Expr):
         return [(self.name, number) for number in range(self.npartitions)]
 
     def assemble(self, blocks: list[Any]) -> Any:
-        if len(blocks) > 1 and getattr(blocks[0], "ndim", 0) == 1 and not is_frame(blocks[0]):  # as a comparison of labels makes
+        if (
+            len(blocks) > 1 and getattr(blocks[0], "ndim", 0) == 1 and not is_frame(blocks[0])
+        ):  # as a comparison of labels makes
             return np.concatenate(blocks)
         return own(concat(blocks)) if is_frame(blocks[0]) else blocks[0]
 

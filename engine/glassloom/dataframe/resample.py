@@ -212,7 +212,6 @@ def _empty_bins(gap: Any, labels: pd.DatetimeIndex) -> Any:
     return gap.iloc[np.zeros(len(labels), dtype="int64")].set_axis(labels.rename(gap.index.name), axis=0)
 
 
-@with_lazy_arguments_checked("Resampler")
 @methods_named("Resampler")
 class Resampler(Window):
     """Bins of time, to be aggregated. Made by `DataFrame.resample`."""
@@ -368,6 +367,7 @@ for _how, _what in (
     ("ohlc", "first, largest, smallest and last value"),
 ):  # fmt: skip
     setattr(Resampler, _how, _aggregation(_how, _what))
+with_lazy_arguments_checked("Resampler")(Resampler)
 
 
 def resample(frame: Any, rule: Any, options: dict[str, Any]) -> Resampler:

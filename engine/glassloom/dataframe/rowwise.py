@@ -494,7 +494,7 @@ class SeriesRowByRow(RowByRow):
 
     def __contains__(self, label: object) -> bool:
         """Compute whether a row has a label, as pandas does."""
-        return label in self.index
+        return label in self.keys()
 
     def keys(self) -> Any:
         """Return the lazy index."""

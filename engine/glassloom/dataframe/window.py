@@ -175,7 +175,6 @@ def _length_of(window: Any) -> pd.Timedelta:
         raise OptionError(f"rolling: window={window!r} should be a number of rows, or a time such as '2h'") from error
 
 
-@with_lazy_arguments_checked("Expanding")
 @methods_named("Expanding")
 class Expanding(Window):
     """Windows of all rows up to each one, those of earlier partitions among them. Made by `DataFrame.expanding`."""
@@ -459,3 +458,6 @@ for _how in (
 ):  # fmt: skip
     if hasattr(pd.api.typing.Expanding, _how):
         setattr(Expanding, _how, _not_expanding(_how))
+
+for _class in (Rolling, Expanding, Exponential):
+    with_lazy_arguments_checked(_class.__name__)(_class)

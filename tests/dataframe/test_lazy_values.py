@@ -1,0 +1,265 @@
+"""Lazy values where pandas has values at hand: taken as pandas takes them, or refused by one error that says which and what to do."""
+
+import functools
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, check_in_parts, partitionings
+from glassloom.errors import MetaError
+
+INLINE = {"scheduler": "inline"}
+PLAIN = pd.DataFrame(
+    {
+        "x": [1.0, 2, 3, 4, 5, 2, 7.5],
+        "y": [3, 1, 2, 2, 2, 9, 4],
+        "name": [*"xyzxyz", None],
+        "ts": pd.date_range("2020-01-01", periods=7),
+    },
+    index=pd.Index(range(10, 17), name="k"),
+)
+
+
+def changed(frame, key, value, how="loc"):
+    own = frame.copy()
+    getattr(own, how)[key] = value
+    return own
+
+
+SUBSCRIPTS = {
+    "labels from one": lambda f: f.loc[f.index.min() + 2 :],
+    "labels to one": lambda f: f.loc[: f.x.idxmax()],
+    "labels in a list": lambda f: f.loc[[f.x.idxmax(), 11]],
+    "one of a column": lambda f: f.loc[f.x.idxmax(), "x"],
+    "one of a series": lambda f: f.x.loc[f.x.idxmax()],
+    "in brackets": lambda f: f.x[f.x.idxmax()],
+    "in brackets to one": lambda f: f.x[: f.y.min()],
+    "rows of a frame": lambda f: f[f.y.min() : 3],
+    "at": lambda f: f.at[f.x.idxmax(), "x"],
+    "at of a series": lambda f: f.x.at[f.x.idxmax()],
+    "position": lambda f: f.iloc[f.y.min()],
+    "positions to one": lambda f: f.iloc[: f.y.min()],
+    "positions in a list": lambda f: f.iloc[[f.y.min(), 0]],
+    "position of a series": lambda f: f.x.iloc[f.y.min()],
+    "iat": lambda f: f.iat[f.y.min(), 0],
+    "a column": lambda f: f[f.name.min()],
+    "columns": lambda f: f[[f.name.min(), "y"]],
+    "column of groups": lambda f: f.groupby("y")[f.name.min()].sum(),
+    "labels of an index": lambda f: f.index[: f.y.min()],
+    "set at a label": lambda f: changed(f, (f.x.idxmax(), "y"), 50),
+    "set between labels": lambda f: changed(f, (slice(f.x.idxmin() + 1, f.x.idxmax()), "y"), 50),
+    "set at": lambda f: changed(f, (f.x.idxmax(), "y"), 50, "at"),
+    "set at a position": lambda f: changed(f, (f.y.min(), 1), 50, "iloc"),
+    "number of intervals": lambda f: (gd if hasattr(f, "compute") else pd).cut(f.x, f.y.min() + 1).astype(str),
+    "rounded": lambda f: f.x.sum().round(f.y.min()),
+    "method of a time": lambda f: f.ts.max().floor("2D"),
+    "method of text": lambda f: f.name.max().upper(),
+    "quantile": lambda f: f.x.quantile(f.y.min() / 10),
+    "decimals": lambda f: f.x.round(f.y.min()),
+    "limits": lambda f: f.x.clip(f.x.min() + 1, f.y.max()),
+}
+
+
+@pytest.mark.parametrize("case", SUBSCRIPTS)
+def test_lazy_values_choose_as_their_values_do(case):
+    check_in_parts(PLAIN.assign(name=["x", "y", "z", "x", "y", "z", "z"]), SUBSCRIPTS[case])
+
+
+def test_lazy_whole_numbers_count():
+    lazy = gd.from_pandas(PLAIN, npartitions=2)
+    least = lazy.y.min()
+    assert list(range(least)) == [0]
+    assert [5, 6, 7][least] == 6
+    with pytest.raises(TypeError, match="'numpy.float64' object cannot be interpreted as an integer"):
+        range(lazy.x.min())
+
+
+REFUSED = {
+    "truncate: before=": lambda f: f.truncate(before=f.x.idxmin()),
+    "nlargest: n=": lambda f: f.nlargest(f.y.min(), "x"),
+    "head: n=": lambda f: f.head(f.y.min()),
+    "rolling: window=": lambda f: f.x.rolling(f.y.min()),
+    "shift: periods=": lambda f: f.shift(periods=f.y.min()),
+    "var: ddof=": lambda f: f.x.var(ddof=f.y.min()),
+    "sort_values: ascending=": lambda f: f.sort_values("x", ascending=f.x.max() > 3),
+    "sample: frac=": lambda f: f.sample(frac=f.y.min()),
+    "repartition: npartitions=": lambda f: f.repartition(npartitions=f.y.min()),
+    "drop: labels=": lambda f: f.drop(f.x.idxmax()),
+    "set_index: keys=": lambda f: f.set_index(f.name.min()),
+    "groupby: by=": lambda f: f.groupby(f.name.min()),
+    "xs: key=": lambda f: f.xs(f.x.idxmax()),
+    "GroupBy.head: n=": lambda f: f.groupby("y").head(f.y.min()),
+    "GroupBy.filter: kwargs=": lambda f: f.groupby("y").filter(lambda g, least: len(g) > least, least=f.y.min()),
+    "Expanding.var: ddof=": lambda f: f.x.expanding().var(ddof=f.y.min()),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_lazy_arguments_that_the_plan_needs_are_refused_by_name(case):
+    lazy = gd.from_pandas(PLAIN, npartitions=2)
+    with pytest.raises(
+        TypeError, match=rf"{case}.* is a .*takes the values? (itself|themselves): compute\(\) (it|them) before"
+    ):
+        REFUSED[case](lazy)
+
+
+def test_lazy_labels_in_lists_are_never_labels_themselves():
+    lazy = gd.from_pandas(PLAIN, npartitions=2)
+    with pytest.raises(
+        TypeError, match=r"DataFrame.reindex: labels= is a list of lazy values; .*compute\(\) them before"
+    ):
+        lazy.reindex([lazy.x.idxmax(), 11])
+    with pytest.raises(TypeError, match="DataFrame.rename: columns= is a dict of lazy values"):
+        lazy.rename(columns={"x": lazy.name.max()})
+
+
+def test_in_asks_for_labels_as_pandas_does():
+    times = PLAIN.set_index("ts")
+    for frame, labels in ((PLAIN, (12, 99, "x")), (times, (times.index[2], "2020-01-03", "1999"))):
+        for lazy in partitionings(frame):
+            for label in labels:
+                assert (label in lazy.x) is (label in frame.x)
+                assert (label in lazy.index) is (label in frame.index)
+
+
+TEXTS = PLAIN.set_index("name")
+ARRAYS = {
+    "isin": lambda f: f.index.isin([11, 14, "x"]),
+    "isin of labels": lambda f: f.index.isin(f.index[f.x > 3]),
+    "isna": lambda f: f.index.isna(),
+    "notna": lambda f: f.index.notna(),
+    "duplicated": lambda f: f.index.duplicated(),
+    "compared": lambda f: f.index == f.index.max(),
+    "inverted": lambda f: ~f.index.isin([11]) | f.index.isna(),
+    "converted": lambda f: f.index.isin([11]).astype("int64"),
+}
+OF_ARRAYS = {
+    "sum": lambda a: a.sum(),
+    "mean": lambda a: a.mean(),
+    "any": lambda a: a.any(),
+    "all": lambda a: a.all(),
+    "max": lambda a: a.max(),
+    "std": lambda a: a.std(),
+    "number": lambda a: len(a),
+    "list": lambda a: a.tolist(),
+    "sum and one": lambda a: a.sum() + 1,
+}
+
+
+@pytest.mark.parametrize("case", ARRAYS)
+def test_arrays_of_labels_are_numpys(case):
+    for frame in (PLAIN, PLAIN[:1]):
+        expected = ARRAYS[case](frame)
+        for lazy in partitionings(frame):
+            got = ARRAYS[case](lazy).compute(**INLINE)
+            assert type(got) is np.ndarray
+            assert got.dtype == expected.dtype
+            assert got.tolist() == expected.tolist()
+            for name, function in OF_ARRAYS.items():
+                value = function(ARRAYS[case](lazy))
+                value = value.compute(**INLINE) if hasattr(value, "compute") else value
+                assert value == pytest.approx(function(expected)), name
+
+
+def test_arrays_of_labels_choose_set_and_group_rows():
+    operations = (
+        lambda f: f[f.index.isin([11, 14])],
+        lambda f: f[~f.index.isin([11, 14]) & (f.x > 2)],
+        lambda f: f.assign(z=f.index.isin([11])),
+        lambda f: f.x.where(f.index.isin([11, 12]), 0),
+        lambda f: f.groupby(f.index.isin([11, 12])).x.sum(),
+        lambda f: f.query("index.isin([11, 12])"),
+    )
+    for operation in operations:
+        check_in_parts(PLAIN, operation)
+    days = PLAIN.set_index("ts")
+    check_in_parts(days, lambda f: f[f.index.is_month_start])
+    for lazy in partitionings(days):
+        assert lazy.index.is_month_start.sum().compute(**INLINE) == 1
+        assert lazy.index.date.compute(**INLINE).tolist() == days.index.date.tolist()
+    with pytest.raises(
+        AttributeError, match=r"a lazy RowArray has no attribute 'nonzero'; compute\(\) returns a NumPy array"
+    ):
+        gd.from_pandas(PLAIN, npartitions=2).index.isin([11]).nonzero()
+
+
+COMMON = None
+"""A variable of the module that a function of a test names."""
+
+
+def with_common(value):
+    return value - COMMON
+
+
+def closures(f):
+    mean, kept = f.x.mean(), {"mean": f.x.mean()}
+    return {
+        "map": lambda: f.x.map(lambda v: v - mean),
+        "map of a default": lambda: f.x.map(lambda v, m=mean: v - m),
+        "map of a partial": lambda: f.x.map(functools.partial(lambda m, v: v - m, mean)),
+        "map of a dict": lambda: f.x.map(lambda v: v - kept["mean"]),
+        "map of a global": lambda: f.x.map(with_common),
+        "apply": lambda: f.x.apply(lambda v: v > mean),
+        "apply of rows": lambda: f[["x", "y"]].apply(lambda row: row.x - mean, axis=1),
+        "agg": lambda: f.groupby("y").x.agg(lambda s: s.sum() - mean),
+        "agg of a dict": lambda: f.groupby("y").agg({"x": lambda s: s.sum() - mean}),
+        "apply of groups": lambda: f.groupby("y").x.apply(lambda s: s.sum() - mean),
+        "map_partitions": lambda: f.map_partitions(lambda block: block.x - mean),
+        "map_overlap": lambda: f.x.map_overlap(lambda block: (block - mean).sum(), 1, 0),
+        "reduction": lambda: f.x.reduction(lambda block: (block - mean).sum()),
+        "combine": lambda: f.x.combine(f.y, lambda one, other: one + other - mean),
+        "rename": lambda: f.rename(index=lambda label: label + mean),
+        "labels": lambda: f.index.map(lambda label: label + mean),
+        "from_map": lambda: gd.from_map(lambda n: pd.DataFrame({"x": [n - mean]}), [1, 2]),
+        "resample": lambda: f.set_index("ts").x.resample("2D").apply(lambda s: s.sum() - mean),
+    }
+
+
+@pytest.mark.parametrize("case", closures(gd.from_pandas(PLAIN, npartitions=1)))
+def test_functions_that_make_lazy_values_of_computed_ones_are_refused(case, monkeypatch):
+    lazy = gd.from_pandas(PLAIN, npartitions=2)
+    monkeypatch.setitem(globals(), "COMMON", lazy.x.mean())
+    with pytest.raises(
+        TypeError,
+        match=r"the function gets computed values and returned a lazy one, since .*compute\(\) it before the call",
+    ):
+        closures(lazy)[case]()
+
+
+def test_the_lazy_values_that_functions_name_are_named():
+    lazy = gd.from_pandas(PLAIN, npartitions=2)
+    mean = lazy.x.mean()
+    with pytest.raises(TypeError, match="map: the function .* since 'mean' is a lazy Scalar"):
+        lazy.x.map(lambda value: value - mean)
+    with pytest.raises(
+        MetaError, match=r"the truth of a lazy Scalar isn't known.*\('mean' is a lazy Scalar: compute\(\) it before\)"
+    ):
+        lazy.x.map(lambda value: 1 if value > mean else 0)
+    with pytest.raises(MetaError, match=r"groupby-transform.*\('mean' is a lazy Scalar: compute\(\) it before\)"):
+        lazy.groupby("y").x.transform(lambda values: values - mean)
+    with pytest.raises(TypeError, match="sort_values|key="):
+        lazy.sort_values("x", key=lambda values: (values - mean).abs()).compute(**INLINE)
+
+
+def test_functions_with_meta_are_refused_too():
+    lazy = gd.from_pandas(PLAIN, npartitions=2)
+    mean = lazy.x.mean()
+    with pytest.raises(TypeError, match="since 'mean' is a lazy Scalar"):
+        lazy.groupby("y").x.agg(lambda values: values.sum() - mean, meta=("x", "f8"))
+    for made in (
+        lazy.x.map(lambda value: value - mean, meta=("x", "f8")),
+        lazy.map_partitions(lambda block: pd.Series([mean]), meta=("x", "f8")),
+    ):
+        with pytest.raises(TypeError, match="the function gets computed values and returned a lazy one"):
+            made.compute(**INLINE)
+
+
+def test_functions_may_compute_lazy_values_and_ask_what_is_known():
+    lazy = gd.from_pandas(PLAIN, npartitions=2)
+    mean = lazy.x.mean()
+    assert_same(lazy.x.map(lambda value: value - float(mean)).compute(**INLINE), PLAIN.x - PLAIN.x.mean())
+    kept = lazy.map_partitions(lambda block: block[list(lazy.columns[:2])]).compute(**INLINE)
+    assert_same(kept, PLAIN[["x", "y"]])
+    assert_same(lazy.pipe(lambda frame: frame.x - mean).compute(**INLINE), PLAIN.x - PLAIN.x.mean())
+    assert_same(lazy.assign(z=lambda frame: frame.x - mean).compute(**INLINE), PLAIN.assign(z=PLAIN.x - PLAIN.x.mean()))
