@@ -114,6 +114,20 @@ def test_lazy_labels_in_lists_are_never_labels_themselves():
         lazy.rename(columns={"x": lazy.name.max()})
 
 
+def test_a_label_that_occurs_several_times_has_no_one_value():
+    repeated = PLAIN.set_axis([1, 2, 2, 3, 4, 5, 6])
+    for lazy in partitionings(repeated):
+        for value in (lazy.x.loc[2], lazy.x[2], lazy.loc[2, "x"], lazy.at[2, "x"], lazy.x - lazy.x.loc[2]):
+            with pytest.raises(
+                ValueError, match=r"the label 2 occurs 2 times: loc\[\[2\]\] gives all of its values, as a series"
+            ):
+                value.compute(**INLINE)
+        assert_same(lazy.x.loc[[2]].compute(**INLINE), repeated.x.loc[2])
+        assert_same((lazy.x - lazy.x.loc[3]).compute(**INLINE), repeated.x - repeated.x.loc[3])
+    counts = gd.from_pandas(PLAIN, npartitions=2).y.value_counts()
+    assert_same((counts / counts.loc[2]).compute(**INLINE), PLAIN.y.value_counts() / 3)
+
+
 def test_in_asks_for_labels_as_pandas_does():
     times = PLAIN.set_index("ts")
     for frame, labels in ((PLAIN, (12, 99, "x")), (times, (times.index[2], "2020-01-03", "1999"))):

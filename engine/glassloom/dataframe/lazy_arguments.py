@@ -13,8 +13,8 @@ from glassloom.dataframe.wrap import holds_lazy
 
 _VALUES = frozenset([
     "aggregate_kwargs", "arg", "args", "caselist", "chunk_kwargs", "combine_kwargs", "cond", "decimals", "default", "fill_value",
-    "func", "indices", "kwargs", "left", "lower", "mapper", "meta", "objs", "on", "other", "others", "percentiles", "q", "repeats",
-    "right", "thresh", "to_replace", "upper", "value", "values",
+    "func", "indices", "kwargs", "left", "left_on", "lower", "mapper", "meta", "objs", "on", "other", "others", "percentiles", "q", "repeats",
+    "right", "right_on", "thresh", "to_replace", "upper", "value", "values",
 ])  # fmt: skip
 """Arguments that may be lazy, or hold what is."""
 _ROWS = frozenset(["by", "keys", "key", "labels", "index", "columns", "weights", "times"])

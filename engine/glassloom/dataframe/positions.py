@@ -219,13 +219,18 @@ class IAt:
 
 
 def value_at(node: FrameExpr, label: Any) -> FrameExpr:
-    """Return the node of the value, or the values, of a series at a label."""
+    """Return the node of the value of a series at a label. Computing it raises ValueError if the label occurs several times."""
     some = rows_of_labels(node, [label])
     return tree(some, Operation(_same, concat, partial(_value_at, label)), sample(node.meta).iloc[0], "at")
 
 
 def _value_at(label: Any, blocks: list[Any]) -> Any:
-    return concat(blocks).at[label]
+    found = concat(blocks).at[label]
+    if isinstance(found, pd.Series):  # which what follows would take for one value of all rows
+        raise ValueError(
+            f"the label {label!r} occurs {len(found)} times: loc[[{label!r}]] gives all of its values, as a series"
+        )
+    return found
 
 
 def rows_of_labels(node: FrameExpr, labels: list[Any]) -> FrameExpr:

@@ -20,9 +20,10 @@ from glassloom.dataframe.wrap import is_node, wrap
 class Loc:
     """``frame.loc[rows]`` and ``frame.loc[rows, columns]``.
 
-    One label of a series, or of one column, gives its value, as a lazy scalar. One label of a frame gives a frame, of all rows that have it:
-    pandas gives a series if there is one, which isn't known before rows are read, and a frame otherwise; ``frame.loc[label].iloc[0]``
-    is the row as a series.
+    One label of a series, or of one column, gives its value, as a lazy scalar, and is an error if it occurs several times: ``loc[[label]]``
+    gives a series, of all rows that have it.
+    One label of a frame gives a frame, of all rows that have it: pandas gives a series if there is one, which isn't known before rows
+    are read, and a frame otherwise; ``frame.loc[label].iloc[0]`` is the row as a series.
 
     Lazy labels, such as ``x.idxmax()`` or ``x.nlargest(3).index``, are computed at once.
 
