@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_in_parts, partitionings, reads
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import DivisionError
 
 INLINE = {"scheduler": "inline"}
@@ -64,6 +65,16 @@ def with_variables(method, text):
     return call
 
 
+def require_pandas(call):
+    """Skip the test if the installed pandas can't do what later ones can: methods of operators' results, NumPy 2's functions."""
+    if HAS_COPY_ON_WRITE:
+        return
+    try:
+        call(PLAIN)
+    except Exception as error:
+        pytest.skip(f"this pandas raises {error!r}")
+
+
 ALL_ROWS = [
     "x > x.iloc[0]", "x >= x.iloc[-1]", "x > x[3]", "x > x.loc[3]", "x > x.at[3]", "x > x.mode()[0]", "x < x.describe()['max']",
     "x > x.values.mean()", "x > x.to_numpy().mean()", "x > x.values - 1", "x > x.to_numpy() - 1", "x > x.size / 2", "x > x.shape[0] / 2",
@@ -89,7 +100,9 @@ FUNCTIONS = [
 
 @pytest.mark.parametrize("text", [*ALL_ROWS, *AS_PANDAS, *FUNCTIONS])
 def test_rows_are_those_that_pandas_chooses(text):
-    check_in_parts(PLAIN, with_variables("query", text))
+    call = with_variables("query", text)
+    require_pandas(call)
+    check_in_parts(PLAIN, call)
 
 
 VALUES = [
@@ -105,6 +118,7 @@ VALUES = [
 @pytest.mark.parametrize("text", VALUES)
 def test_values_are_those_that_pandas_makes(text):
     call = with_variables("eval", text)
+    require_pandas(call)
     expected = call(PLAIN)
     for lazy in partitionings(PLAIN):
         got = call(lazy)
@@ -122,7 +136,8 @@ def test_names_of_index_levels_are_columns():
     check_in_parts(named, lambda frame: frame.query("k > 2 and index < 6"))
     check_in_parts(named, lambda frame: frame.query("k > k.mean()"))
     check_in_parts(named.set_index("y", append=True), lambda frame: frame.query("k > 2 and y < 4"))
-    check_in_parts(PLAIN.rename(columns={"x": 0}), lambda frame: frame.query("`0` > `0`.mean()"))
+    if HAS_COPY_ON_WRITE:
+        check_in_parts(PLAIN.rename(columns={"x": 0}), lambda frame: frame.query("`0` > `0`.mean()"))
 
 
 def test_options_are_those_of_pandas():

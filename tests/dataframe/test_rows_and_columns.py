@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, check_in_parts, cut_frames, partitionings
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import OptionError
 from hypothesis import given, settings
 
@@ -299,7 +300,8 @@ QUERIES = [
     "p > @mean", "p > p.mean()", "p.shift() > 1", "p.cumsum() > 3", "p.rank() > 2", "q in [1, q.max()]", "s.str.len() < p.max()",
     "p > p.mean() and q <= q.max() - @n", "`a b` > `a b`.median()", "p.abs() > p.mean() & s == 'x'", "index > index.min()",
     "p.fillna(p.mean()) > 1", "q == q.max() | p.isna()", "q.isin([1, 2]) and p.diff() > 0", "p.fillna(@mean) > 2", "'é' != s and p > p.mean()",
-    "p > @own.mean()", "@greatest(p) == p", "@np.max(q) == q", "@np.log(q) > 0.5", "p > @known.get('least')", "@pd.to_numeric(q) > 2",
+    "p > @own.mean()", "@greatest(p) == p", "p > @known.get('least')", "@pd.to_numeric(q) > 2",
+    *(["@np.max(q) == q", "@np.log(q) > 0.5"] if HAS_COPY_ON_WRITE else []),  # pandas 2 can't with NumPy 2
 ]  # fmt: skip
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.collection import Collection
+from glassloom.dataframe.keys_at_hand import is_lazy_scalar
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.setting_rows import is_mask
 from glassloom.dataframe.wrap import holds_lazy, is_node, operate, wrap
@@ -46,6 +47,8 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert, ast.Not: operator.invert,
 }  # fmt: skip
 _MEMBERSHIPS = frozenset([ast.In, ast.NotIn])
+_COMPARES_VARIABLES = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+"""Whether pandas reads ``x in [@a, 1]`` as ``x == @a or x == 1``: missing values are in no list then."""
 _OPTIONS = frozenset(["parser", "engine", "local_dict", "global_dict", "resolvers", "level"])
 
 
@@ -208,23 +211,21 @@ class _Expression:
 
     def _combined(self, op: ast.AST, left: ast.expr, right: ast.expr) -> Any:
         """Return what a binary operator makes."""
-        if (
-            isinstance(op, (ast.In, ast.NotIn))
-            and isinstance(right, (ast.List, ast.Tuple))
-            and self._has_columns(right)
-        ):
+        is_membership = isinstance(op, (ast.In, ast.NotIn))
+        if is_membership and isinstance(right, (ast.List, ast.Tuple)) and self._is_by_row(right):
             equal, join = (ast.Eq(), operator.or_) if isinstance(op, ast.In) else (ast.NotEq(), operator.and_)
             return reduce(join, [self._combined(equal, left, one) for one in right.elts])
         one, other = _at_hand(self.value(left)), _at_hand(self.value(right))
         is_equality = isinstance(op, (ast.Eq, ast.NotEq))
-        if isinstance(op, (ast.In, ast.NotIn)) or (is_equality and _is_membership(left, one, right, other)):
+        if is_membership or (is_equality and _is_membership(left, one, right, other)):
             found = _among(one, other, f"{self._method}: {ast.unparse(left)} in {ast.unparse(right)}")
             return found if isinstance(op, (ast.In, ast.Eq)) else _negated(found)
         return _OPERATORS[type(op)](_beside(one, other), _beside(other, one))
 
-    def _has_columns(self, listed: ast.List | ast.Tuple) -> bool:
-        """Whether there are columns in a list: each is compared row by row."""
-        return any(isinstance(one, ast.Name) and is_node(self._named(one)) for one in listed.elts)
+    def _is_by_row(self, listed: ast.List | ast.Tuple) -> bool:
+        """Whether each of a list is compared with each row: if there are columns; from pandas 3.1 on if there are variables, too."""
+        names = [one for one in listed.elts if isinstance(one, ast.Name)]
+        return bool(names) and (_COMPARES_VARIABLES or any(is_node(self._named(one)) for one in names))
 
     def _called(self, node: ast.Call) -> Any:
         function = node.func
@@ -317,6 +318,8 @@ def _dtype(value: Any) -> Any:
 
 def _beside(value: Any, other: Any) -> Any:
     """Return an operand as pandas takes it beside another one: text and dates as times, numbers as narrow as a column of them."""
+    if is_lazy_scalar(value) and not is_node(other) and pd.api.types.is_list_like(other):
+        return value.compute()  # of what is at hand
     dtype = _dtype(other)
     if dtype is None or not other.expr.has_rows:
         return value

@@ -14,6 +14,7 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.nodes import Columnwise, Rowwise
 from glassloom.dataframe.wrap import is_node, operate
 
+_COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 _NUMBERS = (int, float, complex, np.number, np.bool_)
 
 
@@ -33,8 +34,8 @@ def _is_of_rows(lazy: Any, other: Any, axis: Any = "columns") -> bool:
     )
 
 
-def _is_of_places(lazy: Any, other: Any) -> bool:
-    """Whether something has a value for each row of a series, by place: an array or list of several values.
+def _is_of_places(lazy: Any, other: Any, function: Callable[..., Any] | None = None) -> bool:
+    """Whether something has a value for each row of a series, by place: an array or list, of several values unless they are compared.
 
     Raises
     ------
@@ -48,14 +49,14 @@ def _is_of_places(lazy: Any, other: Any) -> bool:
             f"a lazy {type(lazy).__name__} and an array of shape {other.shape}: it takes numbers, lazy objects, pandas objects with "
             "the labels of rows, and beside a series arrays of one axis"
         )
-    return isinstance(lazy.expr.meta, pd.Series) and len(other) != 1
+    return isinstance(lazy.expr.meta, pd.Series) and (len(other) != 1 or function in _COMPARISONS)
 
 
 def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if _is_of_rows(self, other):
             return self._with_rows_at_hand(function, other)
-        if _is_of_places(self, other):
+        if _is_of_places(self, other, function):
             return self._with_values_at_hand(function, other)
         return operate(function, self, other, kind=_kind(self, other), label=function.__name__.strip("_"))
 
