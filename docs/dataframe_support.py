@@ -59,7 +59,7 @@ def page() -> str:
 
 RESULTS = (
     (
-        "`concat` of columns whose categories aren't known before",
+        "`concat` of columns, and `merge` by columns, whose categories aren't known before",
         "categories, the union of all",
         "values, unless the categories are equal",
     ),
@@ -67,6 +67,11 @@ RESULTS = (
         "`concat(axis=1)` of unlike rows whose divisions are known",
         "in the order of the labels",
         "in order of appearance, unless `sort=True`",
+    ),
+    (
+        "`merge` and `join` that move rows: neither side is small, and divisions aren't known, or columns are the keys",
+        "each partition's rows in pandas' order; which rows a partition has depends on a hash of the keys. `sort=True` sorts all",
+        "in the order of the left side (`how=\"right\"`: of the right one)",
     ),
     (
         "`pivot_table` without `columns=` and `margins=`",

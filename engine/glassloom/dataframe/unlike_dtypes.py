@@ -67,9 +67,14 @@ def with_one_dtype(collection: Any, places: Sequence[int] | None = None) -> Any:
     unlike = unlike_places(node) if node.backend == "pandas" else []  # on a device whole numbers may be missing
     if places is not None:
         unlike = [place for place in unlike if place in places]
-    if not unlike:
+    return with_dtypes_of_all(collection, unlike)
+
+
+def with_dtypes_of_all(collection: Any, places: Sequence[int]) -> Any:
+    """Return a frame or series whose columns at some places, if there are any, have the dtype in all partitions that they have together."""
+    node, kept = collection.expr, tuple(places)
+    if not kept:
         return collection
-    kept = tuple(unlike)
     none = tuple(column.iloc[:0] for column in _columns(node.meta, kept))
     steps = Operation(_Ends(kept), _joined_ends, _joined_ends)
     common = wrap(tree(node, steps, none, "common-dtypes"))
@@ -315,8 +320,6 @@ class _Converted(_OfPlaces):
     """Returns a block with columns of the dtypes of others."""
 
     def __call__(self, block: Any, common: tuple[Any, ...]) -> Any:
-        if not len(block):
-            return block
         if isinstance(block, pd.Series):
             return block if block.dtype == common[0].dtype else block.astype(common[0].dtype)
         made = block

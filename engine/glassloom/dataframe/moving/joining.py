@@ -10,6 +10,8 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe import on_device
+from glassloom.dataframe.columns import has_known_categories
+from glassloom.dataframe.moving.empty_sides import StandIns, with_categories_of_both
 from glassloom.dataframe.nodes import BlockOp, FrameExpr
 
 ANTI = ("left_anti", "right_anti")
@@ -32,17 +34,20 @@ class Joining:
     validate: str | None
     right_integers: tuple[Any, ...] = ()
     """The right columns of NumPy's whole numbers. Blocks on a device don't tell them from pandas' nullable ones."""
-    plain_keys: tuple[Any, ...] = ()
-    """The keys of the result that are values though both sides' are categories. pandas doesn't look at those of sides without rows."""
+    united_keys: tuple[Any, ...] = ()
+    """The keys that are categories on both sides, not known before on one of them: they get the categories of both."""
+    whole: str | None = None
+    """The side of which each block is all; the other one's blocks may lack rows though that side has some."""
 
     def __glassloom_tokenize__(self) -> Any:
         return tuple(vars(self).values())
 
-    def with_plain_keys(self, left: Any, right: Any) -> Joining:
-        """Return the same, knowing which keys of the result are values though both sides' are categories, as those differ."""
-        pairs = zip(self.left_on or (), self.right_on or (), strict=False)
-        found = [one for one, other in pairs if _have_unlike_categories(left, one, right, other)]
-        return replace(self, plain_keys=tuple(found)) if found and self.same_keys else self
+    def with_united_keys(self, left: Any, right: Any) -> Joining:
+        """Return the same, knowing which keys are categories of which those of a side with this meta aren't known."""
+        found = (
+            [key for key in self.left_on or () if _are_unknown_categories(left, right, key)] if self.same_keys else []
+        )
+        return replace(self, united_keys=tuple(found)) if found else self
 
     def with_right(self, right: Any) -> Joining:
         """Return the same, knowing which columns of a right frame with this meta are NumPy's whole numbers, if that matters."""
@@ -62,8 +67,16 @@ class Joining:
         is_plain = not self.indicator and self.validate is None
         return has_keys and not shares_some and self.how in ("inner", "left") and is_plain
 
-    def __call__(self, left: Any, right: Any) -> Any:
-        """Return the join of two blocks; on a device, if one of them is there."""
+    def __call__(self, left: Any, right: Any, left_keys: Any = None, right_keys: Any = None) -> Any:
+        """Return the join of two blocks; on a device, if one of them is there.
+
+        Parameters
+        ----------
+        left, right
+            The blocks.
+        left_keys, right_keys
+            The keys of a row of each whole side (see `empty_sides`), or None.
+        """
         if on_device.is_on_device(left) or on_device.is_on_device(right):
             columns = result_columns(left.columns, right.columns, self)
             shared = set(self.left_on or ()) if self.same_keys else set()
@@ -84,9 +97,10 @@ class Joining:
             options["right_on"] = None if self.right_on is None else list(self.right_on)
         if self.how in ("leftsemi", "leftanti"):
             return _chosen_rows(left, right, {**options, "how": "left", "indicator": "_merge"}, self.how)
-        made = pd.merge(left, right, **options)
-        if self.plain_keys:
-            made = _with_plain_keys(made, self.plain_keys)
+        for key in self.united_keys:
+            left, right = with_categories_of_both(left, right, key)
+        stand_ins = StandIns.of(left, right, left_keys, right_keys, self.whole)
+        made = pd.merge(left, right, **options) if stand_ins is None else stand_ins.joined(self, options)
         is_told = (
             HAS_COPY_ON_WRITE and len(left) and len(right)
         )  # before, pandas has a name that depends on the order of the labels
@@ -100,20 +114,12 @@ class Joining:
         return "merge"
 
 
-def _have_unlike_categories(left: Any, one: Any, right: Any, other: Any) -> bool:
-    if one not in left.columns or other not in right.columns:
+def _are_unknown_categories(left: Any, right: Any, key: Any) -> bool:
+    if key not in left.columns or key not in right.columns:
         return False
-    own, others = left[one], right[other]
-    if not all(isinstance(getattr(key, "dtype", None), pd.CategoricalDtype) for key in (own, others)):
-        return False
-    return bool(own.dtype != others.dtype)
-
-
-def _with_plain_keys(made: Any, keys: tuple[Any, ...]) -> Any:
-    """Return a frame with values in place of the categories of some columns."""
-    dtypes = {name: made[name].dtype for name in keys}
-    wanted = {name: dtype.categories.dtype for name, dtype in dtypes.items() if isinstance(dtype, pd.CategoricalDtype)}
-    return made.astype(wanted) if wanted else made
+    both = left[key], right[key]
+    are_categories = all(isinstance(getattr(one, "dtype", None), pd.CategoricalDtype) for one in both)
+    return are_categories and not all(map(has_known_categories, both))
 
 
 def result_columns(left: Any, right: Any, joining: Joining) -> pd.Index:

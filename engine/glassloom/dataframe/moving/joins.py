@@ -52,6 +52,9 @@ class Joins(Frame):
     ) -> Any:
         """Join with other frames by their index, as `pandas.DataFrame.join` does. See `glassloom.dataframe.merge`.
 
+        Rows come in pandas' order if the divisions of both frames are known, or one of them is small. Otherwise they come in that order
+        within each partition, and which rows are in which partition depends on a hash of the labels: `sort=True` sorts them.
+
         Parameters
         ----------
         other

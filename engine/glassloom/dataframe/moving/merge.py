@@ -5,6 +5,8 @@ Integers, instants and text are looked up in a table that is made once (`lookup.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -16,6 +18,7 @@ from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.divisions import redivide, union_of_divisions
+from glassloom.dataframe.moving.empty_sides import depends_on_rows, keys_of_a_row, value_dependent_keys, with_key_dtypes
 from glassloom.dataframe.moving.joining import ANTI, AnyJoin, Joining
 from glassloom.dataframe.moving.key_order import in_key_order
 from glassloom.dataframe.moving.lookup import JoinByLookup, LookupJoin, LookupTable, can_join_by_lookup
@@ -23,6 +26,7 @@ from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
 from glassloom.dataframe.moving.size import Size, size_of
 from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.unlike_dtypes import with_dtypes_of_all
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 from glassloom.local.default import current
@@ -63,7 +67,7 @@ class Join(AnyJoin):
     @property
     def sides(self) -> tuple[FrameExpr, FrameExpr]:
         nodes = self.operand_nodes
-        left, right = (nodes[block.number] for block in self.call.args)
+        left, right = (nodes[block.number] for block in self.call.args[:2])
         return left, right
 
     @property
@@ -80,13 +84,17 @@ class Join(AnyJoin):
 
     @cached_property
     def meta(self) -> Any:
-        if not self.joining.left_index and not self.joining.right_index:
-            return super().meta
-        metas = [node.meta for node in self.operand_nodes]
-        return derived_meta(lambda: with_sampled_labels(self.call, metas), with_sampled_labels, self.call, *metas)
+        metas = [side.meta for side in self.sides]
+        return derived_meta(lambda: _joined_meta(self.joining, metas), _joined_meta, self.joining, *metas)
 
 
-def with_sampled_labels(call: BlockCall, metas: list[Any]) -> Any:
+def _joined_meta(joining: Joining, metas: list[Any]) -> Any:
+    by_columns = not joining.left_index and not joining.right_index
+    made = joining(*metas) if by_columns else with_sampled_labels(joining, metas)
+    return made if joining.how in ("leftsemi", "leftanti") else with_key_dtypes(made, metas[0], metas[1], joining)
+
+
+def with_sampled_labels(call: Callable[..., Any], metas: list[Any]) -> Any:
     """Return the join of empty frames with the labels of made-up rows: without rows pandas takes others."""
     made = call(*metas)
     try:
@@ -132,7 +140,10 @@ def merge(
     joined partition by partition. Otherwise the rows of both are moved by the hash of their keys. Then each partition's
     rows are in pandas' order, and which rows are in which partition depends on the keys alone.
 
-    Index labels of the result count the rows of each partition, unless frames are joined by index.
+    Index labels of the result count the rows of each partition, unless frames are joined by index. Keys of one dtype on both
+    sides keep it. Of others pandas makes values, unless a side has no rows; so are they here. Categories that aren't known
+    before are joined, and stay categories. In a join in which rows may have no partner, ``dtype`` says of whole numbers and
+    booleans before computing what they are if none is missing.
 
     Parameters
     ----------
@@ -205,26 +216,54 @@ def join_nodes(
     """Return the node of a join, of the kind that fits."""
     metas = left.meta, right.meta
     by_pandas = partial(derived_meta, partial(joining, *metas), joining, *metas)
-    joining = joining.with_right(right.meta).with_plain_keys(*metas)
+    joining = joining.with_right(right.meta).with_united_keys(*metas)
     by_lookup = can_join_by_lookup(*metas, joining, by_pandas)
     if not by_lookup:
         by_pandas()  # what pandas objects to is raised here
     side = _broadcast_side(left, right, joining, broadcast, by_lookup)
     if side is not None and by_lookup:
         return _lookup_join(left, right, joining, side)
-    if side == "right":
-        return _join(left, right if right.npartitions == 1 else Repartition(right, 1), joining, None)
-    if side == "left":
-        return _join(left if left.npartitions == 1 else Repartition(left, 1), right, joining, None)
+    if side is not None:
+        return _broadcast_join(left, right, joining, side)
+    firsts = _keys_of_rows(left, right, joining)
     if joining.left_index and joining.right_index and left.divisions[0] is not None and right.divisions[0] is not None:
         divisions = union_of_divisions([left, right])
-        return _join(redivide(left, divisions), redivide(right, divisions), joining, None, kind=SortedJoin)
+        both = redivide(left, divisions), redivide(right, divisions)
+        return _with_one_dtype(_join(*both, joining, None, firsts, kind=SortedJoin), joining)
     own, others = (
         _hash_keys(left, joining.left_on, joining.left_index),
         _hash_keys(right, joining.right_on, joining.right_index),
     )
     count = npartitions or _usual_count(left, right, own, others)
-    return _join(hash_shuffle(left, own, count), hash_shuffle(right, others, count), joining, _keys_of_result(joining))
+    both = hash_shuffle(left, own, count), hash_shuffle(right, others, count)
+    return _with_one_dtype(_join(*both, joining, _keys_of_result(joining), firsts if count > 1 else ()), joining)
+
+
+def _broadcast_join(left: FrameExpr, right: FrameExpr, joining: Joining, side: str) -> FrameExpr:
+    """Return the node of a join of each partition of one side with the whole other one."""
+    moved, other = (left, right) if side == "left" else (right, left)
+    moved = moved if moved.npartitions == 1 else Repartition(moved, 1)
+    may_lack_rows = other.npartitions > 1 and (other.lengths is None or any(other.lengths))
+    if may_lack_rows and depends_on_rows(left.meta, right.meta, joining):
+        joining = replace(joining, whole=side)
+    joined = _join(moved, other, joining, None) if side == "left" else _join(other, moved, joining, None)
+    return _with_one_dtype(joined, joining)
+
+
+def _keys_of_rows(left: FrameExpr, right: FrameExpr, joining: Joining) -> tuple[FrameExpr, ...]:
+    """Return the nodes of the keys of a row of each side, if the join of two blocks depends on whether there is one."""
+    if not depends_on_rows(left.meta, right.meta, joining):
+        return ()
+    return keys_of_a_row(left, joining.left_on or ()), keys_of_a_row(right, joining.right_on or ())
+
+
+def _with_one_dtype(joined: Join, joining: Joining) -> FrameExpr:
+    """Return a join with keys of one dtype in all partitions: those without rows of the left side keep the right one's categories."""
+    left, right = (side.meta for side in joined.sides)
+    keys = value_dependent_keys(left, right, joining) if joined.npartitions > 1 else []
+    places = [place for place, name in enumerate(joined.meta.columns) if name in keys]
+    made: FrameExpr = with_dtypes_of_all(wrap(joined), places).expr
+    return made
 
 
 def _lookup_join(left: FrameExpr, right: FrameExpr, joining: Joining, side: str) -> FrameExpr:
@@ -235,13 +274,20 @@ def _lookup_join(left: FrameExpr, right: FrameExpr, joining: Joining, side: str)
 
 
 def _join(
-    left: FrameExpr, right: FrameExpr, joining: Joining, keys: tuple[Any, ...] | None, kind: type[Join] = Join
-) -> FrameExpr:
-    if left.npartitions == 1 < right.npartitions:
-        return kind(right, (left,), BlockCall(joining, (Block(1), Block(0)), label="merge"), keys)
+    left: FrameExpr,
+    right: FrameExpr,
+    joining: Joining,
+    keys: tuple[Any, ...] | None,
+    firsts: tuple[FrameExpr, ...] = (),
+    kind: type[Join] = Join,
+) -> Join:
     if left.name == right.name:
         return kind(left, (), BlockCall(joining, (Block(0), Block(0)), label="merge"), keys)
-    return kind(left, (right,), BlockCall(joining, (Block(0), Block(1)), label="merge"), keys)
+    blocks = tuple(Block(number) for number in range(2 + len(firsts)))
+    if left.npartitions == 1 < right.npartitions:
+        call = BlockCall(joining, (blocks[1], blocks[0], *blocks[2:]), label="merge")
+        return kind(right, (left, *firsts), call, keys)
+    return kind(left, (right, *firsts), BlockCall(joining, blocks, label="merge"), keys)
 
 
 def _usual_count(left: FrameExpr, right: FrameExpr, own: tuple[Any, ...], others: tuple[Any, ...]) -> int:

@@ -152,7 +152,9 @@ def _narrowed_join(node: Join, wanted: set[Any], consumers: dict[str, list[Expr]
     new = dict(
         zip((left.name, right.name), [one or old for one, old in zip(found, (left, right), strict=True)], strict=True)
     )
-    return node.rebuild([new[node.frame.name], tuple(new[other.name] for other in node.others), *node.operands[2:]])
+    return node.rebuild(
+        [new[node.frame.name], tuple(new.get(other.name, other) for other in node.others), *node.operands[2:]]
+    )
 
 
 def needed_columns(left: Any, right: Any, joining: Joining, wanted: set[Any]) -> tuple[set[Any], set[Any]]:

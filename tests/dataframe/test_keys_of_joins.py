@@ -1,0 +1,130 @@
+"""Keys of joins get the dtypes, and rows the labels, that pandas gives those of whole frames, also where a partition or a side has no rows."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+from test_merge import HOWS
+from test_unlike_partitions import of_equal_order as of_some_order
+
+INLINE = {"scheduler": "inline"}
+DTYPES = {
+    "left": pd.CategoricalDtype(list("abcuv")),
+    "right": pd.CategoricalDtype(list("bcdxy")),
+    "the same": pd.CategoricalDtype(list("abcuv")),
+    "text": "str",
+    "objects": object,
+}
+PAIRS = [("left", "right"), ("left", "the same"), ("left", "text"), ("objects", "right"), ("text", "objects")]
+LEFT = {"rows": ["a", "b", None, "c", "a"], "others": ["u", "v"], "none": []}
+RIGHT = {"rows": ["b", "c", "c", None], "none": []}
+BY = {
+    "columns": lambda left, right: (left, right, {"on": "k"}),
+    "names": lambda left, right: (left, right.rename(columns={"k": "j"}), {"left_on": "k", "right_on": "j"}),
+    "labels on the right": lambda left, right: (left, right.set_index("k"), {"left_on": "k", "right_index": True}),
+    "labels on the left": lambda left, right: (left.set_index("k"), right, {"left_index": True, "right_on": "k"}),
+    "labels": lambda left, right: (
+        left.set_index("k"),
+        right.set_index("k"),
+        {"left_index": True, "right_index": True},
+    ),
+}
+
+
+def of_equal_order(frame):
+    """Return rows in an order of their own, and of what is missing among objects only that it is."""
+    objects = {name: frame[name].where(frame[name].notna(), None) for name in frame.columns[frame.dtypes == object]}
+    return of_some_order(frame.assign(**objects)) if len(frame) else frame.reset_index(drop=True)
+
+
+def cut(frame, cuts):
+    cuts = [0, *[min(place, len(frame)) for place in cuts], len(frame)]
+    pieces = [frame.iloc[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+    return gd.from_map(pieces.__getitem__, range(len(pieces)), meta=frame.iloc[:0])
+
+
+def frames(pair, left, right):
+    one = pd.DataFrame({"k": pd.Series(LEFT[left], dtype=DTYPES[pair[0]]), "x": range(len(LEFT[left]))})
+    two = pd.DataFrame({"k": pd.Series(RIGHT[right], dtype=DTYPES[pair[1]]), "y": range(len(RIGHT[right]))})
+    return one, two
+
+
+def check(joined, expected, *, has_labels):
+    assert {name: str(dtype) for name, dtype in joined.dtypes.items()} == {
+        name: str(dtype) for name, dtype in expected.dtypes.items()
+    }
+    if has_labels and len(expected):
+        assert joined.index.dtype == expected.index.dtype
+        joined, expected = joined.reset_index(names="label"), expected.reset_index(names="label")
+    assert_same(of_equal_order(joined.reset_index(drop=True)), of_equal_order(expected.reset_index(drop=True)))
+
+
+@pytest.mark.parametrize("broadcast", [None, False], ids=["with a whole side", "by hash"])
+@pytest.mark.parametrize("by", BY)
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("pair", PAIRS, ids=" ".join)
+def test_keys_of_unlike_dtypes_have_those_of_pandas(pair, how, by, broadcast):
+    for left, right in (("rows", "rows"), ("others", "rows"), ("none", "rows"), ("rows", "none")):
+        one, two, options = BY[by](*frames(pair, left, right))
+        if pair == ("text", "objects") and (by, how, "none") == ("labels", "outer", right):
+            continue  # pandas' own joins raise an IndexError
+        expected = one.merge(two, how=how, **options)
+        if not len(expected) and (left, right) != ("none", "rows"):
+            continue
+        joined = cut(one, [0, 2]).merge(cut(two, [1, 1]), how=how, **options, broadcast=broadcast)
+        made = joined.compute(**INLINE)
+        if not len(expected) and broadcast is None:  # the dtype is promised as of some rows
+            assert not len(made)
+            continue
+        check(made, expected, has_labels=by.startswith("labels"))
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("by", ["labels on the right", "labels on the left"])
+def test_rows_without_partner_have_missing_labels_in_all_partitions(how, by):
+    one, two, options = BY[by](*frames(("text", "text"), "rows", "rows"))
+    one, two = (
+        frame if frame.index.name else frame.set_axis(range(10, 10 + len(frame)), axis=0) for frame in (one, two)
+    )
+    expected = one.merge(two, how=how, **options)
+    for cuts in ([], [2], [0, 1, 3]):
+        made = cut(one, cuts).merge(cut(two, [1, 1]), how=how, **options, broadcast=False).compute(**INLINE)
+        check(made, expected, has_labels=True)
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_keys_of_categories_that_are_not_known_are_categories_in_all_partitions(how):
+    one, two = frames(("left", "right"), "rows", "rows")
+    lazy = cut(one, [2]).assign(k=lambda frame: frame.k.cat.as_unknown())
+    for other in (cut(two, [1, 1]), cut(two, [1, 1]).assign(k=lambda frame: frame.k.cat.as_unknown())):
+        joined = lazy.merge(other, on="k", how=how, broadcast=False)
+        assert not joined.k.cat.known
+        for number in range(joined.npartitions):
+            assert isinstance(joined.partitions[number].compute(**INLINE).k.dtype, pd.CategoricalDtype)
+        made, expected = joined.compute(**INLINE), one.merge(two, on="k", how=how)
+        assert_same(of_equal_order(made.astype({"k": object})), of_equal_order(expected.astype({"k": object})))
+
+
+def test_a_join_reads_the_needed_columns_of_sides_with_unlike_keys():
+    one, two = frames(("left", "right"), "rows", "rows")
+    lazy = cut(one.assign(z=1.5), [2]).merge(cut(two.assign(w=2.5), [1]), on="k", how="outer", broadcast=False)[
+        ["k", "w"]
+    ]
+    expected = one.merge(two.assign(w=2.5), on="k", how="outer")[["k", "w"]]
+    assert_same(of_equal_order(lazy.compute(**INLINE)), of_equal_order(expected))
+
+
+def test_the_next_operation_finds_keys_of_one_dtype():
+    one, two = frames(("left", "right"), "rows", "rows")
+    joined = cut(one, [0, 2]).merge(cut(two, [1, 1]), on="k", how="right", broadcast=False)
+    expected = one.merge(two, on="k", how="right")
+    assert_same(
+        (joined.k + "!").compute(**INLINE).sort_values(ignore_index=True),
+        (expected.k + "!").sort_values(ignore_index=True),
+    )
+    made = joined.groupby("k").y.sum().compute(**INLINE)
+    assert_same(made, expected.groupby("k").y.sum())
+    assert np.all(made.index == ["b", "c"])
