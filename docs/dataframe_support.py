@@ -71,7 +71,7 @@ RESULTS = (
     (
         "`merge` and `join` that move rows: neither side is small, and divisions aren't known, or columns are the keys",
         "each partition's rows in pandas' order; which rows a partition has depends on a hash of the keys. `sort=True` sorts all",
-        "in the order of the left side (`how=\"right\"`: of the right one)",
+        'in the order of the left side (`how="right"`: of the right one)',
     ),
     (
         "`pivot_table` without `columns=` and `margins=`",

@@ -274,6 +274,17 @@ def test_parts_of_texts_become_columns_of_numbers(dtype, options):
             assert all(part.compute(**INLINE).dtypes.equals(expected.dtypes) for part in got.partitions)
 
 
+@pytest.mark.parametrize("options", [{}, {"sep": "a"}])
+def test_parts_of_categories_become_columns_of_numbers(options):
+    for tags in (TAGS.astype("category"), TAGS.dropna().astype("category"), TAGS.astype("category")[2:3]):
+        for texts in (tags, tags[tags != ""], tags[:0]):
+            expected = texts.str.get_dummies(**options)
+            for lazy in cut(texts):
+                got = lazy.str.get_dummies(**options)
+                assert_same(got.compute(**INLINE), expected)
+                assert_same(got._meta, expected[:0])
+
+
 @pytest.mark.parametrize("method", ["split", "rsplit"])
 def test_no_texts_are_split_into_no_columns(method):
     for dtype in ("str", object):

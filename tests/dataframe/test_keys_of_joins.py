@@ -36,7 +36,7 @@ BY = {
 
 def of_equal_order(frame):
     """Return rows in an order of their own, and of what is missing among objects only that it is."""
-    objects = {name: frame[name].where(frame[name].notna(), None) for name in frame.columns[frame.dtypes == object]}
+    objects = {name: frame[name].where(frame[name].notna(), None) for name in frame.select_dtypes(object).columns}
     return of_some_order(frame.assign(**objects)) if len(frame) else frame.reset_index(drop=True)
 
 
@@ -69,7 +69,7 @@ def check(joined, expected, *, has_labels):
 def test_keys_of_unlike_dtypes_have_those_of_pandas(pair, how, by, broadcast):
     for left, right in (("rows", "rows"), ("others", "rows"), ("none", "rows"), ("rows", "none")):
         one, two, options = BY[by](*frames(pair, left, right))
-        if pair == ("text", "objects") and (by, how, "none") == ("labels", "outer", right):
+        if (by, how) == ("labels", "outer") and "none" in (left, right) and "objects" in pair:
             continue  # pandas' own joins raise an IndexError
         expected = one.merge(two, how=how, **options)
         if not len(expected) and (left, right) != ("none", "rows"):

@@ -38,6 +38,7 @@ UNEVEN = {
     "numbers in groups": lambda x, m: x.groupby("k").cumcount(),
     "numbers of groups": lambda x, m: x.groupby("k").ngroup(),
     "sums of groups": lambda x, m: x.groupby("k").i.transform("sum"),
+    "nullable numbers": lambda x, m: x.i.astype("Int64").mask(x.i == 4),
     "numbers of intervals": lambda x, m: m.cut(x.f, [0, 1, 3], labels=False),
 }
 SHOWN = {
@@ -60,6 +61,8 @@ def lazy(cuts):
 @pytest.mark.parametrize("uneven", UNEVEN.values(), ids=UNEVEN.keys())
 def test_what_shows_a_dtype_shows_that_of_all_rows(cuts, uneven):
     for name, shown in SHOWN.items():
+        if name == "categories" and uneven is UNEVEN["nullable numbers"] and not HAS_COPY_ON_WRITE:
+            continue  # before pandas 3 what is missing becomes another text if there are no categories
         expected = shown(uneven(ROWS, pd))
         got = shown(uneven(lazy(cuts), gd)).compute(scheduler="inline")
         try:

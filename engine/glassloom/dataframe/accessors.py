@@ -184,6 +184,8 @@ class Texts(Accessor):
     def get_dummies(self, sep: str = "|", dtype: Any = None) -> Any:
         """Return a column for each part between separators that a text has, with 1 where a row has it. Which parts there are is found out now.
 
+        Of categories, as in pandas, a missing one is a text, too.
+
         Parameters
         ----------
         sep
@@ -193,13 +195,19 @@ class Texts(Accessor):
         """
         series = self._series
         if isinstance(series.dtype, pd.CategoricalDtype):
-            raise NotImplementedError("str.get_dummies of categories: astype(str) before")
+            series = operate(_texts_of_categories, series, label="texts")
         options: dict[str, Any] = {"sep": sep, **({} if dtype is None else {"dtype": dtype})}
         steps = Operation(partial(_parts, options), _all_parts, _all_parts)
         parts, rows = compute(wrap(tree(series.expr, steps, 0, "get-dummies")), series.index.size)
         texts = [sep.join(sorted(parts))] if parts else [None][:rows]
         like = pd.Series(texts, dtype=series.dtype).str.get_dummies(**options)[:0]
         return operate(_dummies, series, like, options, label="get-dummies")
+
+
+def _texts_of_categories(block: Any) -> Any:
+    """Return categories as texts, missing ones as the text of which pandas makes a column of dummies."""
+    missing = pd.Series(pd.Categorical([None], ["a"])).str.get_dummies().columns[0]
+    return block.astype(object).where(block.notna(), missing)
 
 
 def _parts(options: dict[str, Any], block: Any) -> frozenset[str]:

@@ -23,7 +23,12 @@ from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, Columnwise, FrameExpr, LabelKeeping, Rowwise, empty
 from glassloom.dataframe.options import is_columns, piped, refused
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
-from glassloom.dataframe.unlike_dtypes import looked_up_meta, with_floats_missing, with_one_dtype
+from glassloom.dataframe.unlike_dtypes import (
+    looked_up_meta,
+    with_floats_missing,
+    with_numbers_for_functions,
+    with_one_dtype,
+)
 from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, dtypes_of, with_common_dtypes, with_dtypes_of
 from glassloom.dataframe.wrap import bind, holds_lazy, is_node, operate, wrap
 from glassloom.expr.core import walk
@@ -83,7 +88,9 @@ class CallForEach:
 
 def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any) -> Any:
     """Return the lazy result of a pandas method that calls a user's function for rows or values."""
-    frame = with_one_dtype(frame) if callable(function) else frame  # it may tell 1 from 1.0
+    if callable(function):  # it may tell 1 from 1.0
+        is_of_values = method == "map" or isinstance(frame.expr.meta, pd.Series)
+        frame = with_one_dtype(with_numbers_for_functions(frame) if is_of_values else frame)
     label = f"{method}-{function_label(function)}" if callable(function) else method
     nodes, call = bind(CallForEach(method), (frame, function, *args), kwargs, label=label)
     if meta is not None:

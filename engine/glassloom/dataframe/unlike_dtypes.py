@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, sample
 from glassloom.dataframe.call import Attribute, BlockCall, Method
@@ -135,8 +136,21 @@ def with_numbers_of_categories(collection: Any, dtype: Any) -> Any:
     return with_one_dtype(operate(_Numbers(tuple(places)), collection, label="numbers"), places)
 
 
+def with_numbers_for_functions(collection: Any) -> Any:
+    """Return a frame or series with plain numbers in place of nullable whole ones, as pandas before version 3 gives them to functions."""
+    if HAS_COPY_ON_WRITE or not isinstance(collection.expr.meta, (pd.DataFrame, pd.Series)):
+        return collection
+    places = [place for place, dtype in enumerate(dtypes_of(collection.expr.meta)) if _is_nullable_number(dtype)]
+    return operate(_Numbers(tuple(places)), collection, label="numbers") if places else collection
+
+
+def _is_nullable_number(dtype: Any) -> bool:
+    return isinstance(dtype, BaseMaskedDtype) and dtype.kind in "iu"
+
+
 def _is_of_numbers(dtype: Any) -> bool:
-    return isinstance(dtype, pd.CategoricalDtype) and dtype.categories.dtype.kind in "iu"
+    is_plain = isinstance(dtype, pd.CategoricalDtype) and isinstance(dtype.categories.dtype, np.dtype)
+    return is_plain and dtype.categories.dtype.kind in "iu"
 
 
 def looked_up_meta(meta: Any, mapper: Any) -> Any:
@@ -293,7 +307,7 @@ class _OfPlaces:
 
 
 class _Numbers(_OfPlaces):
-    """Returns a block with the numbers of categories at some places."""
+    """Returns a block with the numbers of categories, or of nullable ones, at some places."""
 
     def __call__(self, block: Any) -> Any:
         if isinstance(block, pd.Series):
@@ -305,6 +319,8 @@ class _Numbers(_OfPlaces):
 
 
 def _numbers(column: Any) -> Any:
+    if _is_nullable_number(column.dtype):
+        return column.astype("float64" if column.hasnans else column.dtype.numpy_dtype)
     is_of_numbers = _is_of_numbers(column.dtype)  # categories that aren't known may be others in a partition
     return column.astype("float64" if column.hasnans else column.dtype.categories.dtype) if is_of_numbers else column
 
