@@ -1,5 +1,7 @@
 """Rows and columns chosen, renamed, set and computed one by one are those of pandas."""
 
+import itertools
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -384,3 +386,14 @@ def test_categories_that_no_partition_knows_whole_are_set():
         lazy["s"] = lazy.s.cat.add_categories(["new"])
         lazy.loc[lazy.q == 9, "s"] = "new"
         assert_same(lazy.compute(**INLINE), added)
+
+
+@pytest.mark.parametrize("bound", [85, 80, 83, 60, 100, 10])
+@pytest.mark.parametrize("labels", [[90, 85, 80, 80, 70, 60], [60, 70, 80, 80, 85, 90], [80] * 6])
+def test_rows_from_a_label_on_are_those_of_pandas_if_labels_descend(labels, bound):
+    frame = pd.DataFrame({"x": range(6)}, index=labels)
+    for cuts in ([0, 6], [0, 2, 3, 6], [0, 0, 3, 3, 6], range(7)):
+        pieces = [frame.iloc[start:end] for start, end in itertools.pairwise(cuts)]
+        lazy = gd.from_map(lambda number, pieces=pieces: pieces[number], range(len(pieces)), meta=frame[:0])
+        assert_same(lazy.loc[bound:].compute(**INLINE), frame.loc[bound:])
+        assert_same(lazy.loc[:bound, "x"].compute(**INLINE), frame.loc[:bound, "x"])

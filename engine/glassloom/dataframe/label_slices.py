@@ -49,8 +49,8 @@ def joined_runs(runs: list[Run]) -> Run:
 def rows_between(node: FrameExpr, rows: slice) -> FrameExpr:
     """Return the rows from one label to another, both included.
 
-    If the divisions aren't known, it is an error when computing if the labels aren't in order. They may descend if the first label is
-    the greater one: then all labels are read before the first row is given.
+    If the divisions aren't known, it is an error when computing if the labels aren't in order. They may descend, unless the first of two
+    labels is the lesser one, or a text that stands for a time: then all labels are read before the first row is given.
 
     Raises
     ------
@@ -69,13 +69,20 @@ def rows_between(node: FrameExpr, rows: slice) -> FrameExpr:
     if node.divisions[0] is not None:
         return _of_partitions(node, low, high)
     what = f"loc[{rows.start!r}:{rows.stop!r}]"
-    are_texts_of_times = isinstance(node.meta.index, pd.DatetimeIndex) and isinstance(rows.start, str)
-    if low is None or high is None or are_texts_of_times or not _is_greater(low, high):
+    of_times = isinstance(node.meta.index, pd.DatetimeIndex)
+    are_texts_of_times = of_times and (
+        isinstance(rows.start, str) or (rows.start is None and isinstance(rows.stop, str))
+    )
+    is_one_sided = (low is None) != (high is None)
+    if are_texts_of_times or (not is_one_sided and not _is_greater(low, high)):
         before = scan(node, _last_label, _greatest, "label-before")
         call = BlockCall(partial(_between_in_order, what, low, high), (Block(0), Block(1)), label="loc")
         return CarriedRows(node, (before,), call, node.meta)
     order = tree(node, Operation(_run_of_labels, joined_runs, joined_runs), True, "order-of-labels")
-    call = BlockCall(partial(_between_descending, what, high, low), (Block(0), Block(1)), label="loc")
+    function = (
+        partial(_between_one_sided, what, low, high) if is_one_sided else partial(_between_descending, what, high, low)
+    )
+    call = BlockCall(function, (Block(0), Block(1)), label="loc")
     return CarriedRows(node, (order,), call, node.meta)
 
 
@@ -146,6 +153,12 @@ def _between_descending(what: str, low: Any, high: Any, block: Any, order: Run) 
     if not order.rises and not order.falls:
         raise _not_in_order(what)
     return block[:0] if order.rises else _between(block, low, high)
+
+
+def _between_one_sided(what: str, low: Any, high: Any, block: Any, order: Run) -> Any:
+    if not order.rises and not order.falls:
+        raise _not_in_order(what)
+    return _between(block, low, high) if order.rises else _between(block, high, low)
 
 
 def _between_sorted(low: Any, high: Any, block: Any, before: Run | None) -> Any:
