@@ -186,6 +186,9 @@ TABLES = [
     {"aggfunc": len, "fill_value": 0, "observed": False},
     {"aggfunc": "size", "columns": ["column", "other"]},
     {"aggfunc": "size", "columns": None, "values": None},
+    {"index": MONTH, "columns": None, "margins": True, "aggfunc": "sum"},
+    {"index": ["row", MONTH], "columns": None, "values": ["y", "x"], "margins": True},
+    {"index": MONTH, "columns": None, "values": "y", "margins": True, "aggfunc": ["max", span], "dropna": False},
 ]
 
 
@@ -227,6 +230,16 @@ def test_labels_of_a_table_may_be_series():
     got = lazy.pivot_table("x", index=lazy.y % 3, columns=lazy.column.str.upper(), aggfunc="sum")
     expected = MANY.pivot_table("x", index=MANY.y % 3, columns=MANY.column.str.upper(), aggfunc="sum")
     assert_same(got.compute(**INLINE), expected)
+
+
+def test_labels_of_rows_with_margins_may_be_series():
+    for lazy in cut(GAPS):
+        got = lazy.pivot_table("x", index=lazy.y % 3, aggfunc="sum", margins=True)
+        assert_same(got.compute(**INLINE), GAPS.pivot_table("x", index=GAPS.y % 3, aggfunc="sum", margins=True))
+    with pytest.raises(
+        NotImplementedError, match=r"margins=True\) isn't supported.*pandas too has no other ones beside columns="
+    ):
+        lazy.pivot_table("x", index=lazy.y % 3, columns="column", margins=True)
 
 
 def test_categories_have_margins_beside_them():

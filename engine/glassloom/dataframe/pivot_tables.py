@@ -182,15 +182,14 @@ def _require_aggregations(pivot: Pivot, *, has_margins: bool) -> None:
         instead = "name an aggregation, such as 'mean', a list of them, or one by column"
         raise refused("pivot_table", "aggfunc", pivot.aggfunc, instead)
     if has_margins and is_nested:
-        instead = (
-            "with margins=True a column has one aggregation; give a list of them for all columns, or one by column"
-        )
+        instead = "with margins=True a column has one aggregation, in pandas too; give a list of them for all columns, or one by column"
         raise refused("pivot_table", "aggfunc", pivot.aggfunc, instead)
     if pivot.aggfunc == "size" and (has_margins or (pivot.is_single and not pivot.columns)):
-        instead = "without columns= or with margins; groupby(keys).size() has the sizes, and aggfunc='count' the number of values"
+        instead = "without columns= or with margins pandas has none either; groupby(keys).size() has the sizes, and aggfunc='count' the number of values"
         raise refused("pivot_table", "aggfunc", pivot.aggfunc, instead)
-    if has_margins and any(isinstance(key, pd.Grouper) or is_node(key) for key in pivot.keys):
-        raise refused("pivot_table", "margins", True, "assign() the labels as columns before, as dt.floor() makes them")
+    if has_margins and pivot.columns and any(isinstance(key, pd.Grouper) or is_node(key) for key in pivot.keys):
+        instead = "assign() the labels as columns before, as dt.floor() makes them: pandas too has no other ones beside columns="
+        raise refused("pivot_table", "margins", True, instead)
 
 
 def _grouped(frame: Any, by: list[Any], pivot: Pivot, *, observed: bool | None = None) -> Any:
@@ -231,7 +230,8 @@ def _margins(frame: Any, pivot: Pivot) -> dict[Any, Any]:
     if not isinstance(pivot.margins_name, str):
         raise ValueError(f"margins_name argument must be a string, not {pivot.margins_name!r}")
     names = pivot.names(frame.expr.meta)
-    data = frame if pivot.values is None else frame[list(dict.fromkeys([*pivot.keys, *names]))]
+    keys = [label for label in map(_label, pivot.keys) if label is not None]
+    data = frame if pivot.values is None else frame[list(dict.fromkeys([*keys, *names]))]
     data = data.dropna() if pivot.dropna else data
     by_columns = (
         pivot.columns if pivot.rows else pivot.columns[:1]
