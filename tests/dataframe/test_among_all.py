@@ -1,10 +1,12 @@
 """What depends on all rows, on another frame or on levels of the index is pandas', wherever the partitions end."""
 
+import warnings
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, check_all, cut_frames, labels
+from frame_helpers import assert_same, check_all, cut_frames, labels, partitionings
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import DivisionError
 from hypothesis import given, settings
@@ -254,3 +256,29 @@ def test_bad_arguments_say_what_is_wrong_and_what_to_do(call, message):
     lazy = gd.from_pandas(pd.DataFrame({"x": [1, 2, 3], "y": [1.0, None, 2.0]}), npartitions=2)
     with pytest.raises((ValueError, NotImplementedError, KeyError, TypeError), match=message):
         call(lazy)
+
+
+POSITIONS = {
+    "floats": pd.Series([3, 1, None, 2, 1, 0.5, 3], index=list("abcdefg"), name="x"),
+    "whole numbers": pd.Series([3, 1, 2, 1, 1, 3, 0]),
+    "text": pd.Series(["b", "a", None, "", "ab", "a", "b"]),
+    "objects": pd.Series(["b", "a", None, "", "ab", "a", "b"], dtype=object),
+    "categories": pd.Series(["b", "a", None, "c", "a"], dtype=pd.CategoricalDtype(list("cba"))),
+    "nullable": pd.Series([3, None, 1, 1, 0], dtype="Int64"),
+    "times": pd.to_datetime(pd.Series(["2021", None, "2020", "2021"])),
+    "truth values": pd.Series([True, False, True, False]),
+    "missing": pd.Series([None, None, None], dtype="float64"),
+}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_positions_in_the_order_of_the_values_are_those_of_pandas(name):
+    series = POSITIONS[name]
+    for values in (series, series[::-1], series[:1], series[:0]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # before pandas 3, of -1 for missing values
+            expected = values.argsort(kind="stable")
+            for lazy in partitionings(values):
+                made = lazy.argsort()
+                assert_same(made.compute(**INLINE), expected)
+                assert (made.dtype, made.name) == (expected.dtype, expected.name)

@@ -45,7 +45,6 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "to_pickle", "a pickle is one object", "to_parquet()"),
     (_FRAMES, "to_string", "it shows all rows", "head().to_string()"),
     # Order and labels of rows.
-    (("Series",), "argsort", "rows of all partitions would have to move", "sort_values(), or rank(method='first')"),
     (_FRAMES, "reindex_like", "rows would have to move to the labels that are asked for", "reindex(), align(), or merge() with a frame of the labels"),
     (_FRAMES, "asof", "it looks rows up in all partitions", "merge_asof()"),
     (_FRAMES, "iat", "positions across partitions need their lengths", "at[...] by label, or iloc[...].compute()"),

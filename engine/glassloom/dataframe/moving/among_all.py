@@ -13,6 +13,7 @@ from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, of_samples
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.moving.argsort import argsorted
 from glassloom.dataframe.moving.duplicated import duplicated_rows
 from glassloom.dataframe.moving.membership import rows_among
 from glassloom.dataframe.moving.ranks import Ranking, comparable, is_unordered, ranked
@@ -146,6 +147,28 @@ class SeriesAmongAll(AmongAll):
         """Return for each row whether an equal one comes before it. See `DataFrame.duplicated`."""
         _require_keep(keep)
         return wrap(duplicated_rows(self._expr, None, keep))
+
+    def argsort(self, axis: Any = 0, kind: Any = "stable", order: None = None, stable: Any = None) -> Any:
+        """Return the positions of the rows in the order of their values: the first one is that of the least value.
+
+        Parameters
+        ----------
+        axis
+            Only the rows.
+        kind, order, stable
+            For compatibility with pandas. Equal values are always in the order of their rows.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> x = gd.from_pandas(pd.Series([30, 10, 20]), npartitions=2)
+        >>> x.argsort().compute().tolist()
+        [1, 2, 0]
+        """
+        if is_columns(axis, "argsort"):
+            raise ValueError(f"No axis named {axis!r} for object type Series")
+        return wrap(argsorted(self._expr))
 
     def searchsorted(self, value: Any, side: str = "left", sorter: Any = None) -> Any:
         """Return how many values lie before a value, or before each of several. The series must be in ascending order.

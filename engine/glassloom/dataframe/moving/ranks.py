@@ -63,11 +63,15 @@ def ranked(node: FrameExpr, ranking: Ranking) -> FrameExpr:
         return Rowwise(node, (), BlockCall(ranking.of_pandas, (Block(0),), label="rank"))
     meta = empty(of_samples(ranking.of_pandas, node.meta))
     count = node.npartitions
-    steps = Operation(_sampled, join_samples, partial(_boundaries, count, ranking.order))
-    boundaries = tree(node, steps, 0, "boundaries")
-    moved = moved_keys(node, partial(_places, ranking.order), count, (boundaries,))
+    moved = moved_keys(node, partial(places_in, ranking.order), count, (boundaries_of(node, ranking.order),))
     sizes = tree(moved, Operation(partial(_size, ranking), _flat, _flat), 0, "rank-sizes", split_every=1024)
     return returned_values(moved, partial(_ranks, ranking, node.meta.dtype), node, meta, (sizes,))
+
+
+def boundaries_of(node: FrameExpr, order: Order) -> FrameExpr:
+    """Return the node of the boundaries of as many ranges of a series' values as it has partitions."""
+    steps = Operation(_sampled, join_samples, partial(_boundaries, node.npartitions, order))
+    return tree(node, steps, 0, "boundaries")
 
 
 def comparable(block: Any) -> Any:
@@ -92,7 +96,8 @@ def _boundaries(count: int, order: Order, samples: Sequence[Samples]) -> Any:
     return choose_boundaries(join_samples(samples), count, order)
 
 
-def _places(order: Order, block: Any, boundaries: Any) -> Any:
+def places_in(order: Order, block: Any, boundaries: Any) -> Any:
+    """Return the number of the range of each value of a series."""
     return places_among(_keys(block), boundaries, order)
 
 
