@@ -397,3 +397,46 @@ def test_rows_from_a_label_on_are_those_of_pandas_if_labels_descend(labels, boun
         lazy = gd.from_map(lambda number, pieces=pieces: pieces[number], range(len(pieces)), meta=frame[:0])
         assert_same(lazy.loc[bound:].compute(**INLINE), frame.loc[bound:])
         assert_same(lazy.loc[:bound, "x"].compute(**INLINE), frame.loc[:bound, "x"])
+
+
+TWICE = pd.DataFrame(
+    [[1.0, 2, "x", True, 4], [None, 5, "y", False, 7], [3, 8, None, True, 10], [3, 8, "x", True, 10]],
+    columns=list("abbcb"),
+)
+CHOSEN = {
+    "numbers": lambda f: f.select_dtypes("number"),
+    "others": lambda f: f.select_dtypes(exclude=["number"]),
+    "names that match": lambda f: f.filter(regex="b"),
+    "names with a text": lambda f: f.filter(like="a"),
+    "columns without missing values": lambda f: f.dropna(axis=1),
+    "sums": lambda f: f.sum(numeric_only=True),
+    "means": lambda f: f.mean(numeric_only=True),
+    "least values": lambda f: f.min(numeric_only=True),
+    "spread": lambda f: f.std(numeric_only=True),
+    "sums of rows": lambda f: f.sum(axis=1, numeric_only=True),
+    "running sums": lambda f: f.cumsum(numeric_only=True),
+    "correlations": lambda f: f.corr(numeric_only=True),
+    "sums of windows": lambda f: f.rolling(2).sum(numeric_only=True),
+    "sums of all before": lambda f: f.expanding(1).sum(numeric_only=True),
+    "weighted means": lambda f: f.ewm(span=2).mean(numeric_only=True),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_columns_are_chosen_one_by_one_where_some_have_one_name(name):
+    once = TWICE.set_axis(list("abxcy"), axis=1).assign(d=pd.to_timedelta([1, 2, 3, 4], "h"))
+    check_in_parts(TWICE, CHOSEN[name])
+    check_in_parts(once, CHOSEN[name])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda f: f.groupby("a").count(), lambda f: f.groupby("c").mean(numeric_only=True), lambda f: f.agg(["count"])],
+)
+def test_columns_of_one_name_that_cannot_be_told_apart_are_refused(call):
+    for lazy in partitionings(TWICE):
+        with pytest.raises(
+            NotImplementedError, match=r"of a frame with equal names of columns \(\['b'\]\): rename them before"
+        ):
+            call(lazy)
+        assert_same(lazy.groupby("a").c.count().compute(**INLINE), TWICE.groupby("a").c.count())

@@ -41,6 +41,21 @@ def require_columns(names: Iterable[Any], frame: Any) -> None:
         raise unknown_columns(unknown, frame.columns)
 
 
+def require_distinct(method: str, meta: Any) -> None:
+    """Check that columns can be told apart.
+
+    Raises
+    ------
+    NotImplementedError
+        If two have one name.
+    """
+    if not meta.columns.is_unique:
+        twice = list(dict.fromkeys(meta.columns[meta.columns.duplicated()]))
+        raise NotImplementedError(
+            f"{method} of a frame with equal names of columns ({twice!r}): rename them before, as frame.columns = [...]"
+        )
+
+
 def unused_name(columns: Any) -> str:
     """Return the name of a temporary column that is none of `columns`."""
     name = "_key"

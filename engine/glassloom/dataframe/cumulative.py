@@ -12,6 +12,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat, of_samples
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.interpolating import METHODS, Line, interpolated
 from glassloom.dataframe.nodes import FrameExpr, Rowwise, empty
@@ -352,7 +353,7 @@ def _unboxed(pick: Callable[[list[Any]], Any], labels: list[Any]) -> Any:
 
 def _cumulative(how: str, what: str) -> Callable[..., Any]:
     def method(self: Any, axis: Any = 0, skipna: bool = True, numeric_only: bool = False) -> Any:
-        frame = self.select_dtypes(["number", "bool"]) if numeric_only and self._meta.ndim == 2 else self
+        frame = wrap(numeric_columns(self._expr)) if numeric_only else self
         if axis is not None and is_columns(axis, how):
             return operate(Method(how), frame, kwargs={"axis": 1, "skipna": skipna})
         step = Step(partial(_running, how, skipna), partial(_running_last, how, skipna), how)

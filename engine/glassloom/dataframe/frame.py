@@ -12,6 +12,7 @@ from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import FrameAtHand
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_at_hand import is_column, with_column_at_hand
+from glassloom.dataframe.column_places import columns_at, places_chosen
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_to_columns
 from glassloom.dataframe.cumulative import NewLabels
@@ -312,7 +313,8 @@ class DataFrame(
 
     def select_dtypes(self, include: Any = None, exclude: Any = None) -> Any:
         """Return the columns of some dtypes."""
-        return self[list(self._meta.select_dtypes(include=include, exclude=exclude).columns)]
+        places = places_chosen(self._meta, lambda meta: meta.select_dtypes(include=include, exclude=exclude))
+        return wrap(columns_at(self._expr, places))
 
     def apply(
         self,

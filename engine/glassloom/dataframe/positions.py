@@ -10,8 +10,9 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.keys_at_hand import key_at_hand
-from glassloom.dataframe.nodes import Filter, FrameExpr, Projection, Rowwise
+from glassloom.dataframe.nodes import Filter, FrameExpr
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import CarriedRows, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
@@ -64,19 +65,6 @@ class ILoc:
             raise TypeError("a series has no columns; write series.iloc[rows] = ...")
         what = shown("iloc", key)
         set_values(frame, positions_to_set(frame, rows, what), names, value, what)
-
-
-def columns_at(node: FrameExpr, columns: Any) -> FrameExpr:
-    """Return the column at a position, or those at several: a list of them, a slice, or a boolean for each column."""
-    names = node.meta.columns
-    if not names.is_unique:  # a name may stand for several
-        return Rowwise(node, (), BlockCall(_taken_columns, (Block(0), columns), label="iloc"))
-    chosen = names[columns]
-    return Projection(node, list(chosen) if isinstance(chosen, pd.Index) else chosen)
-
-
-def _taken_columns(block: Any, columns: Any) -> Any:
-    return block.iloc[:, columns]
 
 
 def rows_between_positions(node: FrameExpr, rows: slice) -> FrameExpr:

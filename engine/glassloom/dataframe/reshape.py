@@ -13,13 +13,14 @@ from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
+from glassloom.dataframe.column_places import columns_at, numeric_columns
 from glassloom.dataframe.columns import has_known_categories, require_columns
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, LabelKeeping
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.plain_dummies import plain_dummies
 from glassloom.dataframe.reduce import Operation, keep_some, tree
-from glassloom.dataframe.statistics import assembled, numeric_columns
+from glassloom.dataframe.statistics import assembled
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 
@@ -155,7 +156,7 @@ class Reshaping(Frame):
         if how not in (None, "any", "all"):
             raise OptionError(f"dropna: how={how!r} should be 'any' or 'all'")
         least = thresh if thresh is not None else min(rows, 1) if how == "all" else rows
-        return frame[[name for name, is_kept in zip(frame.columns, counts >= least, strict=True) if is_kept]]
+        return wrap(columns_at(frame.expr, np.flatnonzero(counts.to_numpy() >= least).tolist()))
 
     def categorize(self, columns: Any = None, index: bool | None = None, split_every: int | None = None) -> Any:
         """Return the frame with text columns as categories that are known. Computes the distinct values, now.

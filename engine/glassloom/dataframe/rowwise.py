@@ -14,6 +14,7 @@ from glassloom.backends.pandas_ import of_samples
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Attribute, Method
+from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.lazy_closures import require_at_hand_values
@@ -420,7 +421,10 @@ class FrameRowByRow(RowByRow):
             if items is not None:
                 raise refused("filter", "axis", axis, "rows of labels are chosen by loc[[...]]")
             return self._of_rows("filter", {**chosen, "axis": 0}, LabelKeeping)
-        return self[list(self._meta.filter(**chosen).columns)]
+        kept = self._meta.filter(**chosen).columns
+        if items is not None:  # in their order
+            return self[list(kept)]
+        return wrap(columns_at(self._expr, np.flatnonzero(self._meta.columns.isin(kept)).tolist()))
 
 
 def _rows_of_condition(frame: Any, cond: Any, others: tuple[Any, ...], axis: Any) -> Any:

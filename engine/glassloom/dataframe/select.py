@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_slices import rows_between
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, LabelKeeping, Projection, require_aligned
-from glassloom.dataframe.positions import columns_at, rows_by_label, value_at
+from glassloom.dataframe.positions import rows_by_label, value_at
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask, rows_to_set, set_values, shown
 from glassloom.dataframe.wrap import is_node, wrap
 

@@ -12,7 +12,8 @@ import pandas as pd
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples, sample
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
-from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.column_places import numeric_columns
+from glassloom.dataframe.columns import require_columns, require_distinct
 from glassloom.dataframe.correlation import correlation, correlation_of_two
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, empty
 from glassloom.dataframe.options import is_columns, refused
@@ -102,7 +103,7 @@ class Statistics(Frame):
     ) -> Any:
         if isinstance(node.meta, pd.DataFrame):
             names = node.meta.columns
-            _require_distinct(wanted.how, node.meta)
+            require_distinct(wanted.how, node.meta)
             parts = [column_quantiles(Projection(node, name), wanted, split_every) for name in names]
             meta = None
             if not parts:
@@ -173,7 +174,7 @@ class Statistics(Frame):
         )  # until pandas 3 always the median
         if isinstance(self._meta, pd.DataFrame):
             chosen = _described_columns(self._meta, include, exclude)
-            _require_distinct("describe", self._meta[chosen])
+            require_distinct("describe", self._meta[chosen])
             columns = [self[name] for name in chosen]
         else:
             columns = [self]
@@ -203,6 +204,7 @@ class Statistics(Frame):
         if isinstance(func, list):
             names = [reduction_name(one) for one in func]
             if isinstance(self._meta, pd.DataFrame):
+                require_distinct("agg", self._meta)
                 return self._agg_by_column({name: func for name in self._meta.columns}, is_list=True)
             parts = [getattr(self, name)().expr for name in names]
             return assembled(partial(_stacked, names, self._meta.name), parts, "agg")
@@ -243,14 +245,6 @@ class Statistics(Frame):
 def _require_quantile_method(of: str, method: Any) -> None:
     if method not in ("single", "default", "dask", "tdigest"):
         raise refused(of, "method", method, "each column is ranked by itself, exactly")
-
-
-def numeric_columns(node: FrameExpr) -> FrameExpr:
-    """Return the node of the columns that are numbers or booleans; a series as it is."""
-    if not isinstance(node.meta, pd.DataFrame):
-        return node
-    numbers = [name for name, dtype in node.meta.dtypes.items() if pd.api.types.is_numeric_dtype(dtype)]
-    return Projection(node, numbers) if len(numbers) < len(node.meta.columns) else node
 
 
 def is_text_or_object(dtype: Any) -> bool:
@@ -416,7 +410,7 @@ class FrameStatistics(Statistics):
         if method == "pearson":
             return matrix
         frame = wrap(numeric_columns(self._expr) if numeric_only else self._expr)
-        _require_distinct("corr", frame._meta)
+        require_distinct("corr", frame._meta)
         function, parts = matrix_of_ranks(frame, lambda one, other: one.corr(other, "spearman", min_periods))
         return assembled(function, parts, "corr", matrix._meta) if parts else matrix
 
@@ -442,7 +436,7 @@ class FrameStatistics(Statistics):
         names = frame.columns
         if not len(names):
             return constant(frame.expr, frame.expr.meta.mode(), "mode")
-        _require_distinct("mode", frame._meta)
+        require_distinct("mode", frame._meta)
         parts = [_mode(frame[name].expr, dropna, split_every) for name in names]
         return assembled(partial(_modes_side_by_side, names), parts, "mode")
 
@@ -536,21 +530,6 @@ class SeriesStatistics(Statistics):
     def nunique(self, dropna: bool = True, *, split_every: int | None = None) -> Any:
         """Return the number of distinct values."""
         return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)
-
-
-def _require_distinct(method: str, meta: Any) -> None:
-    """Check that columns can be told apart.
-
-    Raises
-    ------
-    NotImplementedError
-        If two have one name.
-    """
-    if not meta.columns.is_unique:
-        twice = list(dict.fromkeys(meta.columns[meta.columns.duplicated()]))
-        raise NotImplementedError(
-            f"{method} of a frame with equal names of columns ({twice!r}): rename them before, as frame.columns = [...]"
-        )
 
 
 def _paired(one: Any, other: Any) -> Any:

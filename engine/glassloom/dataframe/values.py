@@ -10,6 +10,7 @@ import pandas as pd
 
 from glassloom.dataframe import times_as_text
 from glassloom.dataframe.call import Attribute, Method
+from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.cumulative import Along
 from glassloom.dataframe.inferring import Inferring
@@ -117,8 +118,7 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
         if axis not in (0, "index", None) and not (is_frame and axis in (1, "columns")):
             raise ValueError(f"axis={axis!r} should be 0 or 'index'" + (", 1 or 'columns'" if is_frame else ""))
         if numeric_only and is_frame:
-            numbers = [name for name, dtype in self._meta.dtypes.items() if pd.api.types.is_numeric_dtype(dtype)]
-            node = Projection(node, numbers) if len(numbers) < len(self._meta.columns) else node
+            node = numeric_columns(node)
         if axis in (1, "columns"):
             return operate(Method(how), wrap(node), kwargs={"axis": 1, **options})
         if axis is None and is_frame and how not in _BY_COLUMN:

@@ -192,7 +192,7 @@ class Expanding(Window):
     def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
         frame, options = self._frame, dict(kwargs)
         if isinstance(frame.expr.meta, pd.DataFrame) and options.pop("numeric_only", False):
-            frame = frame.select_dtypes(["number", "bool"])
+            frame = frame.select_dtypes("number", exclude="timedelta")
         return wrap(_expanded(how, self._min_periods, options, frame.expr))
 
 
@@ -382,7 +382,7 @@ class Exponential:
     def _aggregated(self, how: str, options: dict[str, Any], numeric_only: bool) -> Any:
         frame = self._frame
         if numeric_only and isinstance(frame.expr.meta, pd.DataFrame):
-            frame = frame.select_dtypes(["number", "bool"])
+            frame = frame.select_dtypes("number", exclude="timedelta")
         return wrap(weighted(frame.expr, replace(self._decay, how=how, options=tuple(options.items()))))
 
 

@@ -17,7 +17,7 @@ from glassloom import config
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
-from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.columns import require_columns, require_distinct
 from glassloom.dataframe.grouping import wholes
 from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
@@ -333,6 +333,8 @@ class GroupBy(Methods):
         selected = self._recipe.selected
         keys = set(self._recipe.key_columns)
         labels = list(selected) if selected is not None else [name for name in self._frame.columns if name not in keys]
+        if not self._frame.columns.is_unique:
+            require_distinct("groupby", self._frame[list(dict.fromkeys(labels))]._meta)
         if not options.get("numeric_only") or self._is_single:
             return labels
         dtypes = self._frame.expr.meta.dtypes

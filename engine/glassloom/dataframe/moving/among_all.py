@@ -12,6 +12,7 @@ from pandas.core.dtypes.dtypes import BaseMaskedDtype
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, of_samples
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
+from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.moving.argsort import argsorted
 from glassloom.dataframe.moving.duplicated import duplicated_rows
@@ -20,7 +21,6 @@ from glassloom.dataframe.moving.ranks import Ranking, comparable, is_unordered, 
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.reduce import Operation, tree
-from glassloom.dataframe.statistics import numeric_columns
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 

@@ -1,0 +1,37 @@
+"""Columns of a frame by their places: a name may stand for several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise
+
+
+def columns_at(node: FrameExpr, columns: Any) -> FrameExpr:
+    """Return the column at a position, or those at several: a list of them, a slice, or a boolean for each column."""
+    names = node.meta.columns
+    if not names.is_unique:
+        return Rowwise(node, (), BlockCall(_taken_columns, (Block(0), columns), label="iloc"))
+    chosen = names[columns]
+    return Projection(node, list(chosen) if isinstance(chosen, pd.Index) else chosen)
+
+
+def places_chosen(meta: pd.DataFrame, choose: Callable[[pd.DataFrame], pd.DataFrame]) -> list[int]:
+    """Return the places of the columns that a function of an empty frame chooses, which doesn't ask for their names."""
+    return list(choose(meta.set_axis(range(meta.shape[1]), axis=1)).columns)
+
+
+def _taken_columns(block: Any, columns: Any) -> Any:
+    return block.iloc[:, columns]
+
+
+def numeric_columns(node: FrameExpr) -> FrameExpr:
+    """Return the node of the columns that are numbers or booleans; a series as it is."""
+    if not isinstance(node.meta, pd.DataFrame):
+        return node
+    numbers = [place for place, dtype in enumerate(node.meta.dtypes) if pd.api.types.is_numeric_dtype(dtype)]
+    return columns_at(node, numbers) if len(numbers) < len(node.meta.columns) else node
