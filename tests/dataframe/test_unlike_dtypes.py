@@ -98,6 +98,39 @@ def test_no_partition_waits_for_others_where_all_have_one_dtype(even):
     assert made.compute(scheduler="inline").tolist() == even(ROWS).map(str).tolist()
 
 
+MISSED = {
+    "in the first rows": {3: 1, 4: 7, 5: 2},
+    "in the last rows": {0: 1, 1: 7, 2: 2},
+    "in all but one": {4: 2},
+    "in all": {9: 2},
+}
+OF_ALL = {
+    "values on a line": lambda x, n: n.interpolate(),
+    "values on a line, both ways": lambda x, n: n.interpolate(limit_direction="both"),
+    "running sums of groups": lambda x, n: x.assign(n=n).groupby("k").n.cumsum(),
+    "greatest values of groups": lambda x, n: x.assign(n=n).groupby("k").n.cummax(),
+    "running sums": lambda x, n: n.cumsum(),
+    "the most frequent": lambda x, n: n.mode(),
+    "a quantile": lambda x, n: n.quantile(0.5),
+    "quantiles": lambda x, n: n.quantile([0.2, 0.6]),
+    "the median": lambda x, n: n.median(),
+    "positions in order": lambda x, n: n.argsort(kind="stable"),
+    "a frame on lines": lambda x, n: x[["i"]].assign(n=n).interpolate(),
+}
+
+
+@pytest.mark.parametrize("cuts", CUTS, ids=str)
+@pytest.mark.parametrize("missed", MISSED)
+@pytest.mark.parametrize("name", OF_ALL)
+@pytest.mark.filterwarnings("ignore")  # before pandas 3, of positions of missing values
+def test_numbers_of_which_some_partitions_miss_values_are_pandas(name, missed, cuts):
+    made, expected = (OF_ALL[name](x, x.i.map(MISSED[missed])) for x in (lazy(cuts), ROWS))
+    found = made.compute(scheduler="inline")
+    if name == "the most frequent" and pd.api.types.is_integer_dtype(found.dtype):
+        expected = expected.astype("int64")  # if no partition with a value misses one
+    assert_same(found, expected)
+
+
 def written(path):
     return "".join(file.read_text() for file in sorted(path.iterdir()))
 

@@ -22,7 +22,8 @@ def columns_at(node: FrameExpr, columns: Any) -> FrameExpr:
 
 def places_chosen(meta: pd.DataFrame, choose: Callable[[pd.DataFrame], pd.DataFrame]) -> list[int]:
     """Return the places of the columns that a function of an empty frame chooses, which doesn't ask for their names."""
-    return list(choose(meta.set_axis(range(meta.shape[1]), axis=1)).columns)
+    chosen: Any = choose(meta.set_axis(range(meta.shape[1]), axis=1)).columns
+    return list(chosen)
 
 
 def _taken_columns(block: Any, columns: Any) -> Any:

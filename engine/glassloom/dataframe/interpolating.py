@@ -12,6 +12,7 @@ import pandas as pd
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.prefix import Carried, meta_of, scan
+from glassloom.dataframe.widening import is_narrowing
 
 METHODS = ("linear", "index", "values", "time")
 
@@ -140,7 +141,8 @@ def _filled(line: Line, meta: Any, block: Any, before: Nearest | None = None, af
         made.append(filled)
     dtypes = [meta.dtype] if isinstance(meta, pd.Series) else list(meta.dtypes)
     made = [
-        column if column.dtype == dtype else column.astype(dtype) for column, dtype in zip(made, dtypes, strict=True)
+        column if column.dtype == dtype or is_narrowing(column.dtype, dtype) else column.astype(dtype)
+        for column, dtype in zip(made, dtypes, strict=True)
     ]
     if isinstance(meta, pd.Series):
         return made[0]

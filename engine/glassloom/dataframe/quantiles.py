@@ -17,7 +17,7 @@ from pandas.core.dtypes.dtypes import BaseMaskedDtype
 from glassloom.backends.pandas_ import sample
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
-from glassloom.dataframe.widening import is_narrowing
+from glassloom.dataframe.widening import can_miss_nothing, is_narrowing
 from glassloom.errors import OptionError
 
 _SENT = 256
@@ -167,7 +167,8 @@ def _picked(wanted: Wanted, known: Any, parts: list[_Between]) -> Any:
     whole = _joined(parts)
     bounds = whole.bounds
     if not bounds.total or not wanted.fractions or (bounds.missing and not wanted.skipna):
-        return _of_pandas(pd.Series([None] if bounds.missing else [], dtype=known.dtype, name=known.name), wanted)
+        dtype = "float64" if bounds.missing and can_miss_nothing(known.dtype) else known.dtype
+        return _of_pandas(pd.Series([None] if bounds.missing else [], dtype=dtype, name=known.name), wanted)
     found = [
         _value_at(rank - below, values, counts)
         for rank, below, values, counts in zip(

@@ -543,10 +543,11 @@ def _mode(node: FrameExpr, dropna: bool, split_every: int | None) -> FrameExpr:
 
 
 def _most_frequent(meta: Any, dropna: bool, counts: Any) -> Any:
-    if not len(counts):
+    if not len(counts) and not is_narrowing(counts.index.dtype, meta.dtype):
         return meta
     top = counts.index[(counts == counts.max()).to_numpy() & (counts > 0).to_numpy()]
-    dtype = top.dtype if is_narrowing(top.dtype, meta.dtype) and top.dtype != object else meta.dtype
+    is_wider = is_narrowing(top.dtype, meta.dtype) and (top.dtype != object or meta.dtype.kind in "biuf")
+    dtype = top.dtype if is_wider else meta.dtype
     return pd.Series(top, dtype=dtype, name=meta.name).mode(dropna=dropna).rename(meta.name)
 
 

@@ -18,6 +18,7 @@ from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.prefix import Scan
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.reduction_nodes import Chunk
+from glassloom.dataframe.widening import is_narrowing
 
 _TOTALS = {"cumsum": "sum", "cumprod": "prod", "cummin": "min", "cummax": "max"}
 """What each group's rows come to, of the methods that have a carried form."""
@@ -155,7 +156,9 @@ def _continued(cumulation: _Cumulation, block: Any, *others: Any) -> Any:
     start = 0
     if before is not None and len(before.values):
         start = len(before.values)
-        values = concat([before.values, values.astype(before.values.dtypes)]).reset_index(drop=True)
+        own, carried = values.dtypes, before.values.dtypes
+        wanted = {name: carried[name] for name in own.index if not is_narrowing(own[name], carried[name])}
+        values = concat([before.values, values.astype(wanted)]).reset_index(drop=True)
         keys = [concat([old, own]).reset_index(drop=True) for old, own in zip(before.keys, keys, strict=True)]
     grouped = cumulation.groups(values, keys)
     if cumulation.method == "cumcount":
