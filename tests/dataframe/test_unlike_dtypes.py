@@ -131,6 +131,16 @@ def test_numbers_of_which_some_partitions_miss_values_are_pandas(name, missed, c
     assert_same(found, expected)
 
 
+@pytest.mark.parametrize("cuts", CUTS, ids=str)
+def test_missing_values_among_booleans_stay_missing_where_frames_are_joined(cuts):
+    for missed in ({3: True, 4: False, 5: True}, {0: True, 1: False, 2: True}, {4: False}):
+        made, expected = (x.i.map(missed) for x in (lazy(cuts), ROWS))
+        assert_same(gd.concat([made, made]).compute(scheduler="inline"), pd.concat([expected, expected]))
+        frames = [made.to_frame("n").assign(z=1), made.to_frame("n")]
+        plain = [expected.to_frame("n").assign(z=1), expected.to_frame("n")]
+        assert_same(gd.concat(frames).compute(scheduler="inline"), pd.concat(plain))
+
+
 def written(path):
     return "".join(file.read_text() for file in sorted(path.iterdir()))
 

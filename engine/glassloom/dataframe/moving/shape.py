@@ -238,12 +238,14 @@ def _conform_each(block: Any, meta: Any) -> Any:
 
 
 def _changes(own: Any, joined: Any) -> bool:
-    """Whether joining has made another dtype; categories that stay some are left to the end, when all of them are known."""
+    """Whether joining has made another dtype; categories that stay some are left to the end, when all of them are known.
+
+    Floats and objects where whole numbers or booleans were promised have missing values among them, or other objects.
+    """
     if isinstance(joined, pd.CategoricalDtype):
         return False
-    return bool(own != joined) and not (
-        getattr(own, "kind", "O") == "f" and isinstance(own, np.dtype) and getattr(joined, "kind", "O") in "iub"
-    )
+    is_wider = isinstance(own, np.dtype) and own.kind in "fO" and getattr(joined, "kind", "O") in "iub"
+    return bool(own != joined) and not is_wider
 
 
 def _as_joined(column: Any, dtype: Any) -> Any:
