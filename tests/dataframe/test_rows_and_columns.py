@@ -414,7 +414,7 @@ CHOSEN = {
     "least values": lambda f: f.min(numeric_only=True),
     "spread": lambda f: f.std(numeric_only=True),
     "sums of rows": lambda f: f.sum(axis=1, numeric_only=True),
-    "running sums": lambda f: f.cumsum(numeric_only=True),
+    **({"running sums": lambda f: f.cumsum(numeric_only=True)} if HAS_COPY_ON_WRITE else {}),
     "correlations": lambda f: f.corr(numeric_only=True),
     "sums of windows": lambda f: f.rolling(2).sum(numeric_only=True),
     "sums of all before": lambda f: f.expanding(1).sum(numeric_only=True),
