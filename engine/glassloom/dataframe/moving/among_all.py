@@ -148,7 +148,7 @@ class SeriesAmongAll(AmongAll):
         _require_keep(keep)
         return wrap(duplicated_rows(self._expr, None, keep))
 
-    def argsort(self, axis: Any = 0, kind: Any = "stable", order: None = None, stable: Any = None) -> Any:
+    def argsort(self, axis: Any = 0, kind: Any = "quicksort", order: None = None, stable: Any = None) -> Any:
         """Return the positions of the rows in the order of their values: the first one is that of the least value.
 
         Parameters
