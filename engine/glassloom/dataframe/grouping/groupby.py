@@ -333,8 +333,13 @@ class GroupBy(Methods):
         selected = self._recipe.selected
         keys = set(self._recipe.key_columns)
         labels = list(selected) if selected is not None else [name for name in self._frame.columns if name not in keys]
-        if not self._frame.columns.is_unique:
-            require_distinct("groupby", self._frame[list(dict.fromkeys(labels))]._meta)
+        if (
+            spec != "size"
+            and spec is not None
+            and not isinstance(spec, dict)
+            and self._frame.columns[self._frame.columns.isin(labels)].has_duplicates
+        ):
+            require_distinct("groupby", self._frame._meta)
         if not options.get("numeric_only") or self._is_single:
             return labels
         dtypes = self._frame.expr.meta.dtypes
