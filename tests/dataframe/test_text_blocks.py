@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-import time
 
 import glassloom.dataframe as gd
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.array.sources import versions
 from glassloom.dataframe.io import blocks
 from glassloom.dataframe.io.filesystems import LOCAL
 from glassloom.dataframe.io.paths import file_state
@@ -60,21 +60,23 @@ def test_a_file_is_looked_through_for_quotes_once_unless_it_changes(tmp_path, mo
     look = blocks._outside_quotes
     monkeypatch.setattr(blocks, "_outside_quotes", lambda *args: looked.append(1) or look(*args))
 
-    def write(text, age_s):
-        path.write_text(text)
-        changed_s = time.time() - age_s
-        os.utime(path, (changed_s, changed_s))
+    def let_changes_be_noticed(are_noticed):
+        for name in ("_CLOCK_TICK_NS", "_COARSE_CLOCK_TICK_NS"):
+            monkeypatch.setattr(versions, name, -(10**30) if are_noticed else 10**30)
 
     def read():
         return gd.read_csv(path, blocksize=8).compute(scheduler="inline").b.tolist()
 
-    write('a,b\n1,u\n3,"v\nv"\n5,w\n', age_s=60)
+    let_changes_be_noticed(True)
+    path.write_text('a,b\n1,u\n3,"v\nv"\n5,w\n')
     assert [read(), read()] == [["u", "v\nv", "w"]] * 2
     assert len(looked) == 1
-    write('a,b\n1,"u\nu"\n3,v\n5,w\n', age_s=50)
+    path.write_text('a,b\n1,"u\nu"\n3,v\n5,w\n')
+    os.utime(path, ns=(0, 0))
     assert read() == ["u\nu", "v", "w"]
     assert len(looked) == 2
-    write('a,b\n1,u\n3,v\n5,"w\nw"\n', age_s=0)  # perhaps it is changed again at once
+    let_changes_be_noticed(False)  # perhaps it is changed again at once
+    path.write_text('a,b\n1,u\n3,v\n5,"w\nw"\n')
     assert [read(), read()] == [["u", "v", "w\nw"]] * 2
     assert len(looked) == 4
 

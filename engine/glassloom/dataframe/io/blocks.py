@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from glassloom.array.sources.versions import file_version
 from glassloom.dataframe.io.filesystems import Files, State
 
 _SCAN_BYTES = 1 << 19
 _LINE_BYTES = 1 << 13
 _THREADS = 8
-_SETTLED_NS = 2_000_000_000
-"""A file that was changed within so short a time may be changed again without another time of change."""
 
 
 class Header(NamedTuple):
@@ -58,11 +56,12 @@ def cut_files(
     """
 
     def cut(place: int) -> tuple[bytes, list[TextBlock]]:
-        path, nbytes, changed_ns = states[place]
+        path, nbytes, _ = states[place]
         if size is None or whole[place] or nbytes <= size:
             return b"", [TextBlock(path, 0, None)]
-        is_settled = files.arrow is None and time.time_ns() - changed_ns > _SETTLED_NS
-        header_bytes, blocks = (_known_cut if is_settled else _cut)(states[place], files, size, header, quote)
+        cut_of_version = _known_cut if files.arrow is None else _cut
+        version = file_version(path) if files.arrow is None else ""
+        header_bytes, blocks = cut_of_version(version, states[place], files, size, header, quote)
         return header_bytes, [block._replace(state=states[place]) for block in blocks]
 
     with ThreadPoolExecutor(min(_THREADS, len(states))) as pool:
@@ -83,8 +82,10 @@ def first_line(block: TextBlock, files: Files) -> int:
     return count
 
 
-def _cut(state: State, files: Files, size: int, lines: Header, quote: bytes) -> tuple[bytes, list[TextBlock]]:
-    """Return a file's header and the blocks that follow it."""
+def _cut(
+    version: str, state: State, files: Files, size: int, lines: Header, quote: bytes
+) -> tuple[bytes, list[TextBlock]]:
+    """Return the header of a file of this version, and the blocks that follow it."""
     path, nbytes, _ = state
     with files.open(path) as file:
         header = _first_lines(file, lines)
