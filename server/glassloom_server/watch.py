@@ -27,7 +27,7 @@ from glassloom_metrics.kill_note import was_kill_noted
 from glassloom_metrics.open_recordings import RecordingRecord, read_recording_records
 from glassloom_metrics.prometheus import exposition_text
 from glassloom_metrics.protocol import NOW
-from glassloom_metrics.registry import ClusterRecord, read_foreign_records, read_records
+from glassloom_metrics.registry import ClusterRecord, is_alive, read_foreign_records, read_records
 from glassloom_metrics.subscriber import subscribe
 from glassloom_metrics.time_limit import time_limit
 
@@ -48,6 +48,8 @@ LINGER_S = 10.0
 _SETTLE_S = 0.3
 _PART_S = 5.0
 """How long what a cluster said last is waited for after its record has gone."""
+_PART_FROM_DEAD_S = 60.0
+"""How much longer if its head has ended: this process is late then."""
 _TOPICS = [
     "samples", "progress", "layers", "worker-joined", "worker-left", "gpus", "gpu-samples", "gpu-processes", "errors",
     "runs", "settings", "engine", "life",
@@ -371,6 +373,10 @@ class _FollowerThread(threading.Thread):
         """Read what a cluster said last, which tells whether it was lost: its record may go first."""
         try:
             await asyncio.wait([following.task], timeout=_PART_S)
+            if not is_alive(
+                following.fold.record
+            ):  # then the stream ends by itself, however late a busy server reads it
+                await asyncio.wait([following.task], timeout=_PART_FROM_DEAD_S)
         finally:
             following.end()
 
