@@ -78,7 +78,7 @@ def require_pandas(call):
 ALL_ROWS = [
     "x > x.iloc[0]", "x >= x.iloc[-1]", "x > x[3]", "x > x.loc[3]", "x > x.at[3]", "x > x.mode()[0]", "x < x.describe()['max']",
     "x > x.values.mean()", "x > x.to_numpy().mean()", "x > x.values - 1", "x > x.to_numpy() - 1", "x > x.size / 2", "x > x.shape[0] / 2",
-    "x in y", "y not in x", "x in x.unique()", "x in x.nlargest(2)", "x in [1, 2, x.max()]", "x in [y, 2]", "[1, 2] in x", "(x + y).mean() < y",
+    "x < inf", "x == -Inf", "x in y", "y not in x", "x in x.unique()", "x in x.nlargest(2)", "x in [1, 2, x.max()]", "x in [y, 2]", "[1, 2] in x", "(x + y).mean() < y",
     "(x > 1 and y < 4).sum() == x.count() - 3 or x > 2", "x > x.groupby(y).transform('mean')", "x.between(x.quantile(.2), x.quantile(.8))",
     "x.shift() > 2 and x.rank() > 1", "x.duplicated()", "ts == ts.max()", "ts > ts.mean()", "index > index.mean()", "x.index > 2",
 ]  # fmt: skip

@@ -277,3 +277,49 @@ def test_functions_may_compute_lazy_values_and_ask_what_is_known():
     assert_same(kept, PLAIN[["x", "y"]])
     assert_same(lazy.pipe(lambda frame: frame.x - mean).compute(**INLINE), PLAIN.x - PLAIN.x.mean())
     assert_same(lazy.assign(z=lambda frame: frame.x - mean).compute(**INLINE), PLAIN.assign(z=PLAIN.x - PLAIN.x.mean()))
+
+
+def test_lazy_values_among_those_that_a_function_of_groups_returns_are_refused():
+    """The made-up rows miss no value, so that none is filled in there."""
+    frame = pd.DataFrame({"k": [1, 2, 1, 2], "x": [1.0, np.nan, 3.0, np.nan]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    mean = lazy.x.mean()
+    for make in (
+        lambda: lazy.groupby("k").x.transform(lambda values: values.fillna(mean)),
+        lambda: lazy.groupby("k")[["x"]].apply(lambda rows: rows.fillna(mean)),
+        lambda: lazy.x.reduction(lambda part: part.fillna(mean).sum()),
+    ):
+        with pytest.raises(TypeError, match="'mean' is a lazy Scalar: compute"):
+            make().compute(**INLINE)
+
+
+def test_what_is_changed_after_a_call_changes_no_result():
+    lazy = gd.from_pandas(PLAIN, npartitions=3)
+    listed, mapped, array = [1, 2], {"x": 1}, np.array([2, 9])
+    series, nested = pd.Series([1.0], index=["x"]), {"x": {1.0: 10.0}}
+    made = {
+        "list": lazy[lazy.y.isin(listed)].y,
+        "variable": lazy.query("y in @listed").y,
+        "dict": lazy.name.map(mapped),
+        "array": lazy[lazy.y.isin(array)].y,
+        "series": lazy.name.map(series),
+        "nested": lazy.replace(nested).x,
+    }
+    want = [one.compute(**INLINE) for one in made.values()]
+    listed.append(9)
+    mapped["y"] = 2
+    array[0] = 4
+    series.iloc[0] = 5.0
+    nested["x"][2.0] = 20.0
+    for one, before in zip(made.values(), want, strict=True):
+        assert_same(one.compute(**INLINE), before)
+    assert_same(made["dict"].compute(**INLINE), PLAIN.name.map({"x": 1}))
+
+
+@pytest.mark.parametrize("npartitions", [1, 3, 7])
+def test_values_are_looked_up_in_all_rows_of_a_lazy_series(npartitions):
+    lazy = gd.from_pandas(PLAIN, npartitions=3)
+    table = pd.Series([30.0, 10.0, 20.0, 40.0], index=[9, 1, 2, 3])
+    other = gd.from_pandas(table, npartitions=npartitions, sort=False)
+    assert_same(lazy.y.map(other).compute(**INLINE), PLAIN.y.map(table))
+    assert_same(lazy.query("y.map(@other) > 15").compute(**INLINE), PLAIN[PLAIN.y.map(table) > 15])

@@ -409,6 +409,8 @@ CHOSEN = {
     "names that match": lambda f: f.filter(regex="b"),
     "names with a text": lambda f: f.filter(like="a"),
     "columns without missing values": lambda f: f.dropna(axis=1),
+    "without a column": lambda f: f.drop(columns="c"),
+    "without a new column": lambda f: f.assign(z=1).drop("z", axis=1),
     "sums": lambda f: f.sum(numeric_only=True),
     "means": lambda f: f.mean(numeric_only=True),
     "least values": lambda f: f.min(numeric_only=True),

@@ -231,3 +231,12 @@ def test_partitions_are_written_again_in_tasks_of_their_own(tmp_path, monkeypatc
     assert again == [1] * 5
     assert names_in(tmp_path / "c") == [f"part-000{number}.csv" for number in range(6)]
     assert np.array_equal(gd.read_csv(tmp_path / "c").x.compute(), [0, 1, 2, 3, 4, 0.5])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1"])
+def test_a_single_file_has_one_mark_of_its_encoding(tmp_path, frame, encoding):
+    frame.to_csv(tmp_path / "all.csv", single_file=True, encoding=encoding)
+    assert (tmp_path / "all.csv").read_bytes() == PLAIN.to_csv().encode(encoding)
+    frame.to_csv(tmp_path / "parts", encoding=encoding)
+    parts = [pd.read_csv(file, encoding=encoding, index_col=0) for file in sorted((tmp_path / "parts").iterdir())]
+    assert_same(pd.concat(parts), PLAIN)

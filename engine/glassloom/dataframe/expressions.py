@@ -270,6 +270,8 @@ class _Expression:
             return operate(_level, frame, levels.index(shown), label="level")
         if shown == "index" or shown in levels:
             return frame.index if len(levels) > 1 else frame.index.to_series()
+        if shown in ("inf", "Inf"):
+            return np.inf
         raise pd.errors.UndefinedVariableError(shown)
 
 

@@ -302,7 +302,8 @@ class DataFrame(
             wanted = set(columns) if is_listed(columns) else {columns}
             if errors != "ignore":
                 require_columns(wanted, self._meta)
-            made = made[[name for name in self._meta.columns if name not in wanted]]
+            places = [place for place, name in enumerate(self._meta.columns) if name not in wanted]
+            made = wrap(columns_at(self._expr, places))
         return made if index is None and columns is not None else dropped_rows(made, index, level, errors)
 
     def pop(self, item: Any) -> Series:

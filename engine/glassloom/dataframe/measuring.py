@@ -17,7 +17,7 @@ from glassloom.array.api.joining import concatenate
 from glassloom.backends.pandas_ import guarded, is_frame, sample
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.columns import require_columns
-from glassloom.dataframe.lazy_closures import of_samples_at_hand
+from glassloom.dataframe.lazy_closures import of_samples_at_hand, require_at_hand_values
 from glassloom.dataframe.meta import parse_meta
 from glassloom.dataframe.nodes import empty
 from glassloom.dataframe.reduce import Operation, tree
@@ -220,7 +220,9 @@ def _bytes_of(block: Any, index: bool, deep: bool) -> int:
 
 
 def _chunked(chunk: Callable[..., Any], kwargs: dict[str, Any], block: Any) -> Any:
-    return chunk(guarded(block), **kwargs)
+    made = chunk(guarded(block), **kwargs)
+    require_at_hand_values(made, "reduction", chunk)
+    return made
 
 
 def _joined(function: Callable[..., Any], kwargs: dict[str, Any], parts: list[Any]) -> Any:

@@ -21,6 +21,7 @@ from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
 from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.numbering import renumber
+from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import BlockOp, Columnwise, FrameExpr, LabelKeeping, Rowwise, empty
 from glassloom.dataframe.options import is_columns, piped, refused
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
@@ -450,12 +451,12 @@ class SeriesRowByRow(RowByRow):
     """Methods of series."""
 
     def map(self, func: Any = None, na_action: Any = None, *, meta: Any = None, **kwargs: Any) -> Any:
-        """Replace each value by a function's result, or look it up in a dict or pandas series.
+        """Replace each value by a function's result, or look it up in a dict or series.
 
         Parameters
         ----------
         func
-            A function, dict or series. `kwargs` are passed on to a function.
+            A function, dict or series; all rows of a lazy series are brought together. `kwargs` are passed on to a function.
         na_action
             ``"ignore"`` to leave missing values as they are, without calling the function.
         meta
@@ -463,6 +464,8 @@ class SeriesRowByRow(RowByRow):
         """
         if "arg" in kwargs:  # its name before pandas 3
             func = kwargs.pop("arg")
+        if is_node(func) and func.expr.npartitions > 1:
+            func = wrap(Repartition(func.expr, 1))
         return call_user("map", self, func, (), {"na_action": na_action, **kwargs}, meta)
 
     def apply(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import is_frame
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, is_frame
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, require_aligned
@@ -71,8 +71,8 @@ def bind(
         return Block(len(nodes) - 1)
 
     inside: list[Any] = []
-    args = [_lifted(arg, inside) for arg in args]
-    kwargs = {name: _lifted(value, inside) for name, value in kwargs.items()}
+    args = [_lifted(_as_now(arg), inside) for arg in args]
+    kwargs = {name: _lifted(_as_now(value), inside) for name, value in kwargs.items()}
     if inside:
         label = label or function_label(function)
         function = _Filled(function, len(inside))
@@ -80,6 +80,24 @@ def bind(
     named = {name: place(value) for name, value in kwargs.items()}
     values = [place(one) for one in inside]
     return nodes, BlockCall(function, (*values, *placed), named, label)
+
+
+def _as_now(value: Any) -> Any:
+    """Return an argument that stays as it is: tasks run later, and may share it, when the caller has changed what was given."""
+    kind = type(value)
+    if kind is dict:
+        return {name: _as_now(one) for name, one in value.items()}
+    if kind in (list, tuple, set):
+        has_others = not set(map(type, value)).isdisjoint(_CHANGEABLE)
+        return kind(map(_as_now, value)) if has_others else kind(value)
+    if kind is np.ndarray:
+        return value.copy()
+    if kind in (pd.Series, pd.DataFrame):
+        return value.copy(deep=not HAS_COPY_ON_WRITE)
+    return value
+
+
+_CHANGEABLE = frozenset([dict, list, tuple, np.ndarray, pd.Series, pd.DataFrame])
 
 
 class _Place:

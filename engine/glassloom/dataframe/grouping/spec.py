@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.wrap import holds_lazy
 
 NAMES = frozenset(
@@ -44,6 +45,10 @@ _FUNCTIONS: dict[Any, str] = {np.sum: "sum", np.mean: "mean", np.min: "min", np.
 """Functions that pandas replaces by, or that are the same as, its own."""
 
 
+_OF_USERS = frozenset(["agg", "aggregate", "apply", "transform"])
+"""Methods that call users' functions."""
+
+
 @dataclass(frozen=True)
 class Call:
     """A call of a method of pandas' groups; with `chain`, of what that returns (``rolling(3)``, then ``mean()``)."""
@@ -59,6 +64,8 @@ class Call:
 
     def __call__(self, grouped: Any) -> Any:
         found = getattr(grouped, self.method)(*self.args, **self.kwargs)
+        if self.method in _OF_USERS:
+            require_at_hand_values(found, f"groupby.{self.method}", users_of(self))
         return found if self.chain is None else self.chain(found)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -189,7 +190,8 @@ def _write_csv(
     compression: Any,
     options: dict[str, Any],
 ) -> Written:
-    data = _csv_bytes(block, False if first_only and name != first else header, encoding, options)
+    is_continued = first_only and name != first
+    data = _csv_bytes(block, False if is_continued else header, encoding, options, is_continued=is_continued)
     return _write_bytes(data, name, staging, compression, len(block))
 
 
@@ -199,9 +201,13 @@ def _write_json(
     return _write_bytes(_json_bytes(block, encoding, options), name, staging, compression, len(block))
 
 
-def _csv_bytes(block: Any, header: Any, encoding: str, options: dict[str, Any]) -> bytes:
+def _csv_bytes(block: Any, header: Any, encoding: str, options: dict[str, Any], *, is_continued: bool = False) -> bytes:
+    """Return the text of a block, which may continue one in the same file: only the first text of a file begins with a mark of its encoding."""
     text: str = block.to_csv(None, header=header, **options)
-    return text.encode(encoding, options.get("errors", "strict"))
+    encoder = codecs.getincrementalencoder(encoding)(options.get("errors", "strict"))
+    if is_continued:
+        encoder.encode("a")
+    return encoder.encode(text, final=True)
 
 
 def _json_bytes(block: Any, encoding: str, options: dict[str, Any]) -> bytes:
