@@ -81,6 +81,18 @@ def test_a_file_is_looked_through_for_quotes_once_unless_it_changes(tmp_path, mo
     assert len(looked) == 4
 
 
+@pytest.mark.skipif(
+    not isinstance(pd.Series(["a"]).dtype, pd.StringDtype), reason="text is objects, of which some may be numbers"
+)
+@pytest.mark.parametrize("options", [{}, {"dtype": {"n": "float64"}}, {"usecols": ["code"]}])
+def test_codes_of_digits_are_text_where_others_have_letters(tmp_path, options):
+    codes = [*["AB1"] * 300, *["007"] * 300, *["1.50"] * 300, *["True"] * 300, *[""] * 300]
+    pd.DataFrame({"code": codes, "n": range(len(codes))}).to_csv(tmp_path / "a.csv", index=False)
+    lazy = gd.read_csv(tmp_path / "a.csv", blocksize=1000, **options)
+    assert lazy.npartitions > 8
+    assert_same(lazy.compute(scheduler="inline").reset_index(drop=True), pd.read_csv(tmp_path / "a.csv", **options))
+
+
 @pytest.mark.parametrize("text", ["a,b\n1,é\n2,ß\n", "a,b\n1,x\n", "﻿a,b\n1,x\n", 'a,b\n1,"x\n\ny"\n', "a,a\n1,2\n"])
 def test_bytes_are_parsed_as_text_is(text):
     data = text.encode()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.config import Configured, chosen
@@ -140,7 +141,9 @@ def read_csv(
 ) -> Any:
     """Read CSV files into a frame.
 
-    Columns and dtypes are taken from the first thousand rows of the first file, and so are the formats of times. Each partition counts its rows from 0.
+    Columns and dtypes are taken from the first thousand rows of the first file, and so are the formats of times;
+    where these have text in a column, so have all partitions. Each partition counts its rows from 0.
+    A file that was cut must stay as it is until it is computed; one that is read whole is read as it is then.
 
     Parameters
     ----------
@@ -413,6 +416,9 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
     try:
         frame = parser.parse(block)
+        if texts := _texts_read_as_numbers(frame, meta):
+            dtypes = parser.options.get("dtype") or {}
+            frame = parser.parse(block, dtype={**dtypes, **dict.fromkeys(texts, str)})
     except (pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
         raise ReadError(f"{block.path!r} can't be read as CSV: {error}") from error
     except ValueError as error:
@@ -426,6 +432,17 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     return fitted(
         frame, meta, where, lambda: _first_row_line(block, parser), formats if isinstance(formats, dict) else {}
     )
+
+
+def _texts_read_as_numbers(frame: Any, meta: Any) -> list[Any]:
+    """Return the columns that are text in the sample, and of which this block has numbers or booleans alone, such as codes without letters."""
+    texts = [name for name, dtype in meta.dtypes.items() if isinstance(dtype, pd.StringDtype) and name in frame.columns]
+    dtypes = {name: frame[name].dtype for name in texts}
+    return [
+        name
+        for name, dtype in dtypes.items()
+        if isinstance(dtype, np.dtype) and dtype.kind in "iufb" and frame[name].notna().any()
+    ]
 
 
 def _first_row_line(block: TextBlock, parser: Parser) -> int | None:
