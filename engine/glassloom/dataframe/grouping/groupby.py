@@ -24,6 +24,7 @@ from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of
 from glassloom.dataframe.grouping.keys import own_options, resolve_keys
 from glassloom.dataframe.grouping.largest import largest
 from glassloom.dataframe.grouping.masks import ends_mask, filter_mask, nth_mask
+from glassloom.dataframe.grouping.metas import meta_of
 from glassloom.dataframe.grouping.methods import Methods
 from glassloom.dataframe.grouping.not_there import refuse
 from glassloom.dataframe.grouping.recipe import Recipe
@@ -37,7 +38,6 @@ from glassloom.dataframe.grouping.spec import (
     named_pairs,
     spec_columns,
     tree_pairs,
-    users_of,
 )
 from glassloom.dataframe.grouping.split_out import Reduction, partitions_of, reduced
 from glassloom.dataframe.grouping.stepwise import aggregated, has_stepwise
@@ -45,11 +45,8 @@ from glassloom.dataframe.grouping.wanted import Wanted, wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, group_sizes, in_one_partition, of_groups, of_rows
 from glassloom.dataframe.grouping.windows import LABELLED, Windows
 from glassloom.dataframe.keys_at_hand import key_at_hand
-from glassloom.dataframe.lazy_closures import LazyResult, lazy_hint, names_of_lazy
-from glassloom.dataframe.meta import parse_meta
 from glassloom.dataframe.nodes import FrameExpr, Projection
-from glassloom.dataframe.wrap import is_node, wrap
-from glassloom.errors import MetaError
+from glassloom.dataframe.wrap import wrap
 from glassloom.graph import function_label
 
 
@@ -250,7 +247,7 @@ class GroupBy(Methods):
         grouping = self._needing(None if self._is_single else spec_columns(spec, named), options)
         title = "groupby-" + (spec if isinstance(spec, str) else "agg")
         is_users = has_functions(spec) or has_functions(list(named.values()))
-        meta = self._meta_of(grouping, call.without("min_count"), given_meta, title, is_users=is_users)
+        meta = meta_of(grouping, call.without("min_count"), given_meta, title, is_users=is_users)
         columns = self._value_columns(spec, options)
         pairs = None if args else tree_pairs(spec, named, columns, is_single=self._is_single)
         found = None if pairs is None else self._all_wanted(pairs, options)
@@ -283,48 +280,6 @@ class GroupBy(Methods):
         if renumbers:
             node = OfBlock(node, (), BlockCall(Method("reset_index"), (Block(0),), {"drop": True}, "renumber"), meta)
         return wrap(node)
-
-    def _meta_of(
-        self, grouping: Grouping, call: Callable[[Any], Any], given: Any, title: str, *, is_users: bool
-    ) -> Any:
-        """Return an empty object like the result.
-
-        Raises
-        ------
-        MetaError
-            If a user's function fails on made-up rows.
-        """
-        if given is not None:
-            if is_users and names_of_lazy(users_of(call)):
-                self._require_at_hand(grouping, call)
-            has_rows = getattr(call, "method", "") == "transform"
-            made = parse_meta(given, grouping.node.meta if has_rows else None)
-            says_index = isinstance(given, (pd.DataFrame, pd.Series)) or is_node(given)
-            if has_rows or says_index or not isinstance(made, (pd.DataFrame, pd.Series)):
-                return made
-            return parse_meta(given, grouping.sampled(Call("size"), as_index=True))
-        if not is_users:
-            return grouping.sampled(call)
-        try:
-            return grouping.sampled(call, is_users=True)
-        except LazyResult:
-            raise
-        except Exception as error:  # the user's function may raise anything
-            hint = lazy_hint(users_of(call))
-            raise MetaError(
-                f"{title} was tried on two made-up rows to find out what it returns, and raised {type(error).__name__}: "
-                f"{error}{hint and f' ({hint}: compute() it before)'}. Say what it returns with meta=, an empty pandas object like the result"
-            ) from error
-
-    @staticmethod
-    def _require_at_hand(grouping: Grouping, call: Callable[[Any], Any]) -> None:
-        """Check that a function that names lazy values returns none. What else it raises for made-up rows doesn't matter."""
-        try:
-            grouping.sampled(call, is_users=True)
-        except LazyResult:
-            raise
-        except Exception:  # the user's function may raise anything
-            return
 
     def _value_columns(self, spec: Any, options: Mapping[str, Any]) -> list[Any]:
         """Return the labels of the columns that are aggregated if the specification names none, in order."""
@@ -423,7 +378,7 @@ class GroupBy(Methods):
         further = {} if self._is_single else _EXCLUDING_GROUPS
         call = Call("apply", (func, *args), {**kwargs, **further})
         title = f"groupby-apply-{function_label(func)}"
-        found = self._meta_of(self._grouping, call, meta, title, is_users=True)
+        found = meta_of(self._grouping, call, meta, title, is_users=True)
         if meta is not None and isinstance(found, pd.Series) and found.name is not None:
             call = replace(call, chain=Call("rename", (found.name,)))  # as Dask does
         out = partitions_of(self._grouping, split_out, None)
@@ -459,7 +414,7 @@ class GroupBy(Methods):
         grouping = self._needing(None, kwargs)
         title = f"groupby-transform-{name if isinstance(name, str) else function_label(name)}"
         call = Call("transform", (name, *args), kwargs)
-        found = self._meta_of(grouping, call, meta, title, is_users=callable(name))
+        found = meta_of(grouping, call, meta, title, is_users=callable(name))
         if isinstance(name, str) and not args:
             aggregated = self._aggregated_for_rows(name, kwargs)
             if aggregated is not None:

@@ -1,0 +1,65 @@
+"""What calls of pandas' groups return: empty objects like the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.grouping.spec import Call, users_of
+from glassloom.dataframe.grouping.wholes import Grouping
+from glassloom.dataframe.lazy_closures import LazyResult, lazy_hint, names_of_lazy
+from glassloom.dataframe.meta import parse_meta
+from glassloom.dataframe.wrap import is_node
+from glassloom.errors import MetaError
+
+
+def meta_of(grouping: Grouping, call: Callable[[Any], Any], given: Any, title: str, *, is_users: bool) -> Any:
+    """Return an empty object like the result of a call.
+
+    Parameters
+    ----------
+    given
+        What the user says that it returns, or None.
+    title
+        What the call is named in errors.
+    is_users
+        Whether it calls a user's function.
+
+    Raises
+    ------
+    MetaError
+        If a user's function fails on made-up rows.
+    """
+    if given is not None:
+        if is_users and names_of_lazy(users_of(call)):
+            _require_at_hand(grouping, call)
+        has_rows = getattr(call, "method", "") == "transform"
+        made = parse_meta(given, grouping.node.meta if has_rows else None)
+        says_index = isinstance(given, (pd.DataFrame, pd.Series)) or is_node(given)
+        if has_rows or says_index or not isinstance(made, (pd.DataFrame, pd.Series)):
+            return made
+        return parse_meta(given, grouping.sampled(Call("size"), as_index=True))
+    if not is_users:
+        return grouping.sampled(call)
+    try:
+        return grouping.sampled(call, is_users=True)
+    except LazyResult:
+        raise
+    except Exception as error:  # the user's function may raise anything
+        hint = lazy_hint(users_of(call))
+        raise MetaError(
+            f"{title} was tried on two made-up rows to find out what it returns, and raised {type(error).__name__}: "
+            f"{error}{hint and f' ({hint}: compute() it before)'}. Say what it returns with meta=, an empty pandas object like the result"
+        ) from error
+
+
+def _require_at_hand(grouping: Grouping, call: Callable[[Any], Any]) -> None:
+    """Check that a function that names lazy values returns none. What else it raises for made-up rows doesn't matter."""
+    try:
+        grouping.sampled(call, is_users=True)
+    except LazyResult:
+        raise
+    except Exception:  # the user's function may raise anything
+        return
