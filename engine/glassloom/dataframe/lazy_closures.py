@@ -12,6 +12,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import of_samples
 from glassloom.collection import Collection
+from glassloom.errors import MetaError
 
 
 def of_samples_at_hand(function: Callable[..., Any], *metas: Any, who: str, users: Any = None) -> Any:
@@ -58,6 +59,22 @@ def lazy_hint(users: Any) -> str:
     """Return which lazy values the functions of a user's name, as errors say it; nothing if there are none."""
     found = [f"{name!r} is a lazy {type(value).__name__}" for name, value in names_of_lazy(users).items()]
     return ", ".join(found)
+
+
+def failed_on_samples(what: str, error: Exception, users: Any, how: str) -> MetaError:
+    """Return the error of a user's function that failed on made-up rows; `how` says how its result is described.
+
+    If it names lazy values, that is likely why: then the error has no cause, whose traceback is long and says nothing of them.
+    """
+    raised = f"tried on two made-up rows to find out what it returns, and raised {type(error).__name__}: {error}"
+    meta = f"Say what it returns with meta={how}"
+    if hint := lazy_hint(users):
+        made = MetaError(f"{what}: {hint}; functions get computed values: compute() it before. It was {raised}. {meta}")
+        made.__suppress_context__ = True
+        return made
+    made = MetaError(f"{what} was {raised}. {meta}")
+    made.__cause__ = error
+    return made
 
 
 def names_of_lazy(users: Any) -> dict[str, Collection]:

@@ -11,7 +11,12 @@ from glassloom.backends.frames import kind_on_device
 from glassloom.backends.pandas_ import is_frame
 from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
-from glassloom.dataframe.lazy_closures import LazyResult, lazy_hint, of_samples_at_hand, require_at_hand_values
+from glassloom.dataframe.lazy_closures import (
+    LazyResult,
+    failed_on_samples,
+    of_samples_at_hand,
+    require_at_hand_values,
+)
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.errors import MetaError
 
@@ -65,11 +70,7 @@ def infer_meta(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
     except LazyResult:
         raise
     except Exception as error:  # the user's function may raise anything
-        hint = lazy_hint(users)
-        raise MetaError(
-            f"{method}({call.label}) was tried on two made-up rows to find out what it returns, and raised "
-            f"{type(error).__name__}: {error}{hint and f' ({hint}: compute() it before)'}. Say what it returns with meta=: {_HOW}"
-        ) from error
+        raise failed_on_samples(f"{method}({call.label})", error, users, f": {_HOW}")  # noqa: B904 - it has its cause
 
 
 def checked(result: Any, meta: Any, who: str) -> Any:

@@ -9,10 +9,9 @@ import pandas as pd
 
 from glassloom.dataframe.grouping.spec import Call, users_of
 from glassloom.dataframe.grouping.wholes import Grouping
-from glassloom.dataframe.lazy_closures import LazyResult, lazy_hint, names_of_lazy
+from glassloom.dataframe.lazy_closures import LazyResult, failed_on_samples, names_of_lazy
 from glassloom.dataframe.meta import parse_meta
 from glassloom.dataframe.wrap import is_node
-from glassloom.errors import MetaError
 
 
 def meta_of(grouping: Grouping, call: Callable[[Any], Any], given: Any, title: str, *, is_users: bool) -> Any:
@@ -48,11 +47,7 @@ def meta_of(grouping: Grouping, call: Callable[[Any], Any], given: Any, title: s
     except LazyResult:
         raise
     except Exception as error:  # the user's function may raise anything
-        hint = lazy_hint(users_of(call))
-        raise MetaError(
-            f"{title} was tried on two made-up rows to find out what it returns, and raised {type(error).__name__}: "
-            f"{error}{hint and f' ({hint}: compute() it before)'}. Say what it returns with meta=, an empty pandas object like the result"
-        ) from error
+        raise failed_on_samples(title, error, users_of(call), ", an empty pandas object like the result")  # noqa: B904 - it has its cause
 
 
 def _require_at_hand(grouping: Grouping, call: Callable[[Any], Any]) -> None:
