@@ -224,12 +224,12 @@ def test_results_of_an_interrupted_computation_are_let_go(pool: ThreadsRuntime) 
 def test_a_signal_during_a_callback_of_the_garbage_collector_is_ignored() -> None:
     """Python would drop the exception there, and pytest then blames whichever test runs."""
 
-    def wait(_phase: str, _info: dict[str, int]) -> None:
-        time.sleep(0.3)
+    def strike(_phase: str, _info: dict[str, int]) -> None:
+        signal.raise_signal(signal.SIGINT)
 
-    gc.callbacks.append(wait)
+    gc.callbacks.append(strike)
     try:
-        assert not interrupt_after(gc.collect, 0.1)
+        assert not interrupt_after(gc.collect, 60)
     finally:
-        gc.callbacks.remove(wait)
-    assert interrupt_after(lambda: time.sleep(30), 0.1)
+        gc.callbacks.remove(strike)
+    assert interrupt_after(lambda: signal.raise_signal(signal.SIGINT), 60)
