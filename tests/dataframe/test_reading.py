@@ -186,6 +186,38 @@ def test_files_of_equal_names_in_different_file_systems_are_told_apart(tmp_path)
     assert [int(frame.x.max().compute(scheduler="inline")) for pair in frames for frame in pair] == [1, 1, 2, 2]
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "*.csv",
+        "a/*.csv",
+        "a*/b?/*.csv",
+        "a/**/*.csv",
+        "**/1.csv",
+        "a/b[!x]/1.csv",
+        "a/**",
+        "*/*",
+        "**/b1/*",
+        "./a/*.csv",
+    ],
+)
+def test_globs_stand_for_the_same_files_in_every_file_system(tmp_path, pattern, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number, name in enumerate(["1", "10", "2", "a/1", "a/3", "a/b1/1", "a/b1/2", "a/bx/1", "a/b1/c/1", "ab/b2/1"]):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.csv").write_text(f"x\n{number}\n")
+    local = gd.read_csv(pattern).x.compute(scheduler="inline").tolist()
+    system = pa_fs.SubTreeFileSystem(str(tmp_path), pa_fs.LocalFileSystem())
+    elsewhere = gd.read_csv(pattern.removeprefix("./"), filesystem=system)
+    assert elsewhere.x.compute(scheduler="inline").tolist() == local
+
+
+def test_digits_of_other_kinds_in_names_are_no_numbers(tmp_path):
+    for name in ("m2", "m²", "10²0", "٣"):
+        (tmp_path / f"{name}.csv").write_text("x\n1\n")
+    assert len(gd.read_csv(tmp_path / "*.csv")) == 4
+
+
 def test_writing_to_what_was_computed_changes_nothing_that_is_held():
     data = pd.DataFrame({"x": [1, 2]})
     lazy = gd.from_pandas(data, npartitions=1)

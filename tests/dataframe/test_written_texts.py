@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import os
 import warnings
 
 import glassloom as gl
@@ -44,6 +45,32 @@ def test_a_folder_that_is_a_file_is_an_error_before_anything_is_computed(tmp_pat
     assert (tmp_path / "out").read_text() == "mine"
     frame.to_csv(tmp_path / "out", single_file=True, index=False)
     assert_same(pd.read_csv(tmp_path / "out"), PLAIN)
+
+
+def test_files_whose_names_are_not_utf8_are_no_hindrance_and_are_replaced(tmp_path, frame):
+    strange = "caf\udce9.csv"
+    (tmp_path / strange).write_text("x\n1\n")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / strange).write_text("x\n1\n")
+    frame.to_parquet(tmp_path)
+    frame.to_csv(tmp_path / "one.csv", single_file=True)
+    with pytest.raises(FileExistsError, match="holds 3 csv files already"):
+        frame.to_csv(tmp_path)
+    frame.to_csv(tmp_path, overwrite=True)
+    assert [name for name in names_in(tmp_path) if name.endswith(".csv")] == [f"part-{n:04}.csv" for n in range(3)]
+
+
+def test_a_file_is_written_without_a_look_at_what_else_is_there(tmp_path, frame, monkeypatch):
+    below = tmp_path / "many" / "below"
+    below.mkdir(parents=True)
+    looked = []
+    monkeypatch.setattr(os, "scandir", lambda folder, own=os.scandir: looked.append(str(folder)) or own(folder))
+    frame.to_csv(tmp_path / "one.csv", single_file=True)
+    assert looked == []
+    frame.to_csv(tmp_path / "each-*.csv")
+    assert looked == [str(tmp_path)]
+    frame.to_csv(tmp_path, overwrite=True)
+    assert looked[1:] == [str(tmp_path), str(tmp_path / "many"), str(below)]
 
 
 def test_other_files_of_a_folder_stay_and_those_of_the_kind_are_replaced_if_asked_for(tmp_path, frame):

@@ -51,14 +51,28 @@ class Files:
             start = len(path.rstrip("/")) + 1
             found = [one for one in inside if one.is_file and is_data_file(one.path[start:], suffixes)]
         elif glob.has_magic(path):
-            base = path[: _first_magic(path)].rpartition("/")[0]
-            inside = self.arrow.get_file_info(pa_fs.FileSelector(base, recursive=True, allow_not_found=True))
-            found = [one for one in inside if one.is_file and fnmatch.fnmatchcase(one.path, path)]
+            found = self._matching(path)
         else:
             raise FileNotFoundError(f"file {path!r} doesn't exist in {self.name}")
         if not found:
             raise FileNotFoundError(f"no {' or '.join(suffixes)} file in {path!r} of {self.name}")
         return sorted(map(self._state, found), key=lambda state: natural_key(state[0]))
+
+    def _matching(self, path: str) -> list[Any]:
+        """Return what PyArrow tells of the files that a glob fits."""
+        start = path[: _first_magic(path)].rpartition("/")[0]
+        parts = path[len(start) :].lstrip("/").split("/")
+        folders = [start]
+        for part in parts[:-1]:
+            if part == "**":
+                break
+            inside = [one for folder in folders for one in self._listed(folder, recursive=False)]
+            folders = [one.path for one in inside if not one.is_file and fnmatch.fnmatchcase(one.base_name, part)]
+        inside = [one for folder in folders for one in self._listed(folder, recursive="**" in parts)]
+        return [one for one in inside if one.is_file and _fits(one.path.split("/"), path.split("/"))]
+
+    def _listed(self, folder: str, *, recursive: bool) -> Any:
+        return self.arrow.get_file_info(pa_fs.FileSelector(folder, recursive=recursive, allow_not_found=True))
 
     def state(self, path: str) -> State:
         """Return the version of a file that is there now.
@@ -113,6 +127,19 @@ class Files:
         with self.open(path) as file:
             file.seek(start)
             return bytes(file.read() if end is None else file.read(end - start))
+
+
+def _fits(names: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether the parts of a glob fit those of a path: a star stands for no slash, two are any folders.
+
+    >>> _fits(["a", "b.csv"], ["a", "*.csv"]), _fits(["a", "b", "c"], ["a", "*"]), _fits(["a", "b", "c"], ["**", "c"])
+    (True, False, True)
+    """
+    if not parts:
+        return not names
+    if parts[0] == "**":
+        return any(_fits(names[start:], parts[1:]) for start in range(len(names) + 1))
+    return bool(names) and fnmatch.fnmatchcase(names[0], parts[0]) and _fits(names[1:], parts[1:])
 
 
 def _first_magic(path: str) -> int:

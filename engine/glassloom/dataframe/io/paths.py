@@ -70,7 +70,7 @@ def natural_key(path: str) -> list[tuple[int, int | str]]:
     >>> sorted(["b10", "b9", "a"], key=natural_key)
     ['a', 'b9', 'b10']
     """
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", path) if part]
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", path) if part]
 
 
 def file_state(path: str) -> tuple[str, int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -105,12 +106,46 @@ class Staging(NamedTuple):
             with suppress(OSError):  # something is in it
                 os.rmdir(path)
 
-    def found(self, suffix: str | tuple[str, ...]) -> list[str]:
-        """Return the names of the files with a suffix in the folder and those in it."""
-        selector = pa_fs.FileSelector(self.folder, recursive=True, allow_not_found=True)
+    def found(self, suffix: str | tuple[str, ...], pattern: str | None = None) -> list[str]:
+        """Return the names of the files with a suffix in the folder and those in it.
+
+        Parameters
+        ----------
+        pattern
+            Only files of the folder itself that it fits are returned, and no other folder is looked into.
+        """
+        names = self._names_here(recursive=pattern is None)
+        found = (name for name in names if name.endswith(suffix) and not name.startswith("."))
+        return sorted(name for name in found if pattern is None or fnmatch.fnmatchcase(name, pattern))
+
+    def _names_here(self, *, recursive: bool) -> Iterator[str]:
+        """Yield the names of all files, relative to the folder."""
+        if self.files.arrow is None:  # PyArrow can't list names that aren't UTF-8
+            yield from _names_below(self.folder, recursive=recursive)
+            return
+        selector = pa_fs.FileSelector(self.folder, recursive=recursive, allow_not_found=True)
         start = len(self.folder) + 1
-        names = [info.path[start:] for info in self.filesystem.get_file_info(selector) if info.is_file]
-        return sorted(name for name in names if name.endswith(suffix) and not name.startswith("."))
+        yield from (info.path[start:] for info in self.filesystem.get_file_info(selector) if info.is_file)
+
+    def delete(self, name: str) -> None:
+        """Delete a file of the outer folder."""
+        if self.files.arrow is None:
+            os.remove(f"{self.folder}/{name}")
+        else:
+            self.filesystem.delete_file(f"{self.folder}/{name}")
+
+
+def _names_below(folder: str, *, recursive: bool, before: str = "") -> Iterator[str]:
+    """Yield the names of the files in a folder of this machine; folders that are gone meanwhile are left out."""
+    try:
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        if entry.is_file():
+            yield before + entry.name
+        elif recursive and entry.is_dir(follow_symlinks=False):
+            yield from _names_below(entry.path, recursive=True, before=f"{before}{entry.name}/")
 
 
 def staging_in(files: Files, folder: str) -> Staging:
@@ -175,7 +210,7 @@ class Publish:
             names = [self.into_one]
         self.staging.publish(names)
         for name in set(self.leftovers) - set(names):
-            self.staging.filesystem.delete_file(f"{self.staging.folder}/{name}")
+            self.staging.delete(name)
         self.staging.remove()
         return sum(one.n_rows for one in written)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import inspect
 import os
 from collections.abc import Callable, Sequence
@@ -54,7 +53,7 @@ def prepare(
     storage_options: dict[str, Any] | None,
     *,
     may_exist: bool,
-    pattern: str = "*",
+    pattern: str | None = None,
     instead: str = "",
 ) -> tuple[Staging, list[str]]:
     """Return where to write, and the names of the files that are there.
@@ -64,7 +63,7 @@ def prepare(
     suffixes
         The ends of the names of files that count.
     pattern
-        Which of those count, in the folder itself; ``"*"``: all, also those in folders in it.
+        Which of those count, in the folder itself; None: all, also those in folders in it.
     instead
         What else may be done where a file has the name of the folder.
 
@@ -75,22 +74,36 @@ def prepare(
     NotADirectoryError
         If a folder above is a file.
     """
-    files, (folder,) = locate(path, filesystem, storage_options)
-    staging = staging_in(files, os.path.abspath(folder) if files == LOCAL else folder)
-    _require_folder(staging, instead)
-    old = staging.found(suffixes)
-    if pattern != "*":
-        old = [name for name in old if "/" not in name and fnmatch.fnmatchcase(name, pattern)]
+    staging = prepare_folder(path, filesystem, storage_options, instead)
+    old = staging.found(suffixes, pattern)
     if old and not may_exist:
         kind = suffixes if isinstance(suffixes, str) else suffixes[0]
-        which = "" if pattern == "*" else f" named like {pattern!r}"
+        which = "" if pattern is None else f" named like {pattern!r}"
         raise FileExistsError(
             f"folder {staging.folder!r} holds {len(old)} {kind[1:]} files{which} already; give overwrite=True to replace them"
         )
     return staging, old
 
 
-def _require_folder(staging: Staging, instead: str) -> None:
+def prepare_folder(
+    path: PathLike, filesystem: Any, storage_options: dict[str, Any] | None, instead: str = ""
+) -> Staging:
+    """Return where to write, whatever is there.
+
+    Parameters
+    ----------
+    instead
+        What else may be done where a file has the name of the folder.
+
+    Raises
+    ------
+    FileExistsError
+        If a file has the name of the folder.
+    NotADirectoryError
+        If a folder above is a file.
+    """
+    files, (folder,) = locate(path, filesystem, storage_options)
+    staging = staging_in(files, os.path.abspath(folder) if files == LOCAL else folder)
     if staging.filesystem.get_file_info(staging.folder).is_file:
         raise FileExistsError(
             f"{staging.folder!r} is a file; one file a partition is written into a folder of that name: give the name of a folder"
@@ -99,6 +112,7 @@ def _require_folder(staging: Staging, instead: str) -> None:
     for above in staging.folders_above():
         if staging.filesystem.get_file_info(above).is_file:
             raise NotADirectoryError(f"{staging.folder!r} can't be made: {above!r} is a file")
+    return staging
 
 
 class Place:
@@ -132,17 +146,16 @@ class Place:
         )
         self.suffix, self.ending, self.name_function = suffix, ending, name_function
         suffixes = (suffix, "") if has_star else tuple(suffix + one for one in ("", *ENDINGS.values()))
-        self.staging, old = prepare(
-            folder or ".",
-            suffixes,
-            **where,
-            may_exist=overwrite or single_file,
-            pattern=_escaped(self.pattern) if has_star else "*",
-            instead="" if suffix != ".csv" else "single_file=True for one file",
-        )
-        self.old = [] if single_file else old
+        self.old: list[str] = []
         if single_file:
+            self.staging = prepare_folder(folder or ".", **where)
             self._require_single(exclusive)
+        else:
+            pattern = _escaped(self.pattern) if has_star else None
+            instead = "single_file=True for one file" if suffix == ".csv" else ""
+            self.staging, self.old = prepare(
+                folder or ".", suffixes, **where, may_exist=overwrite, pattern=pattern, instead=instead
+            )
 
     def names(self, count: int) -> list[str]:
         """Return the names of the partitions' files."""

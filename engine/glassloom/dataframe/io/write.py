@@ -198,7 +198,7 @@ def _has_no_categories(dtype: Any) -> bool:
 
 def _next_number(old: Sequence[str]) -> int:
     numbers = [name.rpartition("/")[2].removeprefix("part-").removesuffix(".parquet") for name in old]
-    return max((int(number) for number in numbers if number.isdigit()), default=len(old) - 1) + 1
+    return max((int(number) for number in numbers if number.isdecimal()), default=len(old) - 1) + 1
 
 
 # What tasks do.
