@@ -52,6 +52,8 @@ class Files:
             found = [one for one in inside if one.is_file and is_data_file(one.path[start:], suffixes)]
         elif glob.has_magic(path):
             found = self._matching(path)
+            if not found:
+                raise FileNotFoundError(f"no file of {self.name} matches {path!r}")
         else:
             raise FileNotFoundError(f"file {path!r} doesn't exist in {self.name}")
         if not found:
