@@ -282,6 +282,45 @@ def test_a_side_that_is_filtered_is_taken_for_small():
     assert (size_of(joined.expr).most_rows, size_of(joined.expr).likely_rows) == (8, 2.0)
 
 
+def test_the_size_of_text_files_is_known_from_their_first_lines(tmp_path):
+    for number in range(4):
+        rows = pd.DataFrame({"k": range(100, 200), "x": 1.5, "s": "abc"})
+        rows.to_csv(tmp_path / f"{number}.csv", index=False)
+        rows.to_json(tmp_path / f"{number}.json", orient="records", lines=True)
+    for lazy in (gd.read_csv(tmp_path / "*.csv"), gd.read_json(tmp_path / "*.json")):
+        for frame, rows in ((lazy, 400), (lazy.partitions[1:3][["k"]], 200)):
+            size = size_of(frame.expr)
+            assert rows <= size.likely_rows <= rows * 1.02
+            assert rows <= size.most_rows
+    whole, small = (gd.read_csv(tmp_path / "*.csv", blocksize=size) for size in (None, 300))
+    assert size_of(small.expr).likely_rows == pytest.approx(400, rel=0.02)
+    assert kinds(small.merge(whole, on="k")) == [LookupJoin]
+    assert_same(
+        small.merge(whole, on=["k", "x", "s"]).compute(**INLINE).sort_values("k", ignore_index=True),
+        small.compute(**INLINE).merge(whole.compute(**INLINE), on=["k", "x", "s"]).sort_values("k", ignore_index=True),
+    )
+
+
+def test_nothing_is_said_of_the_size_of_text_files_that_are_empty_or_compressed(tmp_path):
+    rows = pd.DataFrame({"k": range(3)})
+    rows.to_csv(tmp_path / "0.csv.gz", index=False)
+    (tmp_path / "0.json").write_text("")
+    assert size_of(gd.read_csv(tmp_path / "0.csv.gz").expr) is None
+    assert size_of(gd.read_json(tmp_path / "0.json", meta=rows).expr) is None
+
+
+def test_the_size_of_frames_is_known_behind_new_labels_and_put_together(large, small):
+    assert size_of(large.reset_index().expr).most_rows == len(large)
+    assert size_of(gd.concat([large[large.x > 1], large]).expr)[:2] == (2 * len(large), 1.25 * len(large))
+    assert size_of(gd.concat([large, large.map_partitions(lambda block: block)]).expr) is None
+
+
+def test_nothing_is_said_of_what_has_more_rows_than_it_is_made_of():
+    frame = gd.from_pandas(pd.DataFrame({"k": [1, 2], "x": [[1, 2], [3]]}), npartitions=1)
+    for more in (frame.explode("x"), frame.k.repeat(3), frame.melt()):
+        assert size_of(more.expr) is None
+
+
 def test_only_the_needed_columns_of_both_sides_are_read(large, small):
     joined = large.merge(small, on="k")[["x", "y"]]
     (node,) = [node for node in plan(joined) if isinstance(node, LookupJoin)]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from glassloom.dataframe.call import Attribute, Block, BlockCall
 from glassloom.dataframe.moving.distinct import distinct_rows
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping
+from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, SomeRows
 from glassloom.dataframe.options import is_listed
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.reduce import Operation, tree
@@ -60,7 +60,7 @@ def dropped_rows(frame: Any, labels: Any, level: Any, errors: str) -> Any:
         are_found = partial(_are_found, level, None if wanted else places[0])
         checks = (tree(index, Operation(are_found, _joined, _require_all), True, "drop-check", others=wanted),)
     call = BlockCall(_without, (Block(0), *places), {"level": level}, label="drop")
-    return wrap(LabelKeeping(node, (*wanted, *checks), call))
+    return wrap(SomeRows(node, (*wanted, *checks), call))
 
 
 def _distinct(labels: Any) -> FrameExpr:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping
+from glassloom.dataframe.nodes import FrameExpr, SomeRows
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.positions import rows_between_positions
 from glassloom.dataframe.prefix import CarriedRows, scan
@@ -104,7 +104,7 @@ def _of_partitions(node: FrameExpr, low: Any, high: Any) -> FrameExpr:
     last = final if high is None else min(max(bisect_right(divisions, high) - 1, first), final)
     numbers = tuple(range(first, last + 1))
     chosen = Partitions(node, numbers) if len(numbers) < node.npartitions else node
-    return LabelKeeping(chosen, (), BlockCall(_between, (Block(0), low, high), label="loc"))
+    return SomeRows(chosen, (), BlockCall(_between, (Block(0), low, high), label="loc"))
 
 
 def _is_greater(one: Any, other: Any) -> bool:

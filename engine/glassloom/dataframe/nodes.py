@@ -311,10 +311,14 @@ class BlockOp(FrameBlockwise):
         return [self.frame, *self.others]
 
 
-class LabelKeeping(BlockOp):
-    """A block-wise operation each of whose rows keeps the index label of a row of the same partition."""
+class Relabelled(BlockOp):
+    """The rows of each partition under labels that may be in several."""
 
     adds_no_rows = True
+
+
+class LabelKeeping(BlockOp):
+    """A block-wise operation each of whose rows has the index label of a row of the same partition."""
 
     @property
     def hashed_by(self) -> tuple[Any, ...] | None:
@@ -325,7 +329,13 @@ class LabelKeeping(BlockOp):
         return self.frame.divisions
 
 
-class Rowwise(LabelKeeping):
+class SomeRows(LabelKeeping):
+    """A block-wise operation that takes rows of each partition, all or some, and makes no more of them."""
+
+    adds_no_rows = True
+
+
+class Rowwise(SomeRows):
     """A block-wise operation that computes each row from the row at the same place alone."""
 
     @property

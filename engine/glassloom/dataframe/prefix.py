@@ -12,7 +12,7 @@ from typing import Any
 
 from glassloom.backends.pandas_ import of_samples
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Projection, Rowwise, empty
+from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, SomeRows, empty
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.expr import Expr, rule
 from glassloom.graph import Key, Task, TaskRef
@@ -113,7 +113,7 @@ class Carried(Rowwise):
         return self.rebuild([*self.operands[:-1], None])
 
 
-class CarriedRows(LabelKeeping):
+class CarriedRows(SomeRows):
     """An operation on some of a partition's rows that also needs what a scan says of the partitions beside."""
 
     parameters = ("frame", "others", "call", "given_meta")

@@ -16,7 +16,7 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import columns_at, numeric_columns
 from glassloom.dataframe.columns import has_known_categories, require_columns
 from glassloom.dataframe.moving.numbering import renumber
-from glassloom.dataframe.nodes import BlockOp, LabelKeeping
+from glassloom.dataframe.nodes import BlockOp, LabelKeeping, SomeRows
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.plain_dummies import plain_dummies
 from glassloom.dataframe.reduce import Operation, keep_some, tree
@@ -146,7 +146,7 @@ class Reshaping(Frame):
         if subset is not None:
             require_columns(options["subset"], self._meta)
         kwargs = {name: value for name, value in options.items() if value is not None}
-        made = operate(Method("dropna"), self, kind=LabelKeeping, kwargs=kwargs)
+        made = operate(Method("dropna"), self, kind=SomeRows, kwargs=kwargs)
         return wrap(renumber(made.expr)) if ignore_index else made
 
     def _without_columns(self, how: Any, thresh: int | None) -> Any:

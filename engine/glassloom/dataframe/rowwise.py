@@ -22,7 +22,7 @@ from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
 from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
-from glassloom.dataframe.nodes import BlockOp, Columnwise, FrameExpr, LabelKeeping, Rowwise, empty
+from glassloom.dataframe.nodes import BlockOp, Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows, empty
 from glassloom.dataframe.options import is_columns, piped, refused
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
 from glassloom.dataframe.unlike_dtypes import (
@@ -421,7 +421,7 @@ class FrameRowByRow(RowByRow):
         if axis is not None and not is_columns(axis, "filter"):
             if items is not None:
                 raise refused("filter", "axis", axis, "rows of labels are chosen by loc[[...]]")
-            return self._of_rows("filter", {**chosen, "axis": 0}, LabelKeeping)
+            return self._of_rows("filter", {**chosen, "axis": 0}, SomeRows)
         kept = self._meta.filter(**chosen).columns
         if items is not None:  # in their order
             return self[list(kept)]
@@ -543,9 +543,7 @@ class SeriesRowByRow(RowByRow):
         if items is not None:
             raise refused("filter", "items", items, "rows of labels are chosen by loc[[...]]")
         kwargs = {"like": like, "regex": regex}
-        return self._of_rows(
-            "filter", {name: value for name, value in kwargs.items() if value is not None}, LabelKeeping
-        )
+        return self._of_rows("filter", {name: value for name, value in kwargs.items() if value is not None}, SomeRows)
 
     @property
     def dtypes(self) -> Any:

@@ -12,7 +12,7 @@ from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_slices import rows_between
-from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, LabelKeeping, Projection, require_aligned
+from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, Projection, SomeRows, require_aligned
 from glassloom.dataframe.positions import rows_by_label, value_at
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask, rows_to_set, set_values, shown
 from glassloom.dataframe.wrap import is_node, wrap
@@ -133,7 +133,7 @@ def _rows_of_partitions(node: FrameExpr, method: str, n: int) -> FrameExpr:
     if isinstance(node.meta, pd.Index):
         bounds = slice(None, n) if method == "head" else slice(-n, None)
         return BlockOp(node, (), BlockCall(_sliced, (Block(0), bounds), label=method))
-    return LabelKeeping(node, (), BlockCall(Method(method), (Block(0), n), label=method))
+    return SomeRows(node, (), BlockCall(Method(method), (Block(0), n), label=method))
 
 
 def _sliced(index: Any, bounds: slice) -> Any:

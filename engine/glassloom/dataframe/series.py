@@ -25,7 +25,7 @@ from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shuffle import require_shuffle_method
 from glassloom.dataframe.moving.with_other import WithOther
-from glassloom.dataframe.nodes import Filter, LabelKeeping, require_aligned
+from glassloom.dataframe.nodes import Filter, SomeRows, require_aligned
 from glassloom.dataframe.options import is_of_positions, refused, require_one_output
 from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.reduce import keep_some, value_counts
@@ -241,7 +241,7 @@ class Series(
 
     def dropna(self, *, axis: Any = 0, inplace: bool = False, how: Any = None, ignore_index: bool = False) -> Any:
         """Return the values that aren't missing; with `ignore_index` numbered from 0."""
-        made = operate(Method("dropna"), self, kind=LabelKeeping)
+        made = operate(Method("dropna"), self, kind=SomeRows)
         return wrap(renumber(made.expr)) if ignore_index else made
 
     def nlargest(self, n: int = 5, keep: Any = "first", *, split_every: int | None = None) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.dataframe.nodes import LabelKeeping
+from glassloom.dataframe.nodes import SomeRows
 from glassloom.dataframe.wrap import bind, wrap
 
 
@@ -24,7 +24,7 @@ class Binned(dict[Any, str]):
         return wrap(AllRows(nodes[0], tuple(nodes[1:]), call, made.expr.meta))
 
 
-class AllRows(LabelKeeping):
+class AllRows(SomeRows):
     """Rows computed of some rows of a frame, at the places of all of them."""
 
     parameters = ("frame", "others", "call", "given_meta")

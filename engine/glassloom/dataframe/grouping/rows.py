@@ -13,7 +13,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.encode import find_groups, take
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.wholes import Grouping, OfRows, group_sizes
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, empty
+from glassloom.dataframe.nodes import FrameExpr, SomeRows, empty
 from glassloom.dataframe.reduce import Operation, tree
 
 
@@ -82,7 +82,7 @@ def rows_of_group(grouping: Grouping, name: Any) -> FrameExpr:
     return GroupRows(grouping.node, grouping.blocks, call, meta)
 
 
-class GroupRows(LabelKeeping):
+class GroupRows(SomeRows):
     """The rows of a group."""
 
     parameters = ("frame", "others", "call", "given_meta")

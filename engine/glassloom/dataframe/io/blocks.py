@@ -12,6 +12,7 @@ from glassloom.dataframe.io.filesystems import Files, State
 
 _SCAN_BYTES = 1 << 19
 _LINE_BYTES = 1 << 13
+_SAMPLE_BYTES = 1 << 16
 _THREADS = 8
 
 
@@ -70,6 +71,19 @@ def cut_files(
     paths = [state[0] for state in states]
     headers = {path: equal.setdefault(head, head) for path, (head, _) in zip(paths, cuts, strict=True) if head}
     return headers, [block for _, blocks in cuts for block in blocks]
+
+
+def likely_rows(blocks: Sequence[TextBlock], states: Sequence[State], files: Files) -> tuple[float, ...] | None:
+    """Return about how many rows each block has: as many as lines like the first ones of the first file would fill it.
+
+    None if nothing can be said, as of an empty file. The files must not be compressed.
+    """
+    sizes = {path: nbytes for path, nbytes, _ in states}
+    start = files.read(states[0][0], 0, min(_SAMPLE_BYTES, states[0][1]))
+    line_bytes = len(start) / max(start.count(b"\n"), 1)
+    if not line_bytes:
+        return None
+    return tuple(((sizes[one.path] if one.end is None else one.end) - one.start) / line_bytes for one in blocks)
 
 
 def first_line(block: TextBlock, files: Files) -> int:

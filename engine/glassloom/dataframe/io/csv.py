@@ -16,7 +16,7 @@ from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.cumulative import NewLabels
-from glassloom.dataframe.io.blocks import NO_HEADER, Header, TextBlock, cut_files, first_line
+from glassloom.dataframe.io.blocks import NO_HEADER, Header, TextBlock, cut_files, first_line, likely_rows
 from glassloom.dataframe.io.compression import ENDINGS, chosen_compression
 from glassloom.dataframe.io.date_formats import with_date_formats
 from glassloom.dataframe.io.filesystems import Files, locate
@@ -45,13 +45,21 @@ class CsvSource(Source):
     can_project = True
     form = "pandas"
 
-    def __init__(self, blocks: list[TextBlock], parser: Parser, meta: Any, token: str) -> None:
+    def __init__(
+        self,
+        blocks: list[TextBlock],
+        parser: Parser,
+        meta: Any,
+        token: str,
+        likely_rows: tuple[float, ...] | None = None,
+    ) -> None:
         self.label = parser.function.__name__.replace("_", "-")
         self.blocks = blocks
         self.parser = parser
         self.meta = meta
         self.divisions = (None,) * (len(blocks) + 1)
         self.token = token
+        self.likely_rows = likely_rows
 
     def piece(self, number: int) -> Any:
         return self.blocks[number]
@@ -62,9 +70,6 @@ class CsvSource(Source):
         return BlockCall(
             _read_block, (Block(0), self.parser.for_columns(list(columns)), self.meta[list(columns)]), label=self.label
         )
-
-    def nbytes(self, numbers: Sequence[int], columns: Sequence[Any] | None) -> int | None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -267,7 +272,8 @@ def _read_text(
     options, sample = with_date_formats(options, sample, partial(_sample_of_texts, states[0][0], parser))
     parser = replace(parser, options=options)
     cuttable = options.get("escapechar") is None and options.get("lineterminator") is None
-    whole = [not cuttable or _is_compressed(state[0], options) for state in states]
+    compressed = [_is_compressed(state[0], options) for state in states]
+    whole = [not cuttable or one for one in compressed]
     if options.get("nrows") is not None:
         if len(states) > 1:
             raise OptionError(
@@ -280,7 +286,8 @@ def _read_text(
     headers, blocks = cut_files(states, files, size, header, quote, whole=whole)
     parser = parser.with_headers(headers)
     token = tokenize(states, blocks, parser)
-    read = wrap(Read(CsvSource(blocks, parser, sample, token), None, None, None))
+    rows = None if any(compressed) or options.get("nrows") is not None else likely_rows(blocks, states, files)
+    read = wrap(Read(CsvSource(blocks, parser, sample, token, rows), None, None, None))
     return read if labels is None else _with_labels(read, labels, path_column)
 
 

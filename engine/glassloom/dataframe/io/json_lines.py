@@ -11,7 +11,7 @@ import pandas as pd
 
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.io.blocks import NO_HEADER, TextBlock, cut_files, first_line
+from glassloom.dataframe.io.blocks import NO_HEADER, TextBlock, cut_files, first_line, likely_rows
 from glassloom.dataframe.io.compression import ENDINGS
 from glassloom.dataframe.io.date_formats import json_formats, with_json_times
 from glassloom.dataframe.io.filesystems import Files, locate
@@ -32,11 +32,20 @@ class JsonSource(Source):
 
     label = "read-json"
 
-    def __init__(self, blocks: list[TextBlock], options: dict[str, Any], files: Files, meta: Any, token: str) -> None:
+    def __init__(
+        self,
+        blocks: list[TextBlock],
+        options: dict[str, Any],
+        files: Files,
+        meta: Any,
+        token: str,
+        likely_rows: tuple[float, ...] | None = None,
+    ) -> None:
         self.blocks, self.options, self.files = blocks, options, files
         self.meta = meta
         self.divisions = (None,) * (len(blocks) + 1)
         self.token = token
+        self.likely_rows = likely_rows
 
     def piece(self, number: int) -> Any:
         return self.blocks[number]
@@ -124,7 +133,8 @@ def read_json(
         raw = _first_rows(blocks[0], files, {**settings, "formats": {}})
         settings["formats"] = json_formats(raw, _first_rows(blocks[0], files, settings))
     token = tokenize(states, blocks, settings, files)
-    return wrap(Read(JsonSource(blocks, settings, files, sample, token), None, None, None))
+    rows = likely_rows(blocks, states, files) if by_line and not any(compressed) else None
+    return wrap(Read(JsonSource(blocks, settings, files, sample, token, rows), None, None, None))
 
 
 def _sample(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:

@@ -25,6 +25,8 @@ class Source:
     """An empty object with all columns."""
     divisions: tuple[Any, ...]
     lengths: tuple[int, ...] | None = None
+    likely_rows: tuple[float, ...] | None = None
+    """About how many rows each partition has, where `lengths` aren't known; None: nothing is known."""
     form = ""
     """What makes frames of what is read, for people: Arrow or pandas."""
     can_project = False
@@ -121,6 +123,14 @@ class Read(FrameBlockwise):
         if lengths is None or self.condition:
             return None
         return lengths if self.numbers is None else tuple(lengths[number] for number in self.numbers)
+
+    @property
+    def likely_rows(self) -> float | None:
+        """About how many rows there are, before any is filtered; None: nothing is known."""
+        each = self.source.likely_rows
+        if each is None:
+            return None
+        return float(sum(each if self.numbers is None else (each[number] for number in self.numbers)))
 
     @property
     def unfiltered(self) -> Read:

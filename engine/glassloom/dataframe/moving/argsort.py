@@ -15,7 +15,7 @@ from glassloom.dataframe.moving.boundaries import Order
 from glassloom.dataframe.moving.exchange import Pieces, split
 from glassloom.dataframe.moving.ranks import boundaries_of, places_in
 from glassloom.dataframe.moving.returning import keys_of, moved_keys
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Rowwise
+from glassloom.dataframe.nodes import FrameExpr, Rowwise, SomeRows
 from glassloom.dataframe.reduce import Operation, tree
 
 _ORDER = Order((True,))
@@ -29,7 +29,7 @@ def argsorted(node: FrameExpr) -> FrameExpr:
     if node.npartitions == 1:
         return Rowwise(node, (), BlockCall(_argsorted, (Block(0),), label="argsort"))
     count = node.npartitions
-    known = node if HAS_COPY_ON_WRITE else LabelKeeping(node, (), BlockCall(_known, (Block(0),), label="dropna"))
+    known = node if HAS_COPY_ON_WRITE else SomeRows(node, (), BlockCall(_known, (Block(0),), label="dropna"))
     starts = tree(known, Operation(_lengths, _flat, _starts), 0, "row-numbers", split_every=1024)
     moved = moved_keys(known, partial(places_in, _ORDER), count, (boundaries_of(known, _ORDER),))
     sizes = tree(moved, Operation(_lengths, _flat, _starts), 0, "range-sizes", split_every=1024)

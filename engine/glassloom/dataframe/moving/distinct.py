@@ -13,7 +13,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.repeated import is_repeated, joined_without_repeated, without_repeated
 from glassloom.dataframe.moving.shuffle import hash_shuffle
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, empty
+from glassloom.dataframe.nodes import FrameExpr, SomeRows, empty
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.reduction_nodes import RowsChunk
 
@@ -77,4 +77,4 @@ def distinct_rows(
 
 
 def _in_each_partition(node: FrameExpr, distinct: Distinct) -> FrameExpr:
-    return LabelKeeping(node, (), BlockCall(distinct, (Block(0),), label="drop-duplicates"))
+    return SomeRows(node, (), BlockCall(distinct, (Block(0),), label="drop-duplicates"))

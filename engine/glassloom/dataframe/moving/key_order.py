@@ -10,7 +10,7 @@ import pandas as pd
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import unused_name
 from glassloom.dataframe.moving.joining import Joining, result_columns
-from glassloom.dataframe.nodes import BlockOp
+from glassloom.dataframe.nodes import Relabelled
 from glassloom.dataframe.wrap import operate
 
 
@@ -41,7 +41,7 @@ def in_key_order(joined: Any, joining: Joining, left: pd.Index, right: pd.Index)
         made = _sorted(joined, others if by_right and not joining.same_keys else own)
     if not by_columns:
         return made
-    return operate(Method("reset_index"), made, kind=BlockOp, kwargs={"drop": True}, label="reset-index")
+    return operate(Method("reset_index"), made, kind=Relabelled, kwargs={"drop": True}, label="reset-index")
 
 
 def _key_columns(joining: Joining, left: pd.Index, right: pd.Index) -> tuple[list[Any], list[Any]]:

@@ -17,7 +17,7 @@ from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split
 from glassloom.dataframe.moving.merge import with_sampled_labels
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.size import size_of
-from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, SomeRows
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import OptionError
@@ -91,7 +91,7 @@ def merge_asof(
         "by": by, "left_by": left_by, "right_by": right_by, "suffixes": suffixes, "tolerance": tolerance,
         "allow_exact_matches": allow_exact_matches, "direction": direction,
     }  # fmt: skip
-    kind = LabelKeeping if left_index else Nearest
+    kind = SomeRows if left_index else Nearest
     if not _is_small(nodes[1]):
         near = _nearest_rows(nodes[0], nodes[1], _Keys.of(options, "left"), _Keys.of(options, "right"))
         return wrap(kind(nodes[0], (near,), BlockCall(_joined, (Block(0), Block(1)), options, label="merge-asof")))
@@ -103,6 +103,8 @@ def merge_asof(
 
 class Nearest(BlockOp):
     """Partitions of the left frame, each joined with the nearest rows of the right one."""
+
+    adds_no_rows = True
 
     @cached_property
     def meta(self) -> Any:

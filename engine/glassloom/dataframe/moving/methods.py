@@ -25,7 +25,7 @@ from glassloom.dataframe.moving.sort import (
     sort_blocks,
     sort_order,
 )
-from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, require_aligned
+from glassloom.dataframe.nodes import FrameExpr, Projection, Relabelled, require_aligned
 from glassloom.dataframe.options import is_columns
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
 from glassloom.errors import OptionError
@@ -231,11 +231,13 @@ class MovingRows(Collection):
         else:
             found = hash_shuffle(node, () if on_index else tuple(_listed(on)), count)
         if ignore_index:
-            return operate(Method("reset_index"), wrap(found), kind=BlockOp, kwargs={"drop": True}, label="reset-index")
+            return operate(
+                Method("reset_index"), wrap(found), kind=Relabelled, kwargs={"drop": True}, label="reset-index"
+            )
         return wrap(found)
 
     def _reset_index(self, options: dict[str, Any], inplace: bool) -> Any:
-        return operate(Method("reset_index"), self, kind=BlockOp, kwargs=options, label="reset-index")
+        return operate(Method("reset_index"), self, kind=Relabelled, kwargs=options, label="reset-index")
 
     def _sort_values(
         self, by: tuple[Any, ...], ascending: Any, na_position: str, kind: Any, ignore_index: bool, key: Any, count: Any

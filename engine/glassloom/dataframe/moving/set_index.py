@@ -21,7 +21,7 @@ from glassloom.dataframe.moving.boundaries import (
 )
 from glassloom.dataframe.moving.shape import SetDivisions
 from glassloom.dataframe.moving.sort import Sorting, sort, sort_at, sort_blocks
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Rowwise
+from glassloom.dataframe.nodes import FrameExpr, Rowwise, SomeRows
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import DivisionError
@@ -108,7 +108,7 @@ def _sort_at_divisions(node: FrameExpr, divisions: tuple[Any, ...]) -> FrameExpr
     boundaries = pd.DataFrame({0: pd.Series(list(divisions[1:-1]), dtype=node.meta.index.dtype)})
     sorted_node = sort_at(node, BY_INDEX, boundaries, divisions)
     call = BlockCall(_require_between, (Block(0), divisions[0], divisions[-1]), label="check-divisions")
-    return LabelKeeping(sorted_node, (), call)
+    return SomeRows(sorted_node, (), call)
 
 
 def _require_between(block: Any, low: Any, high: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -10,12 +11,16 @@ import pandas as pd
 
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.moving.joining import AnyJoin
+from glassloom.dataframe.moving.shape import Concat
 from glassloom.dataframe.nodes import Filter, FrameExpr
+from glassloom.dataframe.partitions import Partitions
 
 TEXT_BYTES = 24
 """What a value of text, or another object, is taken to need."""
 FILTERED = 0.25
 """The part of the rows that a filter is taken to leave."""
+UNLIKE_LINES = 4
+"""How many times as many rows a text file is taken to have at most as lines like its first ones would be."""
 _of_joins: WeakKeyDictionary[FrameExpr, tuple[int, float] | None] = WeakKeyDictionary()
 """What has been found of joins, so that a chain of them isn't walked down again for each one."""
 
@@ -60,14 +65,27 @@ def _rows(node: FrameExpr) -> tuple[int, float] | None:
     while node.lengths is None:
         if isinstance(node, Filter):
             part *= FILTERED
+        if isinstance(node, Partitions):
+            part *= len(node.numbers) / max(node.frame.npartitions, 1)
         if isinstance(node, AnyJoin):
             return _times(_rows_of_join(node), part)
+        if isinstance(node, Concat):
+            return _times(_sum(list(map(_rows, node.frames))), part)
         if isinstance(node, Read) and node.condition:
             return _times(_rows(node.unfiltered), part * FILTERED)
+        if isinstance(node, Read) and (likely := node.likely_rows) is not None:
+            return _times((math.ceil(UNLIKE_LINES * likely), likely), part)
         if not node.adds_no_rows:
             return None
         node = node.frame  # type: ignore[attr-defined]
     return _times((sum(node.lengths), float(sum(node.lengths))), part)
+
+
+def _sum(several: list[tuple[int, float] | None]) -> tuple[int, float] | None:
+    known = [rows for rows in several if rows is not None]
+    if len(known) < len(several):
+        return None
+    return sum(most for most, _ in known), sum(likely for _, likely in known)
 
 
 def _times(rows: tuple[int, float] | None, part: float) -> tuple[int, float] | None:

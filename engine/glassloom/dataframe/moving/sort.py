@@ -28,7 +28,7 @@ from glassloom.dataframe.moving.boundaries import (
 )
 from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split, splits_on_device
 from glassloom.dataframe.moving.ordering import stable_order
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Projection
+from glassloom.dataframe.nodes import FrameExpr, Projection, SomeRows
 from glassloom.dataframe.on_device import is_on_device
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.reduce import Operation, join_all, tree
@@ -129,7 +129,7 @@ class SortedExchange(Exchange):
         return partial(_sorted_whole, self.sorting)
 
 
-class SortedBlocks(LabelKeeping):
+class SortedBlocks(SomeRows):
     """A frame each of whose partitions is sorted by itself."""
 
     @property
