@@ -416,6 +416,13 @@ _arrays = st.builds(
 )
 
 
+_atoms = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5))
+_long = st.one_of(
+    _atoms.map(lambda value: [value] * 65), _atoms.map(lambda value: (value,) * 65), _atoms.map(lambda value: dict.fromkeys(range(65), value)),
+    _atoms.map(lambda value: {*range(65), value}), st.text(max_size=5).map(lambda value: frozenset([*map(str, range(65)), value])),
+)  # fmt: skip
+
+
 def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     items = st.lists(inner, max_size=3)
     return st.one_of(
@@ -430,7 +437,7 @@ def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )  # fmt: skip
 
 
-VALUES = st.recursive(_plain | _arrays, _nested, max_leaves=8)
+VALUES = st.recursive(_plain | _arrays | _long, _nested, max_leaves=8)
 
 
 def spelled(value: Any) -> Any:

@@ -86,6 +86,8 @@ def _as_now(value: Any) -> Any:
     """Return an argument that stays as it is: tasks run later, and may share it, when the caller has changed what was given."""
     kind = type(value)
     if kind is dict:
+        if set(map(type, value.values())).isdisjoint(_CHANGEABLE):
+            return dict(value)
         return {name: _as_now(one) for name, one in value.items()}
     if kind in (list, tuple, set):
         has_others = not set(map(type, value)).isdisjoint(_CHANGEABLE)

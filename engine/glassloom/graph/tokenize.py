@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+import marshal
 import os
 import pickle
 import struct
@@ -286,10 +287,16 @@ class _Walk:
     def _write_content(self, value: Any, kind: type, write: Write) -> None:
         if kind in _CONTAINERS:
             write(_CONTAINERS[kind] % len(value))
-            self.feed_all(_items(value, kind), write)
+            if (plain := _plain_items(value, kind)) is not None:
+                write(b"M" + _digest(marshal.dumps(plain, _MARSHALLED)))
+            else:
+                self.feed_all(_items(value, kind), write)
         elif kind is set or kind is frozenset:
             write(b"S" if kind is set else b"F")
-            self._write_unordered(value, write)
+            if (plain := _plain_items(value, kind)) is not None:
+                write(b"M" + _digest(marshal.dumps(sorted(plain), _MARSHALLED)))
+            else:
+                self._write_unordered(value, write)
         else:
             self._write_object(value, kind, write)
 
@@ -443,6 +450,20 @@ def _in_place(value: Any) -> bytes | None:
     return b"o" + reference + _write_str(name) if reference is not None and type(name) is str else None
 
 
+def _plain_items(value: Any, kind: type) -> list[Any] | None:
+    """Return the items of a long container of numbers or texts, which are written all at once; None for others."""
+    if len(value) <= _INLINE_ITEMS:
+        return None
+    if kind is dict:
+        kinds = {*map(type, value), *map(type, value.values())}
+    else:
+        kinds = set(map(type, value))
+    is_ordered = kind is not set and kind is not frozenset
+    if kinds <= _MARSHALLED_KINDS if is_ordered else kinds in _SORTED_KINDS:
+        return list(_items(value, kind))
+    return None
+
+
 def _items(value: Any, kind: type) -> Iterable[Any]:
     return itertools.chain.from_iterable(value.items()) if kind is dict else value
 
@@ -493,6 +514,11 @@ _ATOMS: dict[type, Callable[[Any], bytes]] = {
 
 _SHORT_ATOMS = {kind: _ATOMS[kind] for kind in (int, str, float, bool, type(None))}
 """Those of which most arguments are."""
+
+_MARSHALLED = 2
+"""The version of `marshal` whose bytes depend on values alone: not on which of them are one object."""
+_MARSHALLED_KINDS = frozenset([int, str, float, bool, type(None)])
+_SORTED_KINDS = ({int}, {str})
 
 _codes: IdentityCache[str] = IdentityCache()
 
