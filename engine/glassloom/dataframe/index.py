@@ -17,7 +17,7 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, BlockCall, Method
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.meta import infer_meta
-from glassloom.dataframe.moving.membership import rows_among
+from glassloom.dataframe.moving.membership import prepared, rows_among
 from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.positions import rows_of_labels
@@ -133,7 +133,8 @@ class Index(Frame):
         """
         if is_node(values):
             return wrap(rows_among(self._expr, values))
-        return operate(Method("isin"), self, values, kind=Columnwise)
+        call, values = prepared(values, self._expr.meta.dtype)
+        return operate(call, self, values, kind=Columnwise)
 
     def duplicated(self, keep: Any = "first") -> Any:
         """Return where an equal label comes before, as a lazy array of booleans: ``frame[~frame.index.duplicated()]``. See `Series.duplicated`."""

@@ -37,6 +37,8 @@ from glassloom.expr.core import walk
 from glassloom.graph import function_label
 
 _UNSET: Any = pd.api.extensions.no_default
+_MANY = 1000
+_PLAIN = frozenset([int, float, str, bool, type(None)])
 
 
 class WithMeta(Rowwise):
@@ -466,6 +468,8 @@ class SeriesRowByRow(RowByRow):
             func = kwargs.pop("arg")
         if is_node(func) and func.expr.npartitions > 1:
             func = wrap(Repartition(func.expr, 1))
+        if type(func) is dict and len(func) > _MANY and {*map(type, func), *map(type, func.values())} <= _PLAIN:
+            func = pd.Series(func, index=pd.Index(func.keys(), tupleize_cols=False))  # pandas would for each partition
         return call_user("map", self, func, (), {"na_action": na_action, **kwargs}, meta)
 
     def apply(

@@ -198,6 +198,8 @@ def series_form(call: BlockCall, metas: list[Any], meta: Any) -> Form | None:
 
 def _is_of_values(call: BlockCall) -> bool:
     function = call.function
+    if isinstance(function, Method) and function.path == ("isin",):  # what values are looked for in isn't aligned
+        return not any(isinstance(value, Mapping) for value in _constants(call))
     if any(map(_is_of_rows, _constants(call))):
         return False
     if isinstance(function, (Method, Attribute)):

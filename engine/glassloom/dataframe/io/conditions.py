@@ -6,6 +6,7 @@ everything, unless the column is of a nullable dtype (`KLEENE`): then the compar
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial, reduce
@@ -41,6 +42,8 @@ _ORDERED = {
 }
 
 
+_MOST_LISTED = 8
+"""Of more values that a column may have, a text of a condition has the first ones."""
 _OF_VALUES = (*_COMPARISONS, "never")
 """Operators that are missing for missing values of nullable columns."""
 INDEX = ("index of the frame",)
@@ -147,8 +150,16 @@ def _term_text(term: Term) -> str:
         return "(" + " or ".join(condition_text(part) for part in term.conditions) + ")"
     if term.value is None:
         return f"{term.column} {term.operator}"
-    value = list(term.value) if isinstance(term.value, tuple) else term.value
-    return f"{term.column} {term.operator} {value if isinstance(value, datetime) else repr(value)}"
+    return f"{term.column} {term.operator} {_value_text(term.value)}"
+
+
+def _value_text(value: Any) -> str:
+    """Return a value, or several, as people read it: of a long text its begin, of many values the first ones."""
+    if not isinstance(value, tuple):
+        return str(value) if isinstance(value, datetime) else reprlib.repr(value)
+    if len(value) <= _MOST_LISTED:
+        return f"[{', '.join(map(reprlib.repr, value))}]"
+    return f"[{', '.join(map(reprlib.repr, value[:3]))}, ... {len(value):,} values]"
 
 
 Mask: TypeAlias = "np.ndarray | pa.ChunkedArray | pa.Scalar"

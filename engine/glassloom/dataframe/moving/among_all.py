@@ -16,7 +16,7 @@ from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.moving.argsort import argsorted
 from glassloom.dataframe.moving.duplicated import duplicated_rows
-from glassloom.dataframe.moving.membership import rows_among
+from glassloom.dataframe.moving.membership import prepared, rows_among
 from glassloom.dataframe.moving.ranks import Ranking, comparable, is_unordered, ranked
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.options import is_columns, refused
@@ -43,7 +43,9 @@ class AmongAll(Frame):
             return wrap(rows_among(self._expr, values))
         kind = Rowwise if isinstance(values, dict) else Columnwise
         at_hand = list(values) if isinstance(values, (set, frozenset)) else values
-        return operate(Method("isin"), self, at_hand, kind=kind)
+        dtype = self._expr.meta.dtype if isinstance(self._expr.meta, pd.Series) else None
+        call, at_hand = prepared(at_hand, dtype)
+        return operate(call, self, at_hand, kind=kind)
 
     def rank(
         self,

@@ -1,12 +1,18 @@
-"""`isin` of lazy values: their distinct ones are brought together in one block, which all partitions are tested by."""
+"""`isin`. The distinct ones of lazy values are brought together in one block, which all partitions are tested by.
+
+Many values at hand are made once what pandas would make of them for each partition.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.nodes import FrameExpr, Rowwise
 
@@ -40,4 +46,58 @@ def rows_among(node: FrameExpr, values: Any) -> FrameExpr:
 
 
 def _is_among(block: Any, values: Any) -> Any:
+    if _is_arrow_text(block.dtype) and _is_arrow_text(values.dtype):
+        return _texts_among(block, pa.array(values.array))
     return block.isin(values)
+
+
+# Values at hand.
+
+_MANY = 1000
+"""Fewer values stay a list, by which what reads may leave out rows: see `predicates`."""
+
+
+def prepared(values: Any, dtype: Any) -> tuple[Method, Any]:
+    """Return the call of `isin` for a series or index of a dtype, and the values that it takes.
+
+    Whole numbers become an array. Texts become one of Arrow's: pandas calls Arrow for each of them, 4 us a text and partition.
+    """
+    if isinstance(values, (list, tuple)) and len(values) > _MANY:
+        kinds = set(map(type, values))
+        if kinds == {int} and isinstance(dtype, np.dtype) and dtype.kind == "i":  # of others pandas makes objects
+            try:
+                return Method("isin"), np.array(values, dtype=np.int64)
+            except OverflowError:
+                pass
+        if kinds == {str} and _is_arrow_text(dtype):
+            try:
+                return _TextsAmong(), pa.array(values, pa.large_string())
+            except UnicodeEncodeError:  # no column of Arrow has such a text, but pandas says so
+                pass
+    return Method("isin"), values
+
+
+class _TextsAmong(Method):
+    """``isin`` of a series or index with texts in an array of Arrow's."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("isin")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_TextsAmong, ())
+
+    def __call__(self, obj: Any, values: Any) -> Any:
+        return _texts_among(obj, values) if _is_arrow_text(obj.dtype) else obj.isin(values.to_pylist())
+
+
+def _is_arrow_text(dtype: Any) -> bool:
+    return isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"
+
+
+def _texts_among(obj: Any, values: Any) -> Any:
+    texts = pa.array(obj.array)
+    found = pc.is_in(texts, value_set=values if texts.type.equals(values.type) else values.cast(texts.type))
+    is_there = found.to_numpy(zero_copy_only=False)
+    return is_there if isinstance(obj, pd.Index) else pd.Series(is_there, index=obj.index, name=obj.name)

@@ -1,0 +1,110 @@
+"""`isin` and `map` with many values at hand, which are prepared once: as pandas has them, whatever the dtypes."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+from glassloom.dataframe.moving import membership
+
+INLINE = {"scheduler": "inline"}
+COUNT = 1500
+NUMBERS = np.arange(COUNT)
+MISSING = [None if number % 7 == 0 else str(number) for number in range(COUNT)]
+SERIES = {
+    "int8": pd.Series(NUMBERS % 200 - 100, dtype="int8"), "int64": pd.Series(NUMBERS), "uint64": pd.Series(NUMBERS, dtype="uint64"),
+    "float": pd.Series(NUMBERS * 0.5), "bool": pd.Series(NUMBERS % 2 == 0), "nullable": pd.Series(NUMBERS, dtype="Int64"),
+    "str": pd.Series(NUMBERS.astype(str), dtype="str"), "missing": pd.Series(MISSING, dtype="str"), "string": pd.Series(MISSING, dtype="string"),
+    "python": pd.Series(NUMBERS.astype(str), dtype="string[python]"), "object": pd.Series(list(map(str, NUMBERS)), dtype=object),
+    "category": pd.Series(NUMBERS.astype(str)).astype("category"), "times": pd.Series(pd.date_range("2000", periods=COUNT)),
+}  # fmt: skip
+INTS = list(range(-1500, 3600, 3))
+TEXTS = list(map(str, INTS))
+VALUES = {
+    "ints": INTS, "texts": TEXTS, "tuple": tuple(TEXTS), "set": set(INTS), "floats": list(map(float, INTS)), "bools": [True] * 1200,
+    "63 bits": [*INTS, 2**63], "70 bits": [*INTS, 2**70], "mixed": [*INTS, *TEXTS], "None": [*TEXTS, None], "NaN": [*TEXTS, np.nan],
+    "surrogate": [*TEXTS, "\ud800"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SERIES)
+def test_many_values_are_looked_for_as_pandas_does(kind):
+    series = SERIES[kind]
+    lazy = gd.from_pandas(series, npartitions=3)
+    for values in VALUES.values():
+        try:
+            expected = series.isin(values)
+        except (OverflowError, UnicodeEncodeError) as error:
+            with pytest.raises(type(error)):
+                lazy.isin(values).compute(**INLINE)
+        else:
+            assert_same(lazy.isin(values).compute(**INLINE), expected)
+
+
+@pytest.mark.parametrize("kind", ["str", "missing", "string", "object", "int64"])
+@pytest.mark.parametrize("other", ["str", "missing", "string", "object", "int64"])
+def test_lazy_values_are_looked_for_as_pandas_does(kind, other):
+    series, values = SERIES[kind], SERIES[other][::2]
+    lazy = gd.from_pandas(series, npartitions=3).isin(gd.from_pandas(values, npartitions=2))
+    assert_same(lazy.compute(**INLINE), series.isin(values))
+
+
+@pytest.mark.parametrize("kind", ["str", "int64"])
+def test_many_labels_are_looked_for_as_pandas_does(kind):
+    frame = pd.DataFrame({"x": NUMBERS}, index=pd.Index(SERIES[kind].sort_values()))
+    lazy = gd.from_pandas(frame, npartitions=3)
+    values = {"str": TEXTS, "int64": INTS}[kind]
+    assert_same(lazy[lazy.index.isin(values)].compute(**INLINE), frame[frame.index.isin(values)])
+
+
+def test_texts_are_handed_to_arrow_at_once(monkeypatch):
+    series = gd.from_pandas(SERIES["str"], npartitions=3)
+    monkeypatch.setattr(pd.Series, "isin", None)
+    found = series.isin(TEXTS).compute(**INLINE)
+    assert found.tolist() == [text in set(TEXTS) for text in SERIES["str"]]
+
+
+def test_few_values_are_left_out_where_files_are_read_and_said_in_short(tmp_path):
+    frame = gd.from_pandas(pd.DataFrame({"k": NUMBERS, "s": SERIES["str"]}), npartitions=3)
+    frame.to_parquet(tmp_path)
+    lazy, plain = gd.read_parquet(tmp_path), frame.compute()
+    for column, numbers in (("k", INTS), ("s", TEXTS)):
+        few = lazy[lazy[column].isin(numbers[500:700])]
+        assert f"where {column} in [{numbers[500]!r}, {numbers[501]!r}, {numbers[502]!r}, ... 200 values]" in str(
+            few.explain()
+        )
+        assert_same(few.compute(**INLINE), plain[plain[column].isin(numbers[500:700])])
+        many = lazy[lazy[column].isin(numbers)]
+        assert " in [" not in str(many.explain())
+        assert_same(many.compute(**INLINE), plain[plain[column].isin(numbers)])
+
+
+MAPPERS = {
+    "numbers": {number: number * 2 for number in INTS}, "floats": {text: float(len(text)) for text in TEXTS}, "texts": {text: text + "x" for text in TEXTS},
+    "missing": {number: None if number % 2 else "q" for number in INTS}, "mixed": {**dict.fromkeys(INTS, 1), **dict.fromkeys(TEXTS, "2")},
+    "missing keys": {**dict.fromkeys(TEXTS, 1), np.nan: 5}, "pairs": {(number, 1): 1 for number in INTS}, "bools": dict.fromkeys(INTS, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SERIES)
+@pytest.mark.parametrize("na_action", [None, "ignore"])
+def test_values_are_looked_up_in_large_dicts_as_pandas_does(kind, na_action):
+    series = SERIES[kind]
+    lazy = gd.from_pandas(series, npartitions=1)
+    for mapper in MAPPERS.values():
+        assert_same(lazy.map(mapper, na_action=na_action).compute(**INLINE), series.map(mapper, na_action=na_action))
+
+
+def test_changes_of_a_large_list_or_dict_after_the_call_do_not_count():
+    series = gd.from_pandas(SERIES["int64"], npartitions=3)
+    values, mapper = list(INTS), dict.fromkeys(INTS, 1)
+    lazies = [series.isin(values), series.map(mapper)]
+    expected = [lazy.compute(**INLINE) for lazy in lazies]
+    again = [series.isin(values) & True, series.map(mapper) + 0]
+    values.clear()
+    mapper.clear()
+    for lazy, one in zip(again, expected, strict=True):
+        assert_same(lazy.compute(**INLINE), one)
+    assert membership.prepared(INTS, np.dtype("int64"))[1].dtype == np.int64
