@@ -474,7 +474,12 @@ def _join_counts(dropna: bool, counts: list[Any]) -> Any:
     joined = concat([one for one in counts if len(one)] or counts[:1])
     if joined.index.dtype == object and joined.index.nlevels == 1:
         return _join_counts_of_objects(joined)
-    return joined.groupby(level=0, sort=False, dropna=dropna, observed=False).sum()
+    if joined.index.nlevels > 1:
+        return joined.groupby(level=0, sort=False, dropna=dropna, observed=False).sum()
+    labels = joined.index  # as an array: pandas looks for a row that has an index's name as its label
+    made = joined.groupby(labels.array, sort=False, dropna=dropna, observed=False).sum()
+    made.index.name = labels.name
+    return made
 
 
 def _join_counts_of_objects(counts: Any) -> Any:

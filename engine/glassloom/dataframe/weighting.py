@@ -6,6 +6,7 @@ each row that follows.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,6 +19,10 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.running import finite, values_of
+
+
+_LEAST_LOGARITHM = -746.0
+"""The exponential function of less is 0."""
 
 
 @dataclass(frozen=True)
@@ -133,10 +138,19 @@ def _moments(decay: Decay, values: Any) -> Weighted:
         squares = decay.windows(values, min_periods=0).var(bias=True).fillna(0.0).to_numpy() * weight
         faster = 1 - (1 - decay.alpha) ** 2
         weight2 = decay.windows(ones, faster, 0).sum().fillna(0.0).to_numpy()
-    steps = (
-        np.cumsum(there, axis=0) if decay.ignore_na else np.arange(1, len(values) + 1)[:, None] + np.zeros(values.shape)
-    )
-    return Weighted(weight, mean, squares, weight2, np.cumsum(there, axis=0), (1 - decay.alpha) ** steps)
+    counts = np.cumsum(there, axis=0)
+    steps = counts if decay.ignore_na else np.broadcast_to(np.arange(1, len(values) + 1)[:, None], values.shape)
+    return Weighted(weight, mean, squares, weight2, counts, _powers(1 - decay.alpha, steps))
+
+
+def _powers(base: float, exponents: Any) -> Any:
+    """Return powers of a number from 0 to 1. Most of large exponents are 0, and aren't computed."""
+    most = int(exponents.max(initial=0))
+    n_positive = most if base == 1 else 0 if base == 0 else math.ceil(_LEAST_LOGARITHM / math.log(base))
+    powers = base ** np.arange(min(n_positive, most) + 1.0)
+    if n_positive < most:
+        powers = np.append(powers, 0.0)
+    return powers[np.minimum(exponents, len(powers) - 1)]
 
 
 def _totals(decay: Decay, block: Any) -> Weighted | None:
