@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import is_frame
 from glassloom.collection import compute
+from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import BlockOp, Rowwise
@@ -29,6 +31,15 @@ _IN_THREE = ("partition", "rpartition")
 """Methods of text that make three columns, of which pandas has fewer where there is no text."""
 
 
+_SLOW = frozenset(
+    ["capitalize", "casefold", "center", "contains", "count", "decode", "encode", "extract", "find", "findall", "fullmatch", "index",
+     "ljust", "match", "normalize", "pad", "partition", "removeprefix", "removesuffix", "repeat", "replace", "rfind", "rindex", "rjust",
+     "rpartition", "rsplit", "slice_replace", "split", "swapcase", "title", "wrap", "zfill"]
+)  # fmt: skip
+"""Methods of text that take so long for each one that distinct ones are looked for before."""
+_PLAIN = frozenset([str, int, float, bool, type(None), re.Pattern])
+
+
 class TextMethod(Method):
     """A method of ``.str``, which pandas has of objects only where it finds a text among them: here a partition may lack one."""
 
@@ -41,6 +52,13 @@ class TextMethod(Method):
         return (TextMethod, self.path[1:])
 
     def __call__(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.path[-1] in _SLOW and all(type(one) in _PLAIN for one in (*args, *kwargs.values())):
+            found = of_distinct_texts(obj, partial(self._of_each, args, kwargs))
+            if found is not None:
+                return found
+        return self._of_each(args, kwargs, obj)
+
+    def _of_each(self, args: tuple[Any, ...], kwargs: dict[str, Any], obj: Any) -> Any:
         try:
             made = _with_index_of(super().__call__(obj, *args, **kwargs), obj)
         except AttributeError:

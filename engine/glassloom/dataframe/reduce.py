@@ -20,6 +20,7 @@ from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, of_samples
 from glassloom.dataframe import on_device
 from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
 from glassloom.dataframe.arrow.forms import takes_blocks
+from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_steps import OF_TIMES, STEPS, WITH_MIN_COUNT, extreme
 from glassloom.dataframe.derived_meta import derived_meta
@@ -388,11 +389,13 @@ def _standard_error(moments: Moments, dtype: Any, options: dict[str, Any]) -> An
 
 
 def _distinct(column: Any, options: dict[str, Any]) -> Any:
+    if is_text(column.dtype):  # pandas encodes text to find where it repeats
+        return pd.Series(column.unique(), name=column.name)
     return column.drop_duplicates()
 
 
 def _join_distinct(columns: list[Any], options: dict[str, Any]) -> Any:
-    return concat(columns).drop_duplicates()
+    return _distinct(concat(columns), options)
 
 
 def _n_distinct(column: Any, dtype: Any, options: dict[str, Any]) -> Any:

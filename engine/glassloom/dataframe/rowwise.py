@@ -12,6 +12,7 @@ import pandas as pd
 from glassloom.backends.frames import converted
 from glassloom.backends.pandas_ import of_samples
 from glassloom.config import Configured, chosen
+from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_places import columns_at
@@ -77,12 +78,19 @@ class CallForEach:
 
     def __call__(self, block: Any, *args: Any, **kwargs: Any) -> Any:
         if self._meta is None or len(block) or not isinstance(block, (pd.DataFrame, pd.Series)):
-            made = getattr(block, self._method)(*args, **kwargs)
+            made = self._called(block, *args, **kwargs)
             require_at_hand_values(made, self._method, args)
             return (
                 with_floats_missing(self._under_given_name(made), self._meta) if isinstance(made, pd.Series) else made
             )
         return without_rows(self._meta, block.index)
+
+    def _called(self, block: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._method == "map" and type(args[0]) in (dict, pd.Series):  # pandas makes an object of each text
+            found = of_distinct_texts(block, lambda distinct: distinct.map(*args, **kwargs))
+            if found is not None:
+                return found
+        return getattr(block, self._method)(*args, **kwargs)
 
     def _under_given_name(self, made: pd.Series) -> pd.Series:
         """Return a series under the name that the user has given with `meta`, as Dask does."""

@@ -20,7 +20,6 @@ from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.running import finite, values_of
 
-
 _LEAST_LOGARITHM = -746.0
 """The exponential function of less is 0."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,32 @@ def encode_text(values: Any, *, sort: bool = False) -> tuple[Codes, Any] | None:
     found = _dictionary_of(pa.array(values.array) if array is None else array)
     codes, distinct = found.codes.astype(np.intp), found.of_dtype(values.dtype)
     return sorted_codes(codes, distinct) if sort else (codes, distinct)
+
+
+def of_distinct_texts(values: Any, function: Callable[[pd.Series], Any]) -> Any:
+    """Return a function's result, each row of which depends on the text at its place alone, called with the distinct texts.
+
+    None if these aren't few, or aren't of Arrow. Lists in the result are those of one row each.
+    """
+    if len(values) < _LEAST_TO_KEEP or not isinstance(values, pd.Series) or not is_text(values.dtype):
+        return None
+    if len(pd.unique(values.array[:_SAMPLE])) * _REPEATED > _SAMPLE:
+        return None
+    encoded = encode_text(values)
+    if encoded is None or len(encoded[1]) * _REPEATED > len(values):
+        return None
+    codes, distinct = encoded
+    if (codes < 0).any():  # a missing one is the last
+        distinct = distinct.take(np.append(np.arange(len(distinct)), -1), allow_fill=True)
+    made = function(pd.Series(distinct, name=values.name))
+    rows = made.take(np.where(codes < 0, len(distinct) - 1, codes)).set_axis(values.index, axis=0)
+    return _with_own_lists(rows) if isinstance(rows, pd.Series) and rows.dtype == object else rows
+
+
+def _with_own_lists(column: pd.Series) -> pd.Series:
+    items = np.empty(len(column), dtype=object)
+    items[:] = [item.copy() if type(item) is list else item for item in column.to_numpy()]
+    return pd.Series(items, index=column.index, name=column.name, dtype=object)
 
 
 def sorted_codes(codes: Codes, values: Any) -> tuple[Codes, Any]:
@@ -114,6 +140,9 @@ def _dictionary_of(array: Any) -> _Dictionary:
 _LEAST_TO_KEEP = 10_000
 """Texts; with fewer, encoding takes about as little time as looking it up."""
 _LEAST_SORTED_TO_KEEP = 1_000
+_SAMPLE = 4_096
+_REPEATED = 4
+"""How often a distinct text must occur on average to be looked at once in place of each time."""
 _encodings: BoundedIdentityCache[_Dictionary] = BoundedIdentityCache(2**28)
 _orders: BoundedIdentityCache[tuple[Any, Any]] = BoundedIdentityCache(2**26)
 _unions: BoundedIdentityCache[_Union] = BoundedIdentityCache(2**26)
