@@ -22,6 +22,8 @@ from glassloom.errors import OptionError
 
 _SENT = 256
 """Values that a partition sends in the first pass."""
+_MOST_COMPARED = 16
+"""With more bounds, sorting the values once takes less time than comparing all of them with each."""
 
 
 class Wanted(NamedTuple):
@@ -147,10 +149,15 @@ class _Between(NamedTuple):
 
 def _between(block: Any, bounds: Bounds) -> _Between:
     values, _ = _numbers(block)
-    values = np.sort(values)
-    starts = np.searchsorted(values, bounds.lows, side="left") if bounds.total else np.empty(0, "int64")
-    ends = np.searchsorted(values, bounds.highs, side="right") if bounds.total else starts
-    parts = [np.unique(values[start:end], return_counts=True) for start, end in zip(starts, ends, strict=True)]
+    pairs = list(zip(bounds.lows, bounds.highs, strict=True)) if bounds.total else []
+    if len(pairs) > _MOST_COMPARED:
+        values = np.sort(values)
+        starts = np.searchsorted(values, bounds.lows, side="left")
+        ends = np.searchsorted(values, bounds.highs, side="right")
+        parts = [np.unique(values[start:end], return_counts=True) for start, end in zip(starts, ends, strict=True)]
+    else:
+        starts = np.array([np.count_nonzero(values < low) for low, _ in pairs], dtype="int64")
+        parts = [np.unique(values[(values >= low) & (values <= high)], return_counts=True) for low, high in pairs]
     return _Between(bounds, starts, [part[0] for part in parts], [part[1] for part in parts])
 
 
