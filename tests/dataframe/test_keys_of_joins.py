@@ -69,7 +69,8 @@ def check(joined, expected, *, has_labels):
 def test_keys_of_unlike_dtypes_have_those_of_pandas(pair, how, by, broadcast):
     for left, right in (("rows", "rows"), ("others", "rows"), ("none", "rows"), ("rows", "none")):
         one, two, options = BY[by](*frames(pair, left, right))
-        if (by, how) == ("labels", "outer") and "none" in (left, right) and "objects" in pair:
+        has_objects = any(pd.Series([], dtype=DTYPES[one]).dtype == object for one in pair)  # text too, before pandas 3
+        if (by, how) == ("labels", "outer") and "none" in (left, right) and has_objects:
             continue  # pandas' own joins raise an IndexError
         expected = one.merge(two, how=how, **options)
         if not len(expected) and (left, right) != ("none", "rows"):

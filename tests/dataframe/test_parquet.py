@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from frame_helpers import assert_same, frames, reads
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.io import parquet_files, parquet_rows
 from glassloom.errors import OptionError, ReadError, UnknownColumn
 from hypothesis import HealthCheck, given, settings
@@ -96,7 +97,9 @@ def test_conditions_checked_while_reading_select_the_rows_that_pandas_selects(tm
     }
     for name, condition in conditions.items():
         some = lazy[condition(lazy)]
-        assert [bool(read.condition) for read in reads(some)] == [True], name
+        # Before pandas 3 text of which no value is known is written without a type.
+        has_type = HAS_COPY_ON_WRITE or frame.s.notna().any() or name not in ("text or not", "among")
+        assert not has_type or [bool(read.condition) for read in reads(some)] == [True], name
         assert_same(some[["f", "s"]].compute(scheduler="inline"), expected[condition(expected)][["f", "s"]])
 
 

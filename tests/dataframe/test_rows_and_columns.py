@@ -286,7 +286,9 @@ def test_rows_between_labels_are_taken_in_steps():
 def test_falling_labels_are_truncated():
     times = FALLING.set_axis(pd.date_range("2020-01-10", periods=10, freq="-1D"))
     for frame, ends in ((FALLING, (30, 80)), (times, ("2020-01-03", "2020-01-08"))):
-        for some in (frame, frame.sort_index(), frame[:1], frame[:0]):
+        # Labels that are cut off others are taken for falling by pandas 2, also a single one.
+        alone = frame[:1].set_axis(pd.Index(frame.index[:1].to_numpy()))
+        for some in (frame, frame.sort_index(), alone, frame[:0]):
             for lazy in out_of_divisions(some):
                 assert_same(lazy.truncate(*ends).compute(**INLINE), some.truncate(*ends))
                 assert_same(lazy.truncate(before=ends[0]).compute(**INLINE), some.truncate(before=ends[0]))

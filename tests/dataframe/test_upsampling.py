@@ -166,7 +166,9 @@ def test_interpolated_rows_know_their_frequency(rule, zone):
     for rows in (frame, frame.iloc[[0, 1, 5, 6, 20, 29]], frame[:1], frame[:0]):
         expected = rows.resample(rule).interpolate()
         for lazy in parts_of(rows):
-            assert_same(lazy.resample(rule).interpolate().compute(**INLINE), expected, check_freq=True)
+            got = lazy.resample(rule).interpolate().compute(**INLINE)
+            # Before pandas 3 days are 24 hours, which days of a zone aren't.
+            assert_same(got, expected, check_freq=HAS_COPY_ON_WRITE or (rule, zone) != ("D", "Europe/Berlin"))
 
 
 @pytest.mark.filterwarnings("ignore:The 'origin' keyword does not take effect")

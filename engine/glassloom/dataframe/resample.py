@@ -395,7 +395,8 @@ def bins_of(frame: Any, rule: Any, options: dict[str, Any]) -> Bins:
                 raise refused(
                     "resample", name, value, f"with origin={origin!r} only {usual!r} is; give a time as origin"
                 )
-    if isinstance(offset, pd.offsets.Day) and node.meta.index.tz is not None:  # from midnight to midnight
+    has_days_of_zone = isinstance(offset, pd.offsets.Day) and not isinstance(offset, pd.offsets.Tick)  # not in pandas 2
+    if has_days_of_zone and node.meta.index.tz is not None:  # from midnight to midnight
         if offset.n != 1:
             raise refused(
                 "resample",
