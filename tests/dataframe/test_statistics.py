@@ -145,6 +145,24 @@ def test_extremes_of_ordered_categories_are_by_their_order(values):
         assert_same(getattr(lazy, how)().compute(), getattr(frame, how)())
 
 
+LABELS = [
+    pd.Index(list("xyz"), dtype="string[pyarrow]"), pd.Index(list("xyz"), dtype="string"), pd.Index(list("xyz"), dtype="str"),
+    pd.CategoricalIndex(list("xyz")), pd.Index([1, 2, 3], dtype="Int64"), pd.Index([1, 2, 3], dtype="int8"),
+    pd.date_range("2020-01-01", periods=3, tz="Europe/Berlin"), pd.MultiIndex.from_product([[1], list("xyz")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", LABELS, ids=lambda labels: str(labels.dtype))
+def test_labels_of_extremes_have_the_dtype_of_the_index(labels):
+    frame = pd.DataFrame({"a": [1, 5, 2], "b": [3.0, None, 1.0]}, index=labels)
+    for npartitions in (1, 2):
+        lazy = gd.from_pandas(frame, npartitions=npartitions, sort=False)
+        for how in ("idxmax", "idxmin"):
+            expected = getattr(frame, how)()
+            assert getattr(lazy, how)().dtype == expected.dtype
+            assert_same(getattr(lazy, how)().compute(**INLINE), expected)
+
+
 def test_quantiles_of_categories_are_refused():
     lazy = gd.from_pandas(pd.DataFrame({"c": pd.Categorical(["u", "v"], ["v", "u"], ordered=True)}), npartitions=2)
     for ask in (lambda: lazy.c.quantile(0), lambda: lazy.c.quantile([0.5], interpolation="lower"), lazy.quantile):

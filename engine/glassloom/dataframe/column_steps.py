@@ -115,7 +115,9 @@ def joined_extremes(how: str, cells: list[Any], options: dict[str, Any]) -> Any:
 def label_of_extreme(how: str, cell: Any, dtype: Any, options: dict[str, Any]) -> Any:
     """Return the label; what pandas does where all values are missing."""
     source = cell if len(cell) else pd.Series([None], dtype=dtype)
-    return pd.Series([getattr(source, how)(**options)])
+    label = getattr(source, how)(**options)
+    has_label = len(cell) > 0 and bool(cell.notna().all()) and cell.index.dtype != object
+    return pd.Series([label], dtype=cell.index.dtype if has_label else None)
 
 
 # Means of times, as whole numbers: the sum of many doesn't fit into 64 bits.
