@@ -87,6 +87,37 @@ def test_windows_of_time_are_those_of_pandas(count, seed, cuts, zone):
     pd.testing.assert_series_equal(lazy.rolling("2h", on="t").x.sum().compute(scheduler="inline"), expected)
 
 
+WEIGHTED = {
+    "gaussian": lambda f: f[NUMBERS].rolling(5, win_type="gaussian").sum(std=1.5),
+    "kaiser": lambda f: f.f.rolling(4, win_type="kaiser", min_periods=2).mean(beta=2),
+    "centred": lambda f: f[NUMBERS].rolling(4, win_type="triang", center=True, min_periods=1).mean(),
+    "numbers alone": lambda f: f.rolling(3, win_type="gaussian").mean(numeric_only=True, std=2),
+    "several": lambda f: f.f.rolling(3, win_type="gaussian").agg(["sum", "mean"], std=1),
+    "equal weights": lambda f: f.i.rolling(3, win_type="boxcar").var(ddof=0),
+    "no parameter": lambda f: f.f.rolling(3, win_type="gaussian").sum(),
+    "another's parameter": lambda f: f.f.rolling(3, win_type="gaussian").sum(beta=1),
+}
+
+
+@given(cut_frames(min_rows=2))
+def test_weighted_windows_are_those_of_pandas(pair):
+    frame, lazy = pair
+    check_all(WEIGHTED, frame[NUMBERS], lazy[NUMBERS])
+
+
+@pytest.mark.parametrize("ask", [lambda r: r.var(), lambda r: r.std(ddof=0), lambda r: r.agg(["sum", "std"])])
+def test_weighted_variances_are_of_one_partition_as_pandas_weights_dont_move_with_the_window(ask):
+    numbers = pd.Series([1.0, 5.0, 2.0, 8.0, 4.0, 3.0, 9.0])
+    assert_same(
+        ask(gd.from_pandas(numbers, npartitions=1).rolling(3, win_type="triang")).compute(),
+        ask(numbers.rolling(3, win_type="triang")),
+    )
+    with pytest.raises(
+        NotImplementedError, match=r"rolling\(win_type='triang'\)\..* of several partitions isn't supported"
+    ):
+        ask(gd.from_pandas(numbers, npartitions=2).rolling(3, win_type="triang"))
+
+
 def test_what_windows_cant_do_is_said():
     lazy = gd.from_pandas(pd.DataFrame({"x": [1.0, 2.0], "s": ["a", "b"]}), npartitions=2)
     with pytest.raises(NotImplementedError, match=r"rolling\(step=2\) isn't supported: choose rows afterwards"):

@@ -66,6 +66,10 @@ class Window:
         """Return what a function makes of these windows; ``(function, "name")`` passes them as that argument."""
         return piped(self, func, args, kwargs)
 
+    def _is_weighted(self, how: str) -> bool:
+        """Whether rows in a window have weights, so that a method takes the parameters of these."""
+        return False
+
     def _selected(self, columns: Any) -> Any:
         raise NotImplementedError
 
@@ -89,7 +93,11 @@ class Rolling(Window):
     def _selected(self, columns: Any) -> Rolling:
         return Rolling(self._frame, self._window, self._options, columns)
 
+    def _is_weighted(self, how: str) -> bool:
+        return "win_type" in self._options and hasattr(pd.api.typing.Window, how)
+
     def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
+        self._require_weights_that_move(how, args)
         on = self._options.get("on")
         reach = self._window if isinstance(self._window, (int, np.integer)) else _length_of(self._window)
         node = self._frame.expr
@@ -101,6 +109,16 @@ class Rolling(Window):
         return wrap(
             overlapping(node, call, reach, after, label=f"rolling-{how}", on=on, columnwise=columnwise and on is None)
         )
+
+    def _require_weights_that_move(self, how: str, args: tuple[Any, ...]) -> None:
+        """Check that weights belong to places in the window. Those of pandas' variances belong to rows: they don't move with it."""
+        if self._options.get("win_type") in (None, "boxcar") or self._frame.npartitions == 1:
+            return
+        if how in ("var", "std") or (how == "agg" and any(name in str(args) for name in ("var", "std"))):
+            raise NotImplementedError(
+                f"rolling(win_type={self._options['win_type']!r}).{how}() of several partitions isn't supported: in pandas the "
+                "weights of a row depend on how many rows come before it; use mean or sum, or repartition(npartitions=1) before"
+            )
 
     def agg(self, func: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Aggregate each window by one or several functions, as pandas does."""
@@ -390,7 +408,8 @@ def _aggregation(how: str, what: str) -> Callable[..., Any]:
     signature = inspect.signature(getattr(pd.api.typing.Rolling, how))
 
     def method(self: Window, *args: Any, **kwargs: Any) -> Any:
-        return self._aggregated(how, (), named_arguments(signature, how, self, args, kwargs))
+        own = inspect.signature(getattr(pd.api.typing.Window, how)) if self._is_weighted(how) else signature
+        return self._aggregated(how, (), named_arguments(own, how, self, args, kwargs))
 
     method.__name__ = method.__qualname__ = how
     method.__signature__ = signature  # type: ignore[attr-defined]
@@ -412,7 +431,10 @@ def named_arguments(
         bound = signature.bind(window, *args, **kwargs)
     except TypeError as error:
         raise TypeError(f"{how}: {error}; it takes {', '.join(list(signature.parameters)[1:])}") from None
-    return dict(list(bound.arguments.items())[1:])
+    found = dict(list(bound.arguments.items())[1:])
+    others = next((name for name, one in signature.parameters.items() if one.kind is one.VAR_KEYWORD), None)
+    further = found.pop(others, {}) if others is not None else {}
+    return {**found, **further}
 
 
 for _how, _what in (
