@@ -25,6 +25,21 @@ COLUMNS = {
     "counts with sums": lambda f: _library(f).crosstab(f.sex, f.port, margins=True, rownames=["who"]),
     "shares": lambda f: _library(f).crosstab(f.port, f.kind, normalize="index"),
     "missing ones": lambda f: _library(f).crosstab(f.port, f.sex, dropna=False),
+    "counts by several": lambda f: _library(f).crosstab([f.sex, f.port], [f.kind, f.age > 4]),
+    "counts by several, with sums": lambda f: _library(f).crosstab(
+        [f.sex], [f.kind, f.port], margins=True, dropna=False
+    ),
+    "counts without names": lambda f: _library(f).crosstab(
+        f.sex.rename(None), [f.kind.rename(None)], colnames=["kind"]
+    ),
+    "aggregated": lambda f: _library(f).crosstab(f.sex, [f.kind, f.port], f.age, aggfunc="sum"),
+    "aggregated by name": lambda f: _library(f).crosstab(
+        [f.sex, f.port], f.kind, f.age, ["who", "where"], ["what"], "max", margins=True, margins_name="any"
+    ),
+    "aggregated by several": lambda f: _library(f).crosstab(f.sex, f.kind, f.age, aggfunc=["sum", "count"]),
+    "aggregated by a function": lambda f: _library(f).crosstab(
+        f.sex, f.kind, f.age, aggfunc=lambda values: values.max()
+    ),
     "full columns": lambda f: f.dropna(axis=1),
     "columns that aren't empty": lambda f: f.assign(none=np.nan).dropna(axis="columns", how="all"),
     "columns with values enough": lambda f: f.dropna(axis=1, thresh=6),
@@ -66,7 +81,12 @@ def test_large_ones_are_not_computed_unasked():
     with pytest.raises(NotSupported, match=r"Use compute\(\)\.T, or melt\(\) of frames"):
         _ = lazy.T
     assert_same(lazy[["kind"]].repartition(npartitions=1).T.compute(), FRAME[["kind"]].T)
-    with pytest.raises(NotImplementedError, match=r"crosstab\(values=.*groupby\(\[index, columns\]\)\[values\]"):
-        gd.crosstab(lazy.sex, lazy.kind, values=lazy.age, aggfunc="sum")
-    with pytest.raises(TypeError, match="crosstab takes lazy series; columns= is a list"):
+    with pytest.raises(NotImplementedError, match=r"crosstab\(normalize=True\) isn't supported: with values=, divide"):
+        gd.crosstab(lazy.sex, lazy.kind, values=lazy.age, aggfunc="sum", normalize=True)
+    for given in ({"values": lazy.age}, {"aggfunc": "sum"}):
+        with pytest.raises(ValueError, match="crosstab: .* cannot be used without"):
+            gd.crosstab(lazy.sex, lazy.kind, **given)
+    with pytest.raises(TypeError, match="crosstab takes lazy series; columns= holds a int"):
         gd.crosstab(lazy.sex, [1, 2])
+    with pytest.raises(AssertionError, match="must have the same length: rownames=.* names 1 series"):
+        gd.crosstab(lazy.sex, lazy.kind, rownames=["a", "b"])

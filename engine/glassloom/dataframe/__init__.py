@@ -17,7 +17,7 @@ from glassloom.dataframe import joined_reads as _joined_reads  # noqa: F401 - re
 from glassloom.dataframe import moving as _moving  # noqa: F401 - registers its rules, before those of reading
 from glassloom.dataframe import plan as _plan  # noqa: F401 - registers its passes
 from glassloom.dataframe import rules as _rules  # noqa: F401 - registers its rules
-from glassloom.dataframe.at_hand import crosstab
+from glassloom.dataframe.crosstab import crosstab
 from glassloom.dataframe.cutting import cut, qcut
 from glassloom.dataframe.factorizing import factorize
 from glassloom.dataframe.frame import DataFrame

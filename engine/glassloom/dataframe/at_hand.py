@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pandas as pd
-
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.io.from_pandas import from_pandas
-from glassloom.dataframe.options import refused
-from glassloom.dataframe.wrap import is_node, wrap
+from glassloom.dataframe.wrap import wrap
 from glassloom.errors import NotSupported
 
 
@@ -64,45 +61,6 @@ class FrameAtHand(AtHand):
     def transpose(self) -> Any:
         """Return the frame with rows as columns, such as ``frame.describe().T``. Computes it, now: it should have one partition."""
         return _computed(self, "transpose", lambda block: block.T, "compute().T, or melt() of frames")
-
-
-def crosstab(index: Any, columns: Any, values: Any = None, rownames: Any = None, colnames: Any = None, aggfunc: Any = None,
-             margins: bool = False, margins_name: Any = "All", dropna: bool = True, normalize: Any = False) -> Any:  # fmt: skip
-    """Return how often each pair of values of two series occurs, as a table. Computes the counts, now.
-
-    Parameters
-    ----------
-    index, columns
-        Lazy series of the same rows.
-    values, aggfunc
-        Not supported: use `groupby` and `unstack`.
-    rownames, colnames
-        Lists of one name: what to call rows and columns.
-    margins, margins_name, dropna, normalize
-        As pandas.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> import glassloom.dataframe as gd
-    >>> frame = gd.from_pandas(pd.DataFrame({"k": ["a", "b", "a"], "n": [1, 1, 2]}), npartitions=2)
-    >>> gd.crosstab(frame.k, frame.n).compute().to_numpy().tolist()
-    [[1, 1], [1, 0]]
-    """
-    for name, value in (("values", values), ("aggfunc", aggfunc)):
-        if value is not None:
-            raise refused(
-                "crosstab", name, value, "frame.groupby([index, columns])[values].agg(aggfunc).unstack() makes it"
-            )
-    for name, series in (("index", index), ("columns", columns)):
-        if not is_node(series) or not isinstance(series.expr.meta, pd.Series):
-            raise TypeError(f"crosstab takes lazy series; {name}= is a {type(series).__name__}")
-    pair = index.rename("index").to_frame().assign(columns=columns)
-    counts = pair.groupby(["index", "columns"], observed=True, dropna=dropna).size().compute().reset_index(name="count")
-    rows, names = (counts[key].rename(series.name) for key, series in (("index", index), ("columns", columns)))
-    options = {"rownames": rownames, "colnames": colnames, "margins": margins, "margins_name": margins_name}
-    made = pd.crosstab(rows, names, counts["count"], aggfunc="sum", dropna=dropna, normalize=normalize, **options)
-    return at_hand(made if normalize is not False else made.fillna(0).astype("int64"))
 
 
 def _computed(frame: Any, method: str, function: Callable[[Any], Any], instead: str) -> Any:
