@@ -10,7 +10,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, by_keys, cut_frames, partitionings
+from frame_helpers import assert_same, by_keys, check_in_parts, cut_frames, partitionings
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arrow import text
 from glassloom.errors import OptionError, UnknownColumn
@@ -247,3 +247,15 @@ def test_where_no_row_is_of_a_group_values_have_the_dtype_that_pandas_has(how, o
     for npartitions in (1, 2):
         lazy = gd.from_pandas(frame, npartitions=npartitions).groupby("c", **options)
         assert_same(getattr(lazy, how)().compute(**INLINE), getattr(frame.groupby("c", **options), how)())
+
+
+@pytest.mark.parametrize("sort", [True, False])
+def test_means_of_floats_of_32_bits_are_such(sort):
+    """Of groups whose rows follow each other pandas 3.1 makes means of 64 bits: partitions can't know whether all do."""
+    frame = pd.DataFrame(
+        {"k": [2, 1, 2, 1, 3], "s": list("aabaa"), "x": np.array([0.1, 0.2, 0.7, 1.5, 2], dtype="float32")}
+    )
+    check_in_parts(frame, lambda f: f.groupby("k", sort=sort).x.mean())
+    check_in_parts(frame, lambda f: f.groupby("k", sort=sort)[["x"]].agg(["mean", "max", "std"]))
+    check_in_parts(frame, lambda f: f.groupby(["k", "s"], sort=sort).agg(mean=("x", "mean")))
+    assert gd.from_pandas(frame, npartitions=2).groupby("k", sort=sort).x.mean().dtype == np.float32
