@@ -47,9 +47,12 @@ lab: setup
 # Tests wait for other processes for a part of their time, so that there is one process more than there are CPUs; each imports all tests first.
 PYTEST_PROCESSES = $(shell $(PYTHON) -c "import os; print(min((os.cpu_count() or 1) + 1, 4))")
 
+# Each process takes the next file, in the order of tests/shared/file_order.py.
+BY_FILE = --dist loadfile --no-loadscope-reorder
+
 test: setup labextension/node_modules
 	sh tests/e2e/install-chromium.sh
-	pytest --numprocesses $(PYTEST_PROCESSES) --dist loadfile $(PYTEST_ARGS)
+	pytest --numprocesses $(PYTEST_PROCESSES) $(BY_FILE) $(PYTEST_ARGS)
 	$(JLPM) test
 
 # What needs an NVIDIA GPU, with CuPy and cuDF (the extra `cuda12` or `cuda13`). Prints which devices there are; fails where there is none.

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import gc
 import signal
+from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
+import file_order
 import pytest
 from glassloom.cluster import options
 from long_tests import LONG_TESTS
@@ -62,13 +64,17 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave long tests to `make long`, unless they are asked for by name or by their marker."""
-    if LONG_TESTS or config.option.markexpr or any("::" in argument for argument in config.args):
-        return
-    left = [item for item in items if item.get_closest_marker("long")]
-    items[:] = [item for item in items if not item.get_closest_marker("long")]
-    config.hook.pytest_deselected(items=left)
+    """Leave long tests to `make long`, unless they are asked for by name or by their marker; order files for several processes."""
+    if not (LONG_TESTS or config.option.markexpr or any("::" in argument for argument in config.args)):
+        left = [item for item in items if item.get_closest_marker("long")]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left)
+    if hasattr(config, "workerinput"):
+        path_of = {item: item.nodeid.partition("::")[0] for item in items}
+        place = {path: number for number, path in enumerate(file_order.in_order(Counter(path_of.values())))}
+        items.sort(key=lambda item: place[path_of[item]])
 
 
 def pytest_collection_finish() -> None:

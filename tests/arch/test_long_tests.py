@@ -24,3 +24,10 @@ def test_each_module_that_says_so_tries_more_in_make_long() -> None:
     marked = [path for path in TESTS.rglob("test_*.py") if mark.search(path.read_text())]
     assert marked
     assert [str(path) for path in marked if "LONG_TESTS" not in path.read_text()] == []
+
+
+def test_each_property_tries_more_in_make_long() -> None:
+    """`make long` runs all properties again: to try the same number of examples there would say little more."""
+    counts = re.compile(r"\bmax_examples=(?!examples\(|\d+ if LONG_TESTS|\(\?!)[^,)]*")
+    found = {str(path.relative_to(TESTS)): counts.findall(path.read_text()) for path in TESTS.rglob("*.py")}
+    assert {path: fixed for path, fixed in found.items() if fixed} == {}, "use long_tests.examples"

@@ -27,6 +27,7 @@ from glassloom_metrics.protocol import Hello, decode, encode
 from glassloom_metrics.registry import find_record
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 from opened_pages import FRAME_BYTES, Opened
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape, gpu_device, write_recording
 
@@ -220,7 +221,7 @@ def test_of_very_many_devices_the_first_are_drawn_and_that_is_said():
 # History
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(23), deadline=None)
 @given(st.integers(1, 4000), st.randoms(use_true_random=False))
 def test_history_is_bounded_ordered_and_keeps_means_and_peaks(count, random):
     history = GpuHistory(0.0)
@@ -355,7 +356,7 @@ READINGS = st.dictionaries(
 )
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(st.dictionaries(st.integers(0, 3), READINGS, max_size=4), max_size=4), READINGS)
 def test_whatever_a_damaged_recording_says_the_page_is_drawn(samples, facts):
     aggregate = ClusterAggregate()

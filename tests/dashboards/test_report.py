@@ -295,7 +295,7 @@ def test_a_recording_that_is_cut_or_damaged_anywhere_is_read_as_far_as_it_goes(
 
 
 @pytest.mark.fault("a recording is cut or damaged")
-@settings(max_examples=3, deadline=None)  # each draws all cards
+@settings(max_examples=examples(5), deadline=None)  # each draws all cards
 @given(**damages)
 def test_a_recording_that_is_cut_or_damaged_anywhere_has_all_cards(tmp_path_factory, small, place, difference, cuts):
     watched = read_damaged(tmp_path_factory.getbasetemp(), small, place, difference, cuts=cuts)

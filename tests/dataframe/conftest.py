@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
+from long_tests import examples
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 settings.register_profile(
     "frames",
     deadline=None,
-    max_examples=12,
+    max_examples=examples(18),
     phases=[
         Phase.explicit,
         Phase.reuse,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import glassloom
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -94,6 +95,11 @@ def check_in_parts(frame, operation, **options):
                     operation(lazy).compute(scheduler="inline")
                 continue
             assert_same(operation(lazy).compute(scheduler="inline"), expected, **options)
+
+
+def blocks_of(lazy):
+    """Return what each partition holds. All are computed at once: what they have in common is made once."""
+    return glassloom.compute(*(lazy.partitions[number] for number in range(lazy.npartitions)), scheduler="inline")
 
 
 def plan(*collections):

@@ -10,6 +10,7 @@ from frame_helpers import assert_same, check_all, cut_frames
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.expr import lower, optimize
 from hypothesis import given, settings
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 NUMBERS = ["i", "f", "n"]
@@ -69,7 +70,7 @@ ALONG = {
 }  # fmt: skip
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(5))
 @given(cut_frames(max_rows=16))
 def test_operations_along_the_rows_are_those_of_pandas(pair):
     check_all(ALONG, *pair)

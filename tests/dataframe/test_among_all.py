@@ -10,6 +10,7 @@ from frame_helpers import assert_same, check_all, cut_frames, labels, partitioni
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import DivisionError
 from hypothesis import given, settings
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 COLUMNS = ["i", "f", "s", "b", "c", "d", "n"]
@@ -99,13 +100,13 @@ LEVELS = {
     [RANKS, DUPLICATES, AMONG, PLACES, LEVELS],
     ids=["ranks", "duplicates", "among", "places", "levels"],
 )
-@settings(max_examples=2)
+@settings(max_examples=examples(3))
 @given(pair=cut_frames(min_rows=2, max_rows=16))
 def test_what_depends_on_all_rows_is_as_pandas_has_it(operations, pair):
     check_all(operations, *pair)
 
 
-@settings(max_examples=2)
+@settings(max_examples=examples(3))
 @given(pair=cut_frames(min_rows=2, max_rows=12))
 def test_frames_aligned_with_others_are_those_of_pandas(pair):
     frame, lazy = pair
@@ -198,7 +199,7 @@ def test_objects_are_equal_only_with_equal_dtypes():
 
 
 @pytest.mark.parametrize("method", ["cumsum", "cumprod", "cummin", "cummax"])
-@settings(max_examples=2)
+@settings(max_examples=examples(3))
 @given(pair=cut_frames(min_rows=2, max_rows=16))
 def test_cumulative_methods_of_groups_are_those_of_pandas(method, pair):
     operations = {

@@ -11,6 +11,7 @@ from frame_helpers import assert_same
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 
@@ -77,7 +78,7 @@ def test_frames_find_the_dtypes_of_their_columns_and_keep_their_divisions():
     assert lazy.convert_dtypes().divisions == lazy.divisions
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(30))
 @given(
     st.lists(st.sampled_from([1, 2, -1, 2.0, 2.5, True, "a", "b", None, float("nan"), 2**63]), max_size=8),
     st.sampled_from(["convert_dtypes", "infer_objects"]),

@@ -8,6 +8,7 @@ import pytest
 from frame_helpers import assert_same, cut_frames
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 STEPS = {
     "filter": lambda f: f[f.i > 0],
@@ -37,7 +38,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("source", ["memory", "parquet"])
-@settings(max_examples=30)
+@settings(max_examples=examples(45))
 @given(
     pair=cut_frames(min_rows=1, max_rows=12),
     steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=5),

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from glassloom.errors import DivisionError, OptionError
+from long_tests import LONG_TESTS
 
 FRAME = pd.DataFrame({"x": np.arange(200.0), "k": ["a", "b"] * 100}, index=pd.RangeIndex(200, name="row"))
 
@@ -74,11 +75,12 @@ def chances(weights, n):
     return found
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("replace", [False, True])
 def test_rows_are_drawn_by_their_weights(replace):
     weights = np.array([1.0, 0.0, 4.0, 2.0, np.nan, 0.5, 2.0])
     frame = lazy(3, pd.DataFrame({"x": range(7), "w": weights}))
-    counts, n_draws, n = np.zeros(7), 400, 3
+    counts, n_draws, n = np.zeros(7), 400 if LONG_TESTS else 130, 3
     for seed in range(n_draws):
         drawn = frame.sample(n=n, weights="w", random_state=seed, replace=replace).compute(scheduler="inline")
         np.add.at(counts, drawn.x.to_numpy(), 1)

@@ -9,6 +9,7 @@ import pytest
 from frame_helpers import assert_same, check_in_parts, partitionings, reads
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import DivisionError
+from long_tests import LONG_TESTS
 
 INLINE = {"scheduler": "inline"}
 PLAIN = pd.DataFrame(
@@ -252,7 +253,8 @@ def condition(rng, depth):
     return f"{rng.choice(['not', '~'])} ({condition(rng, depth - 1)})"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.more
+@pytest.mark.parametrize("seed", range(7, 20) if LONG_TESTS else range(7))
 @pytest.mark.filterwarnings("ignore")
 def test_random_expressions_are_those_of_pandas(seed):
     rng = random.Random(seed)

@@ -16,6 +16,7 @@ from glassloom.dataframe.arrow import text
 from glassloom.errors import OptionError, UnknownColumn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 
@@ -48,7 +49,7 @@ KEYS = ["s", "i", "c", "n", "d", "b", ["s", "b"], ["c", "i"], ["s", "n"]]
 
 @pytest.mark.parametrize("name", SPECS)
 def test_aggregations_are_those_of_pandas(name):
-    @settings(max_examples=5)
+    @settings(max_examples=examples(8))
     @given(cut_frames(min_rows=1), st.sampled_from(KEYS), st.booleans(), st.booleans(), st.booleans())
     def run(pair, by, dropna, sort, observed):
         frame, lazy = pair

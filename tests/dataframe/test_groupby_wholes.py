@@ -9,13 +9,14 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, by_keys, cut_frames
+from frame_helpers import assert_same, blocks_of, by_keys, cut_frames
 from glassloom import config
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.grouping.encode import encode
 from glassloom.errors import MetaError, UnknownColumn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of covariances of one row, from NumPy
 
@@ -121,7 +122,7 @@ def check(pair, by, how, options):
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_what_needs_whole_groups_is_as_in_pandas(name):
-    @settings(max_examples=3)
+    @settings(max_examples=examples(5))
     @given(cut_frames(min_rows=3), st.sampled_from(KEYS), st.booleans())
     def run(pair, by, sort):
         frame, lazy = pair
@@ -136,7 +137,7 @@ def test_what_needs_whole_groups_is_as_in_pandas(name):
 
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_keep_their_places(name):
-    @settings(max_examples=3)
+    @settings(max_examples=examples(5))
     @given(cut_frames(min_rows=3), st.sampled_from(KEYS), st.booleans())
     def run(pair, by, sort):
         check(pair, by, ROWS[name], {"sort": sort, "observed": True})
@@ -275,7 +276,7 @@ def test_results_may_have_several_partitions():
     ordered = lazy.groupby("k").x.median(split_out=4)
     assert ordered.npartitions == 4
     assert_same(ordered.compute(**INLINE), frame.groupby("k").x.median())
-    sizes = [len(lazy.groupby("k").x.median(split_out=4).partitions[number].compute(**INLINE)) for number in range(4)]
+    sizes = [len(block) for block in blocks_of(lazy.groupby("k").x.median(split_out=4))]
     assert sum(sizes) == frame.k.nunique()
     assert min(sizes) > 90
 
@@ -345,7 +346,7 @@ TEXT = {
 def test_arrow_gives_what_pandas_gives(name):
     """Both ways are compared with pandas, so also with each other."""
 
-    @settings(max_examples=6)
+    @settings(max_examples=examples(9))
     @given(
         cut_frames(min_rows=1),
         st.sampled_from(["s", ["s", "t"], ["c", "s"], ["s", "i"]]),

@@ -14,6 +14,7 @@ from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import MetaError, OptionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 
@@ -108,7 +109,7 @@ ROW_BY_ROW = {
 
 @pytest.mark.parametrize("name", ROW_BY_ROW)
 def test_row_by_row_operations_are_those_of_pandas(name):
-    @settings(max_examples=5)
+    @settings(max_examples=examples(8))
     @given(cut_frames(max_rows=12))
     def run(pair):
         check(ROW_BY_ROW[name], *pair)
@@ -150,7 +151,7 @@ REDUCTIONS = {
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_are_those_of_pandas(name):
-    @settings(max_examples=6)
+    @settings(max_examples=examples(9))
     @given(cut_frames(max_rows=20))
     def run(pair):
         frame, lazy = pair

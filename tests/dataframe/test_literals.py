@@ -17,6 +17,7 @@ from glassloom.errors import OptionError
 from glassloom.graph import tokenize
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 OPERATORS = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -50,6 +51,8 @@ CONSTANTS = {
     **dict.fromkeys(("ns", "us", "s"), NAIVE),
     "zone": ZONED,
 }
+ALIKE = ("u64", "i8", "us")
+"""Like another column but for the bounds."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,7 @@ def file(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", CONSTANTS)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.long) if n in ALIKE else n for n in CONSTANTS])
 def test_a_constant_that_a_column_cannot_have_decides_the_comparison(file, name):
     frame = pd.read_parquet(file)
     lazy = gd.read_parquet(file)
@@ -93,7 +96,7 @@ def test_row_groups_that_no_row_can_be_chosen_of_are_not_read(file):
     assert gd.read_parquet(file, filters=[("u8", ">", 300)]).npartitions == 1
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(90), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_comparisons_of_nullable_whole_numbers_are_missing_where_pandas_has_them_missing(tmp_path, data):
     bits = data.draw(st.sampled_from([8, 16, 32, 64]))

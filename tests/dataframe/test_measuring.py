@@ -7,7 +7,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, check_all
+from frame_helpers import assert_same, blocks_of, check_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
@@ -60,8 +60,8 @@ def assert_within_divisions(made):
     last = made.npartitions - 1
     if not made.known_divisions:  # of days in a zone that are closed on the right
         return
-    for number, (low, high) in enumerate(pairwise(made.divisions)):
-        found = made.partitions[number].compute(**INLINE).index
+    for number, (block, (low, high)) in enumerate(zip(blocks_of(made), pairwise(made.divisions), strict=True)):
+        found = block.index
         assert (found >= low).all()
         assert (found <= high if number == last else found < high).all()
 

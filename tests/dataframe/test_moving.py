@@ -6,7 +6,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, cut_frames
+from frame_helpers import assert_same, blocks_of, cut_frames
 from glassloom.errors import DivisionError, OptionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,8 +58,8 @@ def test_other_divisions_hold_the_same_rows(data):
     got = lazy.repartition(divisions=divisions)
     assert got.divisions == tuple(divisions)
     assert_same(got.compute(**INLINE), frame)
-    for number in range(got.npartitions):
-        labels = got.partitions[number].compute(**INLINE).index
+    for number, block in enumerate(blocks_of(got)):
+        labels = block.index
         last = number == got.npartitions - 1
         assert all(divisions[number] <= label for label in labels)
         assert all(label < divisions[number + 1] or (last and label == high) for label in labels)

@@ -9,6 +9,7 @@ import pytest
 from frame_helpers import assert_same, check_all
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 VALUES = st.lists(st.sampled_from([1.0, 2.0, 2.0, 3.0, 4.0, None]), max_size=6)
 CHECKS = {
@@ -17,7 +18,7 @@ CHECKS = {
 }
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(12))
 @given(values=VALUES, order=st.sampled_from(["as drawn", "rising", "falling"]), npartitions=st.integers(1, 4))
 def test_order_and_doubles_are_found_over_borders_of_partitions(values, order, npartitions):
     if order != "as drawn":

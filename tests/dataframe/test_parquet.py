@@ -18,6 +18,7 @@ from glassloom.dataframe.io import parquet_files, parquet_rows
 from glassloom.errors import OptionError, ReadError, UnknownColumn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_a_value_that_is_missing_in_a_folders_name_is_missing(tmp_path):
         gd.read_parquet(tmp_path)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(23), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(frame=frames(min_rows=1), groups=st.integers(1, 9))
 def test_conditions_checked_while_reading_select_the_rows_that_pandas_selects(tmp_path, frame, groups):
     file = tmp_path / "a.parquet"

@@ -4,10 +4,11 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same
+from frame_helpers import assert_same, blocks_of
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 
@@ -26,8 +27,7 @@ def check(frame, operation):
         got = operation(lazy)
         assert_same(got.compute(**INLINE), expected)
         assert_same(got._meta, expected.iloc[:0])
-        for number in range(got.npartitions):
-            assert got.partitions[number].compute(**INLINE).dtypes.equals(expected.dtypes)
+        assert all(block.dtypes.equals(expected.dtypes) for block in blocks_of(got))
 
 
 SOME = pd.DataFrame(
@@ -85,7 +85,7 @@ def test_pivoted_values_are_those_of_pandas(case):
     check(frame, lambda some: some.pivot(**options))
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(23))
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from("abc"), st.integers(-5, 5)), max_size=12))
 def test_any_distinct_pairs_are_pivoted_as_pandas_does(rows):
     frame = pd.DataFrame(rows, columns=["row", "column", "x"]).drop_duplicates(["row", "column"], ignore_index=True)

@@ -8,6 +8,7 @@ from frame_helpers import assert_same, check_all, cut_frames
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import OptionError
 from hypothesis import given, settings
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 
@@ -42,7 +43,7 @@ def cut(series, bins, **options):
     return (pd if isinstance(series, pd.Series) else gd).cut(series, bins, **options)
 
 
-@settings(max_examples=3)
+@settings(max_examples=examples(5))
 @given(cut_frames(min_rows=2, max_rows=20))
 def test_other_shapes_are_those_of_pandas(pair):
     check_all(LABELS, *pair)

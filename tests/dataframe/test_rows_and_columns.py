@@ -10,6 +10,7 @@ from frame_helpers import assert_same, check_all, check_in_parts, cut_frames, pa
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import OptionError
 from hypothesis import given, settings
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 
@@ -105,7 +106,7 @@ ROWS = {
 }
 
 
-@settings(max_examples=2)
+@settings(max_examples=examples(3))
 @given(cut_frames(max_rows=16))
 def test_rows_and_columns_are_those_of_pandas(pair):
     check_all(ROWS, *pair)

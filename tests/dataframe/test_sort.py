@@ -6,7 +6,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, cut_frames, plan
+from frame_helpers import assert_same, blocks_of, cut_frames, plan
 from glassloom import config
 from glassloom.dataframe.moving import exchange
 from glassloom.dataframe.moving.boundaries import Order, Samples, choose_boundaries, places_among
@@ -22,8 +22,8 @@ INLINE = {"scheduler": "inline"}
 def assert_in_divisions(lazy):
     """Check that each partition's labels are within its divisions."""
     divisions = lazy.divisions
-    for number in range(lazy.npartitions):
-        labels = lazy.partitions[number].compute(**INLINE).index.dropna()
+    for number, block in enumerate(blocks_of(lazy)):
+        labels = block.index.dropna()
         last = number == lazy.npartitions - 1
         assert all(divisions[number] <= label for label in labels)
         assert all(label < divisions[number + 1] or (last and label == divisions[-1]) for label in labels)
@@ -243,7 +243,7 @@ def test_a_shuffle_by_a_series_or_the_index_puts_equal_keys_together():
     lazy = gd.from_pandas(frame, npartitions=4)
     shuffled = lazy.shuffle(lazy.k % 2, npartitions=3)
     assert list(shuffled.columns) == ["k", "x"]
-    distinct = [set(shuffled.partitions[number].k.compute() % 2) for number in range(3)]
+    distinct = [set(block.k % 2) for block in blocks_of(shuffled)]
     assert sum(map(len, distinct)) == 2
     assert lazy.shuffle(on_index=True).x.compute().sort_values().tolist() == list(range(20))
     assert lazy.shuffle("k", ignore_index=True).compute().index.max() < 20

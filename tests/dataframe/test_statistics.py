@@ -57,7 +57,7 @@ STATISTICS = {
 }
 
 
-@settings(max_examples=2)
+@settings(max_examples=examples(3))
 @given(cut_frames(max_rows=24))
 def test_statistics_are_those_of_pandas(pair):
     check_all(STATISTICS, *pair)
@@ -73,7 +73,7 @@ OF_ROWS = {
 }
 
 
-@settings(max_examples=2)
+@settings(max_examples=examples(3))
 @given(cut_frames(min_rows=3, max_rows=24))
 def test_statistics_of_frames_with_rows_are_those_of_pandas(pair):
     frame, lazy = pair

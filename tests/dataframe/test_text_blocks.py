@@ -17,9 +17,10 @@ from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
 from glassloom.errors import ReadError
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     lines=st.lists(st.sampled_from(['"a', 'b"', '"c"', "d", '"e""f"', "", '""']), min_size=1, max_size=12),
     size=st.integers(1, 9),

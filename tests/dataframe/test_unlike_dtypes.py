@@ -6,7 +6,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same
+from frame_helpers import assert_same, blocks_of
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.io import unlike_texts
 from glassloom.expr import walk
@@ -186,8 +186,7 @@ def test_numbers_of_intervals_have_the_dtype_of_the_meta_where_the_edges_are_fou
     for made, expected in pairs:
         assert_same(made.compute(), expected)
         assert made.dtype == expected.dtype
-        blocks = [made.partitions[number].compute() for number in range(made.npartitions)]
-        assert {block.dtype for block in blocks if len(block)} == {expected.dtype}
+        assert {block.dtype for block in blocks_of(made) if len(block)} == {expected.dtype}
 
 
 @pytest.mark.parametrize("cuts", CUTS, ids=str)

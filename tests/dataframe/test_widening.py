@@ -6,6 +6,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
+from frame_helpers import blocks_of
 
 WHOLE = pd.DataFrame(
     {
@@ -38,8 +39,7 @@ def lazy(cuts):
 def test_all_partitions_have_the_dtypes_of_the_meta(cuts, change):
     made, expected = change(lazy(cuts)), change(WHOLE)
     check = pd.testing.assert_frame_equal if isinstance(expected, pd.DataFrame) else pd.testing.assert_series_equal
-    for number in range(made.npartitions):
-        block = made.partitions[number].compute()
+    for block in blocks_of(made):
         check(block.iloc[:0].reset_index(drop=True), made._meta.iloc[:0].reset_index(drop=True))
     check(made.compute(), expected)
 

@@ -7,6 +7,7 @@ import pytest
 from frame_helpers import assert_same, check_all, cut_frames
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 NUMBERS = ["i", "f"]
 
@@ -39,7 +40,7 @@ ROLLING = {
 }
 
 
-@settings(max_examples=2)
+@settings(max_examples=examples(3))
 @given(cut_frames(max_rows=16))
 def test_windows_of_rows_are_those_of_pandas(pair):
     check_all(ROLLING, *pair)
@@ -72,7 +73,7 @@ BY_TIME = {
 }
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(9))
 @given(st.integers(0, 30), st.integers(0, 99), st.lists(st.integers(0, 30), max_size=6), st.sampled_from([None, "UTC"]))
 def test_windows_of_time_are_those_of_pandas(count, seed, cuts, zone):
     random = np.random.default_rng(seed)

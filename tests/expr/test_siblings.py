@@ -13,6 +13,7 @@ from glassloom.expr.grouping import _Grouping, inverse
 from glassloom.graph import key_layer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 
 def drawn(chunks=(5, 10), shape=(40, 20)):
@@ -217,7 +218,7 @@ REDUCTIONS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(23), deadline=None)
 @given(
     st.lists(st.integers(0, len(REDUCTIONS) - 1), min_size=2, max_size=5),
     st.sampled_from([(4, 20), (5, 10), (40, 2), (8, 8)]),

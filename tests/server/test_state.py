@@ -18,6 +18,7 @@ from glassloom_server.state import State, changes
 from glassloom_server.wire import DashboardsCost, DeviceMemory, EngineCost, StartState
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_tests import examples
 
 RECORD = SimpleNamespace(
     name="loom", kind="processes", pid=1, started_at_s=0.0, started_by="script", kernel_id=None, notebook="", script=""
@@ -66,7 +67,7 @@ STATES = st.lists(
 ).map(lambda rows: state_of(*(fold(name, sample(cpu)) for name, cpu in rows)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(45), deadline=None)
 @given(STATES, STATES)
 def test_a_reader_that_follows_the_changes_knows_the_state(before, after):
     assert followed(before, after) == plain(after.whole())

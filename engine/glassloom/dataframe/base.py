@@ -364,7 +364,7 @@ class Frame(Collection, Operators, Explainable):
         Examples
         --------
         >>> import glassloom.dataframe as gd
-        >>> train, test = gd.datasets.timeseries(seed=1).random_split([0.9, 0.1], random_state=1)
+        >>> train, test = gd.datasets.timeseries(freq="1min", seed=1).random_split([0.9, 0.1], random_state=1)
         >>> 0.05 < len(test) / (len(train) + len(test)) < 0.15
         True
         """
