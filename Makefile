@@ -72,16 +72,14 @@ test-pandas2: .venv-pandas2/.set-up
 	VIRTUAL_ENV="$(CURDIR)/.venv-pandas2" $(UV) pip install --quiet -c .venv-pandas2/constraints.txt "pandas>=2.3.3,<3" -e ".[test]"
 	touch $@
 
-# What takes minutes. First what tries more than `make test` does: 10^5 task completions among random faults, interrupts at a fifth of all places and
-# crashes at a third, others each day, all queries of TPC-H. Each process takes the next test: one of them takes as long as all others.
-# Then what `make test` leaves out (more of JupyterLab in Chromium, workers that are stuck for long, jobs of MPI and Slurm, all notebooks), and three
-# times as many examples of all properties.
+# What takes minutes: what tries more than `make test` does (10^5 task completions among random faults, interrupts at a fifth of all places and
+# crashes at a third, others each day, all queries of TPC-H), what `make test` leaves out (more of JupyterLab in Chromium, workers that are stuck for
+# long, jobs of MPI and Slurm, all notebooks), and three times as many examples of all properties.
 long: setup
 	sh tests/distributed/install-batch-systems.sh
 	sh tests/e2e/install-chromium.sh
 	sh tests/e2e/install-nginx.sh
-	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses 2 --dist load --maxschedchunk 1 --durations 10 -m more $(PYTEST_ARGS)
-	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses 2 --dist loadfile --durations 10 -m "(long or hypothesis) and not more" $(PYTEST_ARGS)
+	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses $(PYTEST_PROCESSES) $(BY_FILE) --durations 10 -m "more or long or hypothesis" $(PYTEST_ARGS)
 
 lint: setup labextension/node_modules
 	ruff check

@@ -73,7 +73,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left)
     if hasattr(config, "workerinput"):
         path_of = {item: item.nodeid.partition("::")[0] for item in items}
-        place = {path: number for number, path in enumerate(file_order.in_order(Counter(path_of.values())))}
+        longest = {path_of[item] for item in items if LONG_TESTS and item.get_closest_marker("more")}
+        order = file_order.in_order(Counter(path_of.values()), longest)
+        place = {path: number for number, path in enumerate(order)}
         items.sort(key=lambda item: place[path_of[item]])
 
 

@@ -14,7 +14,7 @@ from glassloom import Client, LocalCluster, config
 from glassloom_dashboards.parts.theme import PALETTES
 from glassloom_metrics.pages import PAGES
 from glassloom_metrics.registry import find_record
-from long_tests import LONG_TESTS
+from long_tests import cases
 from synthetic import Shape
 
 AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
@@ -74,7 +74,7 @@ def find_wrongs(tab: Any, theme: str) -> dict[str, Any]:
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("theme", PALETTES if LONG_TESTS else ["light"])
+@pytest.mark.parametrize("theme", cases(PALETTES, ["light"]))
 def test_axe_finds_nothing_on_pages_of_a_cluster_with_tasks_failures_and_gpus(tab, publish, theme):
     publish(Shape(workers=3, tasks=2000, failures=True, gpus=2))
     assert find_wrongs(tab, theme) == {}
@@ -118,7 +118,7 @@ DETAILS = {
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("theme", PALETTES if LONG_TESTS else ["dark"])
+@pytest.mark.parametrize("theme", cases(PALETTES, ["dark"]))
 def test_axe_finds_nothing_in_what_is_opened_of_a_real_cluster(browser, real_cluster, theme):
     found = {}
     with open_site(browser) as site, open_tab_of(site) as tab:

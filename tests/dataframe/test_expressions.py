@@ -9,7 +9,7 @@ import pytest
 from frame_helpers import assert_same, check_in_parts, partitionings, reads
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import DivisionError
-from long_tests import LONG_TESTS
+from long_tests import cases
 
 INLINE = {"scheduler": "inline"}
 PLAIN = pd.DataFrame(
@@ -254,7 +254,7 @@ def condition(rng, depth):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("seed", range(7, 20) if LONG_TESTS else range(7))
+@pytest.mark.parametrize("seed", cases(range(20), range(7)))
 @pytest.mark.filterwarnings("ignore")
 def test_random_expressions_are_those_of_pandas(seed):
     rng = random.Random(seed)
