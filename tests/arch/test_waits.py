@@ -1,6 +1,7 @@
-"""No test waits for a promise with Playwright's `wait_for_function`, which takes it for true at once."""
+"""How tests wait: for what comes, a minute; never for a promise with Playwright's `wait_for_function`, which takes it for true at once."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
@@ -35,3 +36,47 @@ def test_no_test_waits_for_a_promise():
         if (promises := promises_waited_for(path.read_text()))
     }
     assert found == {}, "use page_waits.wait_until_true"
+
+
+WAITS = {
+    "Barrier", "acquire", "as_completed", "communicate", "eventually", "exception", "gather", "get", "join", "open", "result", "time_limit", "timeout",
+    "urlopen", "wait", "wait_for", "wait_for_workers",
+}  # fmt: skip
+
+
+def impatient_waits(source: str) -> list[str]:
+    """Return the calls that wait for what comes and give up after 10 s or more, but less than a minute: on a busy machine, some day."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return [
+        ast.unparse(call)
+        for call in calls
+        if any(
+            isinstance(limit, ast.Constant) and isinstance(limit.value, int | float) and 10 <= limit.value < 60
+            for limit in limits_s(call)
+        )
+    ]
+
+
+def limits_s(call: ast.Call) -> Iterator[ast.expr]:
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if name in WAITS:
+        yield from (keyword.value for keyword in call.keywords if keyword.arg in ("timeout", "timeout_s"))
+        yield from call.args[1:2] if name in ("eventually", "wait_for") else ()
+        yield from call.args[:1] if name in ("timeout", "time_limit") else ()
+
+
+def test_impatient_waits_are_found():
+    assert impatient_waits("future.result(timeout=20)") == ["future.result(timeout=20)"]
+    assert impatient_waits("eventually(condition, 30)") == ["eventually(condition, 30)"]
+    assert impatient_waits("asyncio.timeout(10.0)") == ["asyncio.timeout(10.0)"]
+    assert impatient_waits("future.result(timeout=60); future.result(timeout=0.1); future.result(); f(30)") == []
+    assert impatient_waits("future.result(timeout=None)") == []
+
+
+def test_no_test_gives_up_on_a_busy_machine():
+    found = {
+        str(path.relative_to(TESTS)): waits
+        for path in TESTS.rglob("*.py")
+        if (waits := impatient_waits(path.read_text()))
+    }
+    assert found == {}, "a minute, or less than 10 s where nothing is expected to come"

@@ -25,4 +25,4 @@ def dashboards(*arguments: str, **environment: str) -> Iterator[subprocess.Popen
         yield process
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)

@@ -114,7 +114,7 @@ def test_dashboards_that_stood_still_blame_no_cluster(tab):
 def test_tasks_arrive_while_they_run(tab, cluster):
     with Client(cluster, set_as_default=False) as client:
         for future in client.map(abs, range(-20, 0)):
-            future.result(timeout=20)
+            future.result(timeout=60)
         tab.wait_for_function("() => Bokeh.documents[0].get_model_by_name('task-stream-total').data.tasks[0] == 20")
 
 
@@ -160,7 +160,7 @@ def test_runs_lines_errors_and_the_death_of_a_worker_are_told(tab, cluster, tmp_
         worker = tab.locator(".line.stdout", has_text="last words").locator(".who").inner_text()
         (tmp_path / "go").touch()  # the task is tried on other workers too, and ends them before their lines are read
         with pytest.raises(WorkerLost):
-            dying.result(timeout=40)
+            dying.result(timeout=60)
         tab.goto(f"{page}/workers")
         dead = tab.locator("tr.gone", has_text="killed by SIGKILL").filter(has_text=worker)
         dead.locator("button").press("Enter")  # no click: rows move when the next worker joins
@@ -190,7 +190,7 @@ def test_a_task_is_told_of_while_it_runs_and_after_its_end_with_what_it_waited_f
         tab.get_by_text("It has run for").wait_for()
         tab.locator(".line.stdout", has_text="waiting for the file").wait_for()
         (tmp_path / "go").touch()
-        assert future.result(timeout=30) == 4
+        assert future.result(timeout=60) == 4
         tab.get_by_text("Its result is held by").wait_for()
         assert tab.locator(".phases .off").count() == 1, "it slept"
         tab.get_by_text(
@@ -213,7 +213,7 @@ def test_what_a_worker_ran_when_it_was_killed_is_told(tab, cluster, tmp_path):
         tab.wait_for_function(f"() => {RUNNING} === 1")
         (tmp_path / "go").touch()
         with pytest.raises(WorkerLost):
-            future.result(timeout=40)
+            future.result(timeout=60)
     tab.goto(f"{page}/task?search=die_when_told")
     tab.locator("tr.row", has_text="lost with its worker").first.locator("a").click()
     tab.get_by_text("It has failed for good: its worker left while it ran.").wait_for()

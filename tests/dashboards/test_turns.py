@@ -35,7 +35,7 @@ def ends(way: str, turn: str, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         await getattr(turns, way)()
         return await ends_while(getattr(turns, turn), asyncio.create_task(getattr(turns, way)()))
 
-    return asyncio.run(asyncio.wait_for(run(), 30))
+    return asyncio.run(asyncio.wait_for(run(), 60))
 
 
 @pytest.mark.parametrize("turn", ["files", "documents"])
@@ -56,7 +56,7 @@ def test_what_is_made_or_sent_without_end_holds_nobody_up_for_ever(monkeypatch):
         with turns.files.taken(), turns.documents.taken():
             await turns.give_way()
 
-    asyncio.run(asyncio.wait_for(run(), 30))
+    asyncio.run(asyncio.wait_for(run(), 60))
 
 
 def test_what_fails_has_no_turn_any_more():
@@ -64,6 +64,6 @@ def test_what_fails_has_no_turn_any_more():
         turns = Turns()
         with pytest.raises(RuntimeError), turns.documents.taken():
             raise RuntimeError
-        await asyncio.wait_for(turns.give_way(), 30)
+        await asyncio.wait_for(turns.give_way(), 60)
 
     asyncio.run(run())

@@ -131,7 +131,7 @@ def test_clients_of_clusters_scale(own_folders: None) -> None:
     ) as cluster:
         with Client(cluster, set_as_default=False) as client:
             client.scale(2)
-            client.wait_for_workers(2, timeout=30)
+            client.wait_for_workers(2, timeout=60)
             client.adapt(minimum=1, maximum=1)
             assert cluster._adaptive is not None
         with (
@@ -139,7 +139,7 @@ def test_clients_of_clusters_scale(own_folders: None) -> None:
             Client(theirs, set_as_default=False) as client,
         ):
             client.scale(2)
-            client.wait_for_workers(2, timeout=30)
+            client.wait_for_workers(2, timeout=60)
     with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
         client.scale(2)
         assert len(client.scheduler_info()["workers"]) == 2

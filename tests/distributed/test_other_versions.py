@@ -13,7 +13,7 @@ from glassloom import Client
 from glassloom.errors import ClusterError, OptionError
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
-BOUND_S = 10.0
+BOUND_S = 60.0
 
 
 @pytest.fixture

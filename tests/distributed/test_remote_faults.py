@@ -290,11 +290,11 @@ def test_what_is_shown_of_a_cluster_says_what_has_happened(
     monkeypatch.setattr(attachment, "REFUSED_S", 1.0)
     with proxy_of(cluster.address) as proxy, attached(proxy.address, timeout_s=2.0) as told:
         cluster.workers[0].kill()
-        eventually(lambda: told.of(WorkerLeft), 30.0)
+        eventually(lambda: told.of(WorkerLeft), 60.0)
         proxy.hold()
-        eventually(lambda: "the connection to the scheduler" in _lines(told) and "was lost" in _lines(told), 30.0)
+        eventually(lambda: "the connection to the scheduler" in _lines(told) and "was lost" in _lines(told), 60.0)
         proxy.go_on()
-        eventually(lambda: "the scheduler answers again" in _lines(told), 30.0)
+        eventually(lambda: "the scheduler answers again" in _lines(told), 60.0)
         proxy.close()
         assert told.ended.wait(60)
         assert told.of(Life)[-1].event == "closing"

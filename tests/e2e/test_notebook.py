@@ -45,7 +45,7 @@ def rectangles_when(frame: Frame, condition: str) -> dict[str, int]:
 
 
 def clusters_of(lab: Any) -> list[dict[str, Any]]:
-    with urllib.request.urlopen(lab.address("glassloom/api/clusters"), timeout=30) as answer:
+    with urllib.request.urlopen(lab.address("glassloom/api/clusters"), timeout=60) as answer:
         return json.load(answer)["clusters"]
 
 

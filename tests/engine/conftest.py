@@ -59,4 +59,4 @@ def client(shared_client: Client) -> Iterator[Client]:
     """Return the module's client once it has its workers (an earlier test may have killed one); it must be usable afterwards."""
     shared_client.wait_for_workers(2, timeout=60)
     yield shared_client
-    assert shared_client.submit(os.getpid, pure=False).result(timeout=20) > 0
+    assert shared_client.submit(os.getpid, pure=False).result(timeout=60) > 0

@@ -289,7 +289,7 @@ def test_keys_that_cannot_be_sent_are_refused_and_leave_the_client_usable(client
         return 5
 
     odd.__name__ = "\udc80"
-    assert client.submit(odd).result(timeout=20) == 5
+    assert client.submit(odd).result(timeout=60) == 5
     assert delayed(odd, name="\udc81")().compute(scheduler=client) == 5
 
 
@@ -374,9 +374,9 @@ def test_names_may_be_of_classes_derived_from_text(client: Client) -> None:
     assert client.get_dataset(name) == 5
     client.unpublish_dataset(name)
     Variable(name, client).set(3)
-    assert Variable("of-numpy", client).get(timeout=20) == 3
+    assert Variable("of-numpy", client).get(timeout=60) == 3
     Variable(name, client).delete()
-    assert client.submit(abs, -1, workers=np.str_(next(iter(client.nthreads())))).result(timeout=20) == 1
+    assert client.submit(abs, -1, workers=np.str_(next(iter(client.nthreads())))).result(timeout=60) == 1
 
 
 def test_code_whose_file_has_a_name_that_cannot_be_sent_runs(client: Client, tmp_path: Path) -> None:
@@ -385,7 +385,7 @@ def test_code_whose_file_has_a_name_that_cannot_be_sent_runs(client: Client, tmp
     made: dict[str, Any] = {}
     exec(compile(path.read_text(), str(path), "exec"), made)
     future = made["submit"](client)
-    assert future.result(timeout=20) == 2
+    assert future.result(timeout=60) == 2
     assert "caf\\udce9.py:2" in client.story("in-a-file").origin
     assert client.upload_file(path) == [UNSENDABLE]
 

@@ -15,7 +15,7 @@ from glassloom_metrics.protocol import Hello, Position, Runs, encode
 from glassloom_metrics.registry import ClusterRecord
 
 RECORD = ClusterRecord("c1", "loom", "processes", 1, 0.0, "/s", "secret", 0.0, "/d", "p")
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 
 
 class Comm:

@@ -57,7 +57,7 @@ def test_a_cluster_is_started_that_follows_the_work_and_ends_when_idle() -> None
         assert json.loads(started.stdout)["id"] == record.id
 
         async def read() -> Settings:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 async for message in subscribe(record, ["settings"], since=NOW):
                     if isinstance(message, Settings) and message.adaptive_maximum is not None:
                         return message

@@ -258,7 +258,7 @@ def test_a_fresh_workers_memory_is_told_and_counted_as_the_dashboards_count_it()
 
 
 async def _first_sample(cluster: str) -> WorkerSamples:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for message in subscribe(find_record(cluster), ["samples"]):
             if isinstance(message, WorkerSamples):
                 return message

@@ -105,7 +105,7 @@ def test_tasks_find_datasets_too(client: Client) -> None:
     from glassloom import get_client
 
     client.publish_dataset(seven=7)
-    assert client.submit(lambda: get_client().get_dataset("seven"), pure=False).result(timeout=20) == 7
+    assert client.submit(lambda: get_client().get_dataset("seven"), pure=False).result(timeout=60) == 7
 
 
 def test_an_asynchronous_client_awaits_them(client: Client) -> None:

@@ -40,7 +40,7 @@ def test_a_client_that_is_not_bound_to_a_name_is_the_default_until_another_takes
     Client(**SMALL)
     gc.collect()
     first = get_client().id
-    assert get_client().submit(abs, -3).result(timeout=20) == 3
+    assert get_client().submit(abs, -3).result(timeout=60) == 3
     Client(**SMALL)
     gc.collect()
     eventually(lambda: n_clusters() == 1)
@@ -53,8 +53,8 @@ def test_futures_keep_their_client() -> None:
     future = Client(**SMALL).submit(abs, -3)
     with Client(**SMALL) as second:
         gc.collect()
-        assert future.result(timeout=20) == 3
-        assert second.submit(abs, -4).result(timeout=20) == 4
+        assert future.result(timeout=60) == 3
+        assert second.submit(abs, -4).result(timeout=60) == 4
     assert current() is future.client
     future.client.close()
 
@@ -70,7 +70,7 @@ def test_an_earlier_client_is_the_default_again_when_the_newest_is_closed() -> N
 def test_a_client_that_was_dropped_in_another_thread_ends_its_cluster() -> None:
     def drop() -> None:
         client = Client(**SMALL, set_as_default=False)
-        client.submit(abs, -1).result(timeout=20)
+        client.submit(abs, -1).result(timeout=60)
         cycle: list[Any] = [client]
         cycle.append(cycle)
 

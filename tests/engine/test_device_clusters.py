@@ -102,7 +102,7 @@ async def rows_of(client: Client, action: Action, nbytes: int) -> list[dict[str,
     """Return the task events from the cluster's beginning until there is one of a kind and size."""
     names = ("action", "lane", "nbytes", "duration_s")
     rows: list[dict[str, Any]] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for message in subscribe(find_record(client.id)):
             if isinstance(message, TaskEvents):
                 rows += [

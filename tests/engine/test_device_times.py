@@ -79,7 +79,7 @@ async def told(client: Client, count: int) -> tuple[dict[int, tuple[str, bool]],
     """Return index and success of the rows from the cluster's beginning, and what was told of times until there are so many."""
     rows: dict[int, tuple[str, bool]] = {}
     found: list[protocol.DeviceTimes] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for message in subscribe(find_record(client.id)):
             if isinstance(message, protocol.TaskEvents):
                 oks = protocol.column(message, "ok")

@@ -27,5 +27,5 @@ def test_compute_after_the_cluster_ended_is_an_error_until_the_client_is_closed(
 def test_a_task_that_writes_into_its_input_is_told_to_copy(shared_client: Client) -> None:
     shared = shared_client.scatter(np.zeros(100_000))
     with pytest.raises(ValueError, match="read-only") as caught:
-        shared_client.submit(write_into, shared).result(timeout=20)
+        shared_client.submit(write_into, shared).result(timeout=60)
     assert any("change a copy: x = x.copy()" in note for note in caught.value.__notes__)

@@ -61,7 +61,7 @@ def test_a_fan_of_fans(client: Client) -> None:
     expected = 1
     for _ in range(3):
         expected = expected * N + N * (N - 1) // 2
-    assert value.result(timeout=30) == expected
+    assert value.result(timeout=60) == expected
 
 
 def test_a_value_that_tasks_change_is_each_tasks_own(client: Client) -> None:
@@ -72,7 +72,7 @@ def test_a_value_that_tasks_change_is_each_tasks_own(client: Client) -> None:
 def test_a_result_that_stays_on_its_worker_is_read_everywhere(client: Client) -> None:
     array = client.submit(np.arange, 100_000, pure=False)
     middle = client.map(at, [array] * N, range(N))
-    assert client.submit(sum, middle).result(timeout=30) == N * (N - 1) / 2
+    assert client.submit(sum, middle).result(timeout=60) == N * (N - 1) / 2
     more = client.map(at, [array] * N, range(N, 2 * N))  # by now every process can reach it
     assert client.gather(more) == [float(number) for number in range(N, 2 * N)]
 
@@ -81,9 +81,9 @@ def test_a_result_that_stays_on_its_worker_is_read_everywhere(client: Client) ->
 def test_results_of_any_size_are_read_together(client: Client, n_elements: int) -> None:
     source = client.submit(add, 1, 1, pure=False)
     middle = client.map(small_array, [n_elements] * N, [source] * N, pure=False)
-    assert client.submit(len, middle).result(timeout=30) == N
+    assert client.submit(len, middle).result(timeout=60) == N
     expected = N * sum(range(2, 2 + n_elements))
-    assert client.submit(_sum_arrays, middle).result(timeout=30) == expected
+    assert client.submit(_sum_arrays, middle).result(timeout=60) == expected
 
 
 def _sum_arrays(arrays: list[np.ndarray]) -> int:
@@ -101,15 +101,15 @@ def test_one_failing_task_fails_what_reads_it_and_no_other(client: Client) -> No
     middle = client.map(divide, range(N), by=seven)
     total = client.submit(sum, middle)
     with pytest.raises(ZeroDivisionError):
-        total.result(timeout=30)
+        total.result(timeout=60)
     rest = client.submit(sum, [future for future in middle if future is not middle[7]])
-    assert rest.result(timeout=30) == pytest.approx(sum(12 / (number - 7) for number in range(N) if number != 7))
+    assert rest.result(timeout=60) == pytest.approx(sum(12 / (number - 7) for number in range(N) if number != 7))
 
 
 def test_a_failing_task_is_tried_again(client: Client, tmp_path: Path) -> None:
     path = client.submit(str, tmp_path / "once", pure=False)
     middle = client.map(fail_once, [path] * N, range(N), retries=1)
-    assert client.submit(sum, middle).result(timeout=30) == N * (N - 1) // 2
+    assert client.submit(sum, middle).result(timeout=60) == N * (N - 1) // 2
 
 
 def test_cancelled_tasks_are_computed_again(client: Client) -> None:
@@ -118,9 +118,9 @@ def test_cancelled_tasks_are_computed_again(client: Client) -> None:
     total = client.submit(sum, middle)
     client.cancel(middle[3])
     with suppress(CancelledError):  # it may have been there before
-        total.result(timeout=30)
+        total.result(timeout=60)
     again = client.submit(sum, client.map(add, [source] * N, range(1000, 1000 + N)))
-    assert again.result(timeout=30) == sum(range(1010, 1010 + N))
+    assert again.result(timeout=60) == sum(range(1010, 1010 + N))
 
 
 def test_readers_of_parts_and_of_single_results(client: Client) -> None:
@@ -131,7 +131,7 @@ def test_readers_of_parts_and_of_single_results(client: Client) -> None:
     backward = client.submit(list, middle[::-1])
     del middle
     assert client.gather(parts) == [sum(range(start, start + 10)) for start in range(0, N, 10)]
-    assert (one.result(timeout=30), backward.result(timeout=30)) == (105, list(range(N))[::-1])
+    assert (one.result(timeout=60), backward.result(timeout=60)) == (105, list(range(N))[::-1])
 
 
 def test_where_a_fan_waits_can_be_asked(client: Client) -> None:
@@ -140,7 +140,7 @@ def test_where_a_fan_waits_can_be_asked(client: Client) -> None:
     total = client.submit(sum, middle)
     text = str(client.story(total))
     assert f"waits for {N} of {N} inputs" in text
-    assert total.result(timeout=30) == N * (N - 1) // 2
+    assert total.result(timeout=60) == N * (N - 1) // 2
 
 
 def _sleep(seconds: float) -> int:

@@ -72,8 +72,8 @@ def test_a_child_that_exits_leaves_the_cluster_alone(own: Client) -> None:
             atexit._run_exitfuncs()
             os._exit(0)
     os.waitpid(pid, 0)
-    assert len(scattered.result(timeout=20)) == 2**20
-    assert own.submit(abs, -3).result(timeout=20) == 3
+    assert len(scattered.result(timeout=60)) == 2**20
+    assert own.submit(abs, -3).result(timeout=60) == 3
     assert Path(own._record.directory).exists()
 
 
@@ -87,8 +87,8 @@ pid = os.fork()
 if pid == 0:
     sys.exit(0)
 assert os.waitpid(pid, 0)[1] == 0
-assert len(kept.result(timeout=20)) == 2**20
-assert client.submit(abs, -3).result(timeout=20) == 3
+assert len(kept.result(timeout=60)) == 2**20
+assert client.submit(abs, -3).result(timeout=60) == 3
 assert Path(client._record.directory).exists()
 print("well")
 """
@@ -109,12 +109,12 @@ def test_a_child_that_leaves_the_with_block_leaves_the_parents_connection_alone(
         own.cluster.close()
 
     assert in_child(leave) == "None"
-    assert own.submit(abs, -3).result(timeout=20) == 3
+    assert own.submit(abs, -3).result(timeout=60) == 3
 
 
 def test_what_a_child_inherits_says_that_it_is_the_parents(own: Client) -> None:
     done, pending, lock = own.submit(abs, -1), own.submit(time.sleep, 20), Lock("forked")
-    done.result(timeout=20)
+    done.result(timeout=60)
     says = f"ForkedError: the client of cluster {own.name!r} belongs to process {os.getpid()}"
     for use in (
         done.result,
@@ -153,17 +153,17 @@ def test_the_workers_of_a_forked_pool_compute(own: Client) -> None:
     context = multiprocessing.get_context("fork")
     with context.Pool(2) as pool:
         assert pool.map_async(_compute_sum, [10, 20, 30]).get(IN_TIME_S) == [100.0, 400.0, 900.0]
-    assert own.submit(_compute_sum, 10).result(timeout=20) == 100.0
+    assert own.submit(_compute_sum, 10).result(timeout=60) == 100.0
 
 
 def test_a_child_connects_for_itself(own: Client) -> None:
     def connect() -> int:
         with Client(own.name) as mine:
-            result: int = mine.submit(abs, -5).result(timeout=20)
+            result: int = mine.submit(abs, -5).result(timeout=60)
             return result
 
     assert in_child(connect) == "5"
-    assert own.submit(abs, -3).result(timeout=20) == 3
+    assert own.submit(abs, -3).result(timeout=60) == 3
 
 
 def test_a_child_of_a_task_that_exits_does_no_harm(own: Client) -> None:
@@ -172,7 +172,7 @@ def test_a_child_of_a_task_that_exits_does_no_harm(own: Client) -> None:
         client.submit(abs, -1).result()
         return client.submit(abs, -2).result(), in_child(lambda: get_client().submit(abs, -7).result())
 
-    assert own.submit(fork).result(timeout=40) == (2, "7")
+    assert own.submit(fork).result(timeout=60) == (2, "7")
 
 
 @pytest.mark.fault("a client that holds a lock and has forked is killed")
@@ -193,7 +193,7 @@ def test_the_lock_of_a_killed_client_opens_although_its_child_lives(own: Client,
     kill(pid)
     os.waitpid(pid, 0)
     try:
-        assert Lock("of-the-killed", client=own).acquire(timeout=20)
+        assert Lock("of-the-killed", client=own).acquire(timeout=60)
     finally:
         kill(grandchild)
         os.close(reading)

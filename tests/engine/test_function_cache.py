@@ -293,13 +293,13 @@ def test_few_uses_are_kept() -> None:
 
 def test_workers_get_what_a_function_reads_now(client: Client) -> None:
     function = reader(table=[1])
-    assert client.submit(function, 10).result(timeout=20) == 11
+    assert client.submit(function, 10).result(timeout=60) == 11
     function.__globals__["table"][0] = 2
-    assert client.submit(function, 10).result(timeout=20) == 12
-    assert client.submit(function, 10, pure=False).result(timeout=20) == 12
+    assert client.submit(function, 10).result(timeout=60) == 12
+    assert client.submit(function, 10, pure=False).result(timeout=60) == 12
     function.__globals__["table"] = [3]
-    assert client.submit(function, 10, pure=False).result(timeout=20) == 13
-    assert client.submit(function, 10).result(timeout=20) == 13
+    assert client.submit(function, 10, pure=False).result(timeout=60) == 13
+    assert client.submit(function, 10).result(timeout=60) == 13
 
 
 def test_the_bytes_are_a_pickle_like_any_other() -> None:

@@ -82,14 +82,14 @@ def test_a_task_gets_the_container_with_results(client: Client, kind: str, as_ke
     one, two = client.map(twice, [1, 2])
     value, expected = containers(one, two)[kind], containers(2, 4)[kind]
     future = client.submit(describe, value=value) if as_keyword else client.submit(describe, value)
-    assert future.result(timeout=20) == (type(expected).__name__, expected)
+    assert future.result(timeout=60) == (type(expected).__name__, expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_containers_without_futures_are_values_like_any(client: Client, kind: str) -> None:
     value = containers(1, 2)[kind]
     assert client.gather(value) == value
-    assert client.submit(describe, value).result(timeout=20) == (type(value).__name__, value)
+    assert client.submit(describe, value).result(timeout=60) == (type(value).__name__, value)
 
 
 def test_calls_with_other_futures_in_a_dataclass_are_other_tasks(client: Client) -> None:
@@ -110,7 +110,7 @@ def test_sets_of_futures_of_arrays_and_of_equal_results_lose_nothing(client: Cli
     assert sorted(float(array.sum()) for array in arrays) == [2.0, 4.0]
     assert client.gather(set(client.map(abs, [-3, 3]))) == [3, 3]
     assert client.gather(frozenset(client.map(abs, [-3, 3]))) == [3, 3]
-    assert client.submit(describe, set(client.map(abs, [-3, 3]))).result(timeout=20) == ("list", [3, 3])
+    assert client.submit(describe, set(client.map(abs, [-3, 3]))).result(timeout=60) == ("list", [3, 3])
 
 
 def test_failed_futures_are_left_out_of_lists_and_dicts(client: Client) -> None:
@@ -124,5 +124,5 @@ def test_scatter_keeps_lists_tuples_sets_and_named_tuples(client: Client) -> Non
     assert client.gather(client.scatter(frozenset([1, 2]))) == frozenset([1, 2])
     assert client.gather(client.scatter({"a": 1})) == {"a": 1}
     whole = client.scatter(Frozen(1))
-    assert whole.result(timeout=20) == Frozen(1)
-    assert dataclasses.is_dataclass(whole.result(timeout=20))
+    assert whole.result(timeout=60) == Frozen(1)
+    assert dataclasses.is_dataclass(whole.result(timeout=60))

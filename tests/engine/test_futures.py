@@ -66,9 +66,9 @@ def test_waiting_where_there_is_no_worker_warns(monkeypatch: pytest.MonkeyPatch)
         with warnings.catch_warnings():  # as errors, so that each wait ends with its warning, however late that comes
             warnings.simplefilter("error", UserWarning)
             with pytest.raises(UserWarning, match="'empty' has no workers, so nothing will be computed; client.scale"):
-                future.result(timeout=20)
+                future.result(timeout=60)
             with pytest.raises(UserWarning, match="'empty' has no workers"):
-                next(as_completed([future], timeout=20))
+                next(as_completed([future], timeout=60))
         with warnings.catch_warnings(action="ignore"):
             with pytest.raises(TimeoutError, match="no result"):
                 future.result(timeout=0.05)
@@ -76,7 +76,7 @@ def test_waiting_where_there_is_no_worker_warns(monkeypatch: pytest.MonkeyPatch)
                 next(as_completed([future], timeout=0.05))
         assert client.cluster is not None
         client.cluster.scale(1)
-        assert future.result(timeout=20) == 2
+        assert future.result(timeout=60) == 2
 
 
 def test_waiting_for_adaptive_workers_does_not_warn(
@@ -86,7 +86,7 @@ def test_waiting_for_adaptive_workers_does_not_warn(
     with Client(n_workers=0, threads_per_worker=1) as client:
         assert client.cluster is not None
         client.cluster.adapt(0, 1)
-        assert client.submit(tasks.inc, 1).result(timeout=20) == 2
+        assert client.submit(tasks.inc, 1).result(timeout=60) == 2
     assert [str(warning.message) for warning in recwarn if "no workers" in str(warning.message)] == []
 
 
@@ -141,7 +141,7 @@ def test_a_failed_task_can_be_tried_again(client: Client, tmp_path: Path) -> Non
     wait(future)
     assert future.status == "error"
     future.retry()
-    assert future.result(timeout=20) == 2
+    assert future.result(timeout=60) == 2
 
 
 def test_trying_again_begins_with_the_task_that_failed_first(client: Client, tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_trying_again_begins_with_the_task_that_failed_first(client: Client, tmp
     wait(last)
     assert last.status == "error"
     client.retry([last])
-    assert last.result(timeout=20) == 4
+    assert last.result(timeout=60) == 4
 
 
 def test_a_task_that_fails_again_says_so_again(client: Client, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_task_that_fails_again_says_so_again(client: Client, tmp_path: Path) -
     wait(future)
     future.retry()
     with pytest.raises(ValueError, match="call 2"):
-        future.result(timeout=20)
+        future.result(timeout=60)
 
 
 def test_trying_again_leaves_results_as_they_are(client: Client, tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_task_that_this_client_cancelled_says_so(client: Client, tmp_path: Pat
     future = client.submit(tasks.wait_for, str(tmp_path / "go"), pure=False)
     future.cancel()
     with pytest.raises(CancelledError, match="^task .* was cancelled by this client$"):
-        future.result(timeout=20)
+        future.result(timeout=60)
     (tmp_path / "go").touch()
 
 
@@ -205,7 +205,7 @@ def test_cancelling_leaves_the_tasks_of_other_clients_alone(client: Client, tmp_
         wait(mine)
         assert mine.status == "cancelled"
         (tmp_path / "go").touch()
-        assert (theirs.result(timeout=20), dependent.result(timeout=20)) == (5, 6)
+        assert (theirs.result(timeout=60), dependent.result(timeout=60)) == (5, 6)
 
 
 def test_cancelling_leaves_alone_what_others_build_upon(client: Client, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_cancelling_leaves_alone_what_others_build_upon(client: Client, tmp_path
         other.submit(tasks.inc, 0).result()  # by now the head knows of all this
         client.cancel([mine])
         (tmp_path / "go").touch()
-        assert theirs.result(timeout=20) == 8
+        assert theirs.result(timeout=60) == 8
 
 
 def test_force_cancels_for_all(client: Client, tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_force_cancels_for_all(client: Client, tmp_path: Path) -> None:
         other.submit(tasks.inc, 0).result()
         client.cancel(mine, force=True)
         with pytest.raises(CancelledError, match="'shared-2' was cancelled"):
-            theirs.result(timeout=20)
+            theirs.result(timeout=60)
         (tmp_path / "go").touch()
 
 

@@ -119,8 +119,8 @@ def test_what_tasks_have_started_dies_with_the_head_and_the_fork_server(tmp_path
         fork_server.suspend()  # so that it can't end anything, however late it is killed
         for process in (head, fork_server) if first == "head" else (fork_server, head):
             process.kill()
-        eventually(lambda: has_died(program), 10)
-        eventually(lambda: running.status == "lost", 10)
+        eventually(lambda: has_died(program), 60)
+        eventually(lambda: running.status == "lost", 60)
 
 
 # What is injected into the head and the fork server of a cluster, as one is a fork of the other.
@@ -212,7 +212,7 @@ def test_what_tasks_have_started_dies_with_a_fork_server_of_many_threads(
         fork_server.suspend()
         for process in (head, fork_server):
             process.kill()
-        eventually(lambda: has_died(program), 10)
+        eventually(lambda: has_died(program), 60)
 
 
 @pytest.mark.fault("kill -9 of head and fork server while a task's program runs")
@@ -224,7 +224,7 @@ def test_what_tasks_have_started_dies_if_the_fork_server_is_killed_while_it_ends
         (program, _running), fork_server = start_a_program(client, tmp_path), fork_server_of(client)
         head_of(client).kill()
         eventually(lambda: has_died(fork_server))
-        eventually(lambda: has_died(program), 10)
+        eventually(lambda: has_died(program), 60)
 
 
 @pytest.mark.fault("kill -9 of head and fork server while a task's program runs")
@@ -242,7 +242,7 @@ def test_what_tasks_have_started_dies_with_a_worker_that_crashes_when_no_one_els
         eventually(lambda: worker.status() == psutil.STATUS_ZOMBIE)
         for process in (head, fork_server):
             process.kill()
-        eventually(lambda: has_died(program), 10)
+        eventually(lambda: has_died(program), 60)
 
 
 @pytest.mark.fault("a worker's threads send before the worker has said that it is there")
@@ -295,7 +295,7 @@ def test_an_error_in_the_head_ends_the_cluster_and_the_user_learns_why(
         with contextlib.suppress(ClusterClosed):
             client.submit(tasks.inc, 1, pure=False)  # any message of a client's, and of a worker's, would do
         with pytest.raises(ClusterClosed, match=r"the cluster has ended: .* crashed: RuntimeError: injected \(a fault"):
-            waiting.result(timeout=20)
+            waiting.result(timeout=60)
         eventually(lambda: client.status == "closed")
 
 

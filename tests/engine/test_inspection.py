@@ -72,7 +72,7 @@ def test_it_is_ended_when_its_time_is_over_and_the_head_goes_on(client: Client, 
     started = time.monotonic()
     with pytest.raises(TimeoutError, match=r"run_on_head: the function was ended after 0\.2 s"):
         client.run_on_head(tasks.wait_for, str(tmp_path / "never"), timeout="200ms")
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 50
     assert children(client) == before
 
 
@@ -85,7 +85,7 @@ def test_tasks_run_while_it_does(client: Client, tmp_path: Path) -> None:
     )
     looking.start()
     eventually((tmp_path / "b").exists)
-    assert client.submit(tasks.inc, 1, pure=False).result(timeout=20) == 2
+    assert client.submit(tasks.inc, 1, pure=False).result(timeout=60) == 2
     (tmp_path / "go").touch()
     looking.join(20)
     assert found == [5]
@@ -94,7 +94,7 @@ def test_tasks_run_while_it_does(client: Client, tmp_path: Path) -> None:
 def test_a_function_that_ends_its_process_is_an_error(client: Client) -> None:
     with pytest.raises(ClusterError, match="run_on_head: the function's process ended without a result"):
         client.run_on_head(os._exit, 3)
-    assert client.submit(tasks.inc, 1, pure=False).result(timeout=20) == 2
+    assert client.submit(tasks.inc, 1, pure=False).result(timeout=60) == 2
 
 
 def test_a_result_that_is_too_large_is_an_error(client: Client) -> None:

@@ -86,9 +86,9 @@ def test_a_function_that_reads_a_large_array_is_sent_once(client: Client, monkey
     exec("def read(x):\n    return int(table[-1]) + x", cell)
     for pure in (True, True, False, False):
         future = client.submit(cell["read"], len(written), pure=pure)
-        assert future.result(timeout=30) == 2**18 - 1 + len(written)
+        assert future.result(timeout=60) == 2**18 - 1 + len(written)
         written.append(outbox.written_bytes)
     assert written[0] >= 2**21
     assert written[3] - written[0] < 20_000
     cell["table"] = np.zeros(2**18, int)
-    assert client.submit(cell["read"], 0).result(timeout=30) == 0
+    assert client.submit(cell["read"], 0).result(timeout=60) == 0

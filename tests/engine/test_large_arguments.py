@@ -29,11 +29,11 @@ def test_a_line_that_submits_a_large_list_again_and_again_is_warned_once(client:
 
 def test_the_warning_says_how_large_the_argument_is_and_what_to_do(client: Client) -> None:
     with pytest.warns(UserWarning, match=r"a list of 2\.\d+ MiB.* pass the future instead: future, = client\.scatter"):
-        assert client.submit(first, values=NUMBERS).result(timeout=30) == 0
+        assert client.submit(first, values=NUMBERS).result(timeout=60) == 0
 
 
 def test_what_is_scattered_an_array_or_small_is_nothing_to_warn_of(client: Client) -> None:
     (future,) = client.scatter([NUMBERS])
-    assert client.submit(first, future).result(timeout=30) == 0
-    assert client.submit(first, np.arange(500_000)).result(timeout=30) == 0
-    assert client.submit(first, NUMBERS[:100_000]).result(timeout=30) == 0
+    assert client.submit(first, future).result(timeout=60) == 0
+    assert client.submit(first, np.arange(500_000)).result(timeout=60) == 0
+    assert client.submit(first, NUMBERS[:100_000]).result(timeout=60) == 0

@@ -266,7 +266,7 @@ def test_a_worker_that_stays_short_of_memory_is_replaced_and_its_results_are_kep
         assert re.search(r">Results</th>.*>Unmanaged</th>.*>On disk</th>", client._repr_html_())
         old = client.submit(leak, 350_000_000).result()  # between 80 %, where it is paused, and 95 %, where it is ended
         eventually(lambda: [w for w in client.scheduler_info()["workers"].values() if w["pressure"] == "paused"])
-        assert client.submit(os.getpid, pure=False).result(timeout=40) != old
+        assert client.submit(os.getpid, pure=False).result(timeout=60) != old
         assert worker_pids(client) != [old]
         assert float(result.result().max()) == 3.0
         log = Path(client._record.directory, "cluster.log").read_text()

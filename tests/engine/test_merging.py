@@ -118,7 +118,7 @@ def test_tasks_of_different_runs_are_not_alike() -> None:
 
 def test_of_tasks_that_are_submitted_together_only_the_wrong_one_is_refused(client: Client) -> None:
     gone = client.submit(tasks.inc, 1, key="gone-1")
-    gone.result(timeout=20)
+    gone.result(timeout=60)
     client.cancel(gone, force=True)
     futures = []
     for number in range(200):
@@ -126,7 +126,7 @@ def test_of_tasks_that_are_submitted_together_only_the_wrong_one_is_refused(clie
         if number > 150:
             futures.append(client.submit(tasks.inc, futures[-1], pure=False))
     with pytest.raises(GraphError, match="'gone-1', which the cluster doesn't know"):
-        futures.pop(100).result(timeout=20)
+        futures.pop(100).result(timeout=60)
     results = client.gather(futures)
     assert results[:100] == list(range(1, 101))
     assert results[-2:] == [200, 201]

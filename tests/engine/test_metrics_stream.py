@@ -34,7 +34,7 @@ class Stream:
 
     async def until(self, kind: type, wanted: Callable[[Any], bool] = lambda message: True) -> Any:
         """Return the next message of a kind that is wanted; fails if there is none for 20 s."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 self.seen.append(decode(await anext(self._frames)))
                 if isinstance(self.seen[-1], kind) and wanted(self.seen[-1]):

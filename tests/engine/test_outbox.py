@@ -21,7 +21,7 @@ from glassloom.protocol.messages import framed
 from glassloom_metrics.framing import FrameSplitter
 
 TEMPLATE = TaskTemplate(1, b"code", "f", "", Annotations())
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 
 
 class Writer:

@@ -74,18 +74,18 @@ def unpickled_by(other: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
 def test_a_function_may_close_over_a_future(client: Client) -> None:
     future = client.submit(tasks.inc, 1)
-    assert client.submit(reading(future)).result(timeout=20) == (2,)
+    assert client.submit(reading(future)).result(timeout=60) == (2,)
     assert client.gather(client.map(reading(future), range(3))) == [(2, 0), (2, 1), (2, 2)]
 
 
 def test_a_function_may_close_over_a_dataclass_with_a_future(client: Client) -> None:
     named = Named("n", client.submit(tasks.inc, 1))
-    assert client.submit(lambda: (named.name, named.future.result())).result(timeout=20) == ("n", 2)
+    assert client.submit(lambda: (named.name, named.future.result())).result(timeout=60) == ("n", 2)
 
 
 def test_a_dataclass_in_an_object_keeps_its_future(client: Client) -> None:
     named = Named("n", client.submit(tasks.inc, 1))
-    assert client.submit(lambda box: box.content.future.result(), Box(named)).result(timeout=20) == 2
+    assert client.submit(lambda box: box.content.future.result(), Box(named)).result(timeout=60) == 2
 
 
 def test_an_object_may_have_a_future_and_its_task_begins_when_that_is_finished(client: Client, tmp_path: Path) -> None:
@@ -93,16 +93,16 @@ def test_an_object_may_have_a_future_and_its_task_begins_when_that_is_finished(c
     task = client.submit(what_is_in, Box(future))
     assert task.status == "pending"
     (tmp_path / "go").touch()
-    is_future, status = task.result(timeout=20)
+    is_future, status = task.result(timeout=60)
     assert is_future
     assert status in ("pending", "finished")  # the head tells the worker's client
-    assert client.submit(open_box, Box(future), key="opened").result(timeout=20) == future.result()
+    assert client.submit(open_box, Box(future), key="opened").result(timeout=60) == future.result()
 
 
 def test_containers_of_other_kinds_may_have_futures(client: Client) -> None:
     futures = deque(client.map(tasks.inc, range(3)))
     read = client.submit(lambda queue: [each.result() for each in queue], futures)
-    assert read.result(timeout=20) == [1, 2, 3]
+    assert read.result(timeout=60) == [1, 2, 3]
 
 
 def test_a_large_argument_may_have_a_future(client: Client) -> None:
@@ -128,7 +128,7 @@ def test_a_task_waits_for_a_future_of_its_own_on_the_only_thread() -> None:
         return again.result(), nested.result(), again.client is get_client()
 
     with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
-        assert client.submit(outer).result(timeout=30) == (2, 2, True)
+        assert client.submit(outer).result(timeout=60) == (2, 2, True)
 
 
 def test_a_future_may_be_dropped_right_after_submit(client: Client) -> None:
@@ -152,8 +152,8 @@ def test_a_function_that_was_pickled_before_still_makes_its_future_a_dependency(
 def test_nothing_holds_a_future_when_its_function_and_tasks_are_gone(client: Client) -> None:
     future = client.submit(tasks.inc, 1, pure=False)
     key = future.key
-    assert client.submit(reading(future)).result(timeout=20) == (2,)
-    assert client.submit(open_box, Box(future), pure=False).result(timeout=20) == 2
+    assert client.submit(reading(future)).result(timeout=60) == (2,)
+    assert client.submit(open_box, Box(future), pure=False).result(timeout=60) == 2
     del future
     eventually(lambda: key not in client.who_has())
 
@@ -161,7 +161,7 @@ def test_nothing_holds_a_future_when_its_function_and_tasks_are_gone(client: Cli
 def test_a_task_whose_future_has_failed_fails_alike(client: Client) -> None:
     future = client.submit(raise_value_error)
     with pytest.raises(ValueError, match="on purpose"):
-        client.submit(open_box, Box(future)).result(timeout=20)
+        client.submit(open_box, Box(future)).result(timeout=60)
 
 
 def test_a_task_whose_future_was_cancelled_is_refused(client: Client, tmp_path: Path) -> None:
@@ -169,14 +169,14 @@ def test_a_task_whose_future_was_cancelled_is_refused(client: Client, tmp_path: 
     future.cancel()
     eventually(future.cancelled)
     with pytest.raises(Exception, match="which the cluster doesn't know"):
-        client.submit(open_box, Box(future)).result(timeout=20)
+        client.submit(open_box, Box(future)).result(timeout=60)
     (tmp_path / "go").touch()
 
 
 def test_a_result_may_have_a_future_that_is_held_elsewhere(client: Client, other: Client) -> None:
     future = client.submit(tasks.inc, 1)
-    box = client.submit(lambda box: box, Box(future)).result(timeout=20)
-    assert (box.content.key, box.content.result(timeout=20)) == (future.key, 2)
+    box = client.submit(lambda box: box, Box(future)).result(timeout=60)
+    assert (box.content.key, box.content.result(timeout=60)) == (future.key, 2)
     assert box.content.client is client  # the one that holds it, though the other is newer
 
 
@@ -184,10 +184,10 @@ def test_a_future_of_another_cluster_is_no_dependency_and_its_task_is_told_why(c
     with Client(n_workers=1, threads_per_worker=1, set_as_default=False) as stranger:
         future = stranger.submit(tasks.inc, 1)
         with pytest.raises(ClusterClosed, match=f"of cluster '{stranger.name}' can't be unpickled here"):
-            client.submit(open_box, Box(future)).result(timeout=20)
+            client.submit(open_box, Box(future)).result(timeout=60)
         own = client.submit(tasks.inc, 1)
         assert own.key == future.key
-        assert client.submit(open_box, Box(own)).result(timeout=20) == 2  # is no task that has failed
+        assert client.submit(open_box, Box(own)).result(timeout=60) == 2  # is no task that has failed
 
 
 # By hand
@@ -196,42 +196,42 @@ def test_a_future_of_another_cluster_is_no_dependency_and_its_task_is_told_why(c
 @pytest.mark.parametrize("pickler", [pickle.dumps, lambda future: pickle.dumps(pickle.loads(pickle.dumps(future)))])
 def test_a_round_trip_gives_a_future_of_the_same_key_and_state(client: Client, pickler: Any, tmp_path: Path) -> None:
     finished = client.submit(tasks.inc, 1)
-    finished.result(timeout=20)
+    finished.result(timeout=60)
     failed = client.submit(raise_value_error)
-    assert isinstance(failed.exception(timeout=20), ValueError)
+    assert isinstance(failed.exception(timeout=60), ValueError)
     pending = client.submit(tasks.wait_for, str(tmp_path / "go"))
     for future in (finished, failed, pending):
         again = pickle.loads(pickler(future))
         assert (again.key, again.status, again.client) == (future.key, future.status, client)
     (tmp_path / "go").touch()
-    assert again.result(timeout=20) == pending.result(timeout=20)
+    assert again.result(timeout=60) == pending.result(timeout=60)
 
 
 def test_another_client_learns_how_the_task_stands(client: Client, unpickled_by: Client, tmp_path: Path) -> None:
     finished, failed = client.submit(tasks.inc, 1), client.submit(raise_value_error)
     cancelled = client.submit(tasks.wait_for, str(tmp_path / "go"))
-    assert finished.result(timeout=20) == 2
-    assert isinstance(failed.exception(timeout=20), ValueError)
+    assert finished.result(timeout=60) == 2
+    assert isinstance(failed.exception(timeout=60), ValueError)
     data = [pickle.dumps(future) for future in (finished, failed, cancelled)]
     cancelled.cancel()
     eventually(cancelled.cancelled)
     theirs = [pickle.loads(each) for each in data]
     assert [each.client for each in theirs] == [unpickled_by] * 3
-    assert theirs[0].result(timeout=20) == 2
-    assert isinstance(theirs[1].exception(timeout=20), ValueError)
+    assert theirs[0].result(timeout=60) == 2
+    assert isinstance(theirs[1].exception(timeout=60), ValueError)
     with pytest.raises(CancelledError):
-        theirs[2].result(timeout=20)
+        theirs[2].result(timeout=60)
     (tmp_path / "go").touch()
 
 
 def test_an_unpickled_future_holds_the_result(client: Client, unpickled_by: Client) -> None:
     future = client.submit(tasks.inc, 1, pure=False)
-    assert future.result(timeout=20) == 2  # so the head has heard of it
+    assert future.result(timeout=60) == 2  # so the head has heard of it
     theirs = pickle.loads(pickle.dumps(future))
-    assert theirs.result(timeout=20) == 2
+    assert theirs.result(timeout=60) == 2
     key = future.key
     del future
-    assert theirs.result(timeout=20) == 2
+    assert theirs.result(timeout=60) == 2
     assert theirs.client is unpickled_by
     del theirs
     eventually(lambda: key not in client.who_has())
@@ -248,14 +248,14 @@ except Exception as error:
     print(type(error).__name__, error)
 with Client(sys.argv[2]) as client:
     future = pickle.loads(data)
-    print(future.result(timeout=20), future.client is client)
+    print(future.result(timeout=60), future.client is client)
 """
 
 
 def test_another_process_needs_a_client_of_the_cluster(client: Client, tmp_path: Path) -> None:
     future = client.submit(tasks.inc, 1)
     (tmp_path / "future").write_bytes(pickle.dumps(future))
-    assert future.result(timeout=20) == 2
+    assert future.result(timeout=60) == 2
     arguments = [sys.executable, "-c", OTHER_PROCESS, str(tmp_path / "future"), client.name]
     output = subprocess.run(arguments, capture_output=True, text=True, timeout=300, check=True).stdout
     assert output == (
@@ -274,7 +274,7 @@ def test_a_future_of_a_closed_client_is_not_unpickled() -> None:
 
 def test_a_forked_child_is_told_that_the_client_is_its_parents(client: Client) -> None:
     future = client.submit(tasks.inc, 1)
-    assert future.result(timeout=20) == 2
+    assert future.result(timeout=60) == 2
     data = pickle.dumps(future)
     pid = os.fork()
     if not pid:
@@ -295,7 +295,7 @@ def test_a_copy_is_a_future_of_the_same_client_that_holds_by_itself(
     again = copied(future)
     assert (again is future, again.key, again.client) == (False, future.key, client)
     future.release()
-    assert again.result(timeout=20) == 2
+    assert again.result(timeout=60) == 2
 
 
 async def unpickled(cluster: LocalCluster) -> tuple[int, bool]:
@@ -355,7 +355,7 @@ def pickled_before_sent(client: Client, unpickled_by: Client, tmp_path: Path) ->
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     maker = subprocess.Popen([sys.executable, "-c", MAKER, str(tmp_path), client.name], env=environment)
     try:
-        eventually((tmp_path / "future").exists, 30)
+        eventually((tmp_path / "future").exists, 60)
         yield (tmp_path / "future").read_bytes()
         for name in ("go", "end"):
             (tmp_path / name).touch()
@@ -383,7 +383,7 @@ def test_a_future_may_be_unpickled_before_the_head_knows_its_task(
     theirs = unpickled_and_sent(pickled_before_sent, unpickled_by, client)
     assert (theirs.client, theirs.status) == (unpickled_by, "pending")
     (tmp_path / "go").touch()
-    assert theirs.result(timeout=20) == 2
+    assert theirs.result(timeout=60) == 2
 
 
 def test_a_task_may_be_submitted_that_needs_a_key_which_the_head_does_not_know_yet(
@@ -393,7 +393,7 @@ def test_a_task_may_be_submitted_that_needs_a_key_which_the_head_does_not_know_y
     direct, boxed = unpickled_by.submit(tasks.inc, theirs), unpickled_by.submit(open_box, Box(theirs))
     assert (direct.status, boxed.status) == ("pending", "pending")
     (tmp_path / "go").touch()
-    assert (direct.result(timeout=20), boxed.result(timeout=20)) == (3, 2)
+    assert (direct.result(timeout=60), boxed.result(timeout=60)) == (3, 2)
 
 
 def test_a_future_whose_maker_ended_before_it_sent_the_task_is_cancelled(
@@ -403,4 +403,4 @@ def test_a_future_whose_maker_ended_before_it_sent_the_task_is_cancelled(
     assert theirs.status == "pending"
     (tmp_path / "die").touch()
     with pytest.raises(CancelledError, match="task 'made' was cancelled, or its result was released before"):
-        theirs.result(timeout=20)
+        theirs.result(timeout=60)

@@ -71,17 +71,17 @@ def by_value(unknown_module: ModuleType) -> Iterator[ModuleType]:
 
 def test_a_module_that_is_not_registered_is_imported_by_the_worker(client: Client, unknown_module: ModuleType) -> None:
     with pytest.raises(ModuleNotFoundError, match="only_here_pkg"):
-        client.submit(unknown_module.triple, 2).result(timeout=20)
+        client.submit(unknown_module.triple, 2).result(timeout=60)
 
 
 def test_functions_of_a_registered_module_are_sent_by_value(client: Client, by_value: Any) -> None:
-    assert client.submit(by_value.triple, 2).result(timeout=20) == 6
-    assert client.submit(by_value.boxed, 2).result(timeout=20) == by_value.Box(6)
+    assert client.submit(by_value.triple, 2).result(timeout=60) == 6
+    assert client.submit(by_value.boxed, 2).result(timeout=60) == by_value.Box(6)
 
 
 def test_values_of_a_registered_module_are_sent_by_value(client: Client, by_value: Any) -> None:
-    assert client.submit(by_value.opened, by_value.Box(5)).result(timeout=20) == 5
-    box = client.submit(lambda value: [value], by_value.Box(by_value.Colour.RED)).result(timeout=20)
+    assert client.submit(by_value.opened, by_value.Box(5)).result(timeout=60) == 5
+    box = client.submit(lambda value: [value], by_value.Box(by_value.Colour.RED)).result(timeout=60)
     assert box == [by_value.Box(by_value.Colour.RED)]
 
 
@@ -103,7 +103,7 @@ def test_plain_pickle_is_used_for_what_is_not_registered(by_value: Any) -> None:
 
 
 def test_cached_functions_that_workers_cannot_import_are_sent_by_value(client: Client, by_value: Any) -> None:
-    assert client.submit(by_value.fibonacci, 20).result(timeout=20) == 6765
+    assert client.submit(by_value.fibonacci, 20).result(timeout=60) == 6765
     copy = loads(dumps(by_value.fibonacci))
     assert (copy(20), copy.cache_parameters(), copy.__name__) == (6765, {"maxsize": 7, "typed": False}, "fibonacci")
 
@@ -113,4 +113,4 @@ def test_local_cached_functions_are_sent_by_value(client: Client) -> None:
     def double(x: int) -> int:
         return 2 * x
 
-    assert client.submit(double, 4).result(timeout=20) == 8
+    assert client.submit(double, 4).result(timeout=60) == 8

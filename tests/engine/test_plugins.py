@@ -139,7 +139,7 @@ def test_a_restart_does_not_wait_long_for_a_teardown(own: Client, tmp_path: Path
 def test_the_worker_that_takes_a_killed_ones_place_sets_the_plugin_up(own: Client, tmp_path: Path) -> None:
     own.register_plugin(Noting(tmp_path))
     kill_a_worker(own)
-    assert own.submit(lambda: get_worker().noted, pure=False).result(timeout=20) == ""
+    assert own.submit(lambda: get_worker().noted, pure=False).result(timeout=60) == ""
     assert len([name for name in noted(tmp_path) if name.startswith("setup")]) == 2
 
 

@@ -168,7 +168,7 @@ def test_a_result_that_takes_long_to_write_keeps_its_worker_from_nothing(client:
     wait(slow)
     (where,) = client.who_has([slow])[slow.key]
     callback_is_called = threading.Event()
-    reader = threading.Thread(target=lambda: (slow.result(timeout=30), callback_is_called.set()))
+    reader = threading.Thread(target=lambda: (slow.result(timeout=60), callback_is_called.set()))
     reader.start()
     try:
         others = [client.submit(pow, number, 2, workers=[where], pure=False) for number in range(20)]

@@ -150,7 +150,7 @@ def test_what_a_message_cannot_say_is_refused_where_it_is_submitted(client: Clie
         client.submit(tasks.inc, 1, workers=[2**70])
     with pytest.raises(OptionError, match="can't (be sent|encode)|UTF-8"):
         client.submit(tasks.inc, 1, resources={"\ud800": 1})
-    assert client.submit(tasks.inc, 1).result(timeout=20) == 2
+    assert client.submit(tasks.inc, 1).result(timeout=60) == 2
 
 
 def test_a_function_that_cannot_be_pickled_is_named(client: Client) -> None:

@@ -245,7 +245,7 @@ def test_the_command_records_until_it_is_interrupted(client, tmp_path, sent):
         process.stdout.readline()
         client.gather(client.map(missed, range(30), pure=False))
         process.send_signal(sent)
-        out, errors = process.communicate(timeout=30)
+        out, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
     assert re.fullmatch(rf"Recorded .*B\. To see it: glassloom replay {path}\n", out)
     assert tasks_by_layer(path)["missed"] >= 30
@@ -313,7 +313,7 @@ def recording(client, tmp_path_factory) -> Path:
 def fetch(link: str) -> tuple[int, str]:
     """Return the status and text of a page of dashboards that ask for a cookie."""
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    with opener.open(link, timeout=30) as answer:
+    with opener.open(link, timeout=60) as answer:
         return answer.status, answer.read().decode()
 
 

@@ -65,7 +65,7 @@ def test_a_task_that_waits_for_a_worker_that_is_not_there_says_so() -> None:
         story = eventually(lambda: (told := client.story(future)).state == "ready" and told)
         assert story.explanation == "needs resources {'GPU': 2.0}; no worker has them"
         cluster.scale(2)
-        assert future.result(timeout=20) == 2
+        assert future.result(timeout=60) == 2
 
 
 def test_resources_may_be_said_by_number_or_name() -> None:

@@ -32,7 +32,7 @@ def test_a_worker_killed_while_it_spills_costs_only_time(tmp_path: Path) -> None
         folder = Path(client._record.directory)
         eventually(lambda: list(folder.glob("spill-*")))
         victim = worker_pids(client)[0]
-        eventually(lambda: _is_writing(victim, folder), 20)
+        eventually(lambda: _is_writing(victim, folder), 60)
         kill(victim)
         means = client.map(tasks.mean, blocks)
         assert client.gather(means) == [float(n) for n in range(60)]

@@ -66,7 +66,7 @@ def test_scaling_to_zero_keeps_results_and_scaling_up_goes_on_with_what_waits(sc
     total = scalable.submit(np.sum, future)
     assert not total.done()
     scalable.cluster.scale(1)
-    assert total.result(timeout=20) == 7 * _ELEMENTS
+    assert total.result(timeout=60) == 7 * _ELEMENTS
 
 
 def test_restart_cancels_what_there_was_and_gives_new_workers(scalable: Client) -> None:
@@ -77,7 +77,7 @@ def test_restart_cancels_what_there_was_and_gives_new_workers(scalable: Client) 
     after = {worker["pid"] for worker in scalable.scheduler_info()["workers"].values()}
     assert future.status == "cancelled"
     assert len(after) == 2 and not after & before
-    assert scalable.submit(pow, 2, 5).result(timeout=20) == 32
+    assert scalable.submit(pow, 2, 5).result(timeout=60) == 32
 
 
 def test_an_adaptive_cluster_grows_with_the_work_and_shrinks_after_it(scalable: Client, tmp_path: Path) -> None:

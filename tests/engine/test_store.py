@@ -474,7 +474,7 @@ def test_a_cluster_computes_more_than_fits_into_its_memory_limit() -> None:
 async def _events(client: Client, until: Action) -> list[TaskEvents]:
     """Return the task events from the cluster's beginning until there is one of a kind."""
     seen: list[TaskEvents] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for message in subscribe(find_record(client.id)):
             if isinstance(message, TaskEvents):
                 seen.append(message)

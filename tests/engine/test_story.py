@@ -120,7 +120,7 @@ def test_a_task_whose_worker_died_says_so(client: Client, tmp_path: Path) -> Non
         return 7
 
     future = client.submit(die_once, key="dies-once")
-    assert future.result(timeout=30) == 7
+    assert future.result(timeout=60) == 7
     story = client.story(future)
     assert "worker lost" in words(story)
     (lost,) = (event for event in story.events if event.what == "worker lost")

@@ -22,5 +22,5 @@ def test_a_task_that_exits_is_an_error_of_the_computation_on_threads() -> None:
 
 def test_a_task_that_exits_is_an_error_of_the_computation_on_workers(shared_client: Client) -> None:
     with pytest.raises(RemoteError, match="the task raised SystemExit: 3"):
-        shared_client.submit(leave).result(timeout=20)
-    assert shared_client.submit(pow, 2, 3).result(timeout=20) == 8
+        shared_client.submit(leave).result(timeout=60)
+    assert shared_client.submit(pow, 2, 3).result(timeout=60) == 8

@@ -157,9 +157,9 @@ def say(text: str) -> None:
 
 def test_what_tasks_print_is_printed_here_before_the_result_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     with Client(n_workers=1, threads_per_worker=1) as client:
-        client.submit(say, "hello \u00e9\nworld").result(timeout=20)
+        client.submit(say, "hello \u00e9\nworld").result(timeout=60)
         assert lines(capsys.readouterr().out) == ["(0) hello \u00e9", "(0) world"]
-        client.submit(print, "error", file=None).result(timeout=20)
+        client.submit(print, "error", file=None).result(timeout=60)
     assert lines(capsys.readouterr().out) == ["(0) error"]
 
 
@@ -174,7 +174,7 @@ def warn_and_log(text: str) -> None:
 def test_log_records_and_lines_without_end_come_too(
     client: Client, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    client.submit(warn_and_log, "steps", pure=False).result(timeout=20)
+    client.submit(warn_and_log, "steps", pure=False).result(timeout=60)
     captured = eventually(lambda: client.get_worker_logs())
     (found,) = [worker_lines for worker_lines in captured.values() if worker_lines]
     assert found[-4:] == [
@@ -195,14 +195,14 @@ def configure_and_log() -> None:
 
 
 def test_a_task_may_configure_logging_itself(client: Client) -> None:
-    client.submit(configure_and_log, pure=False).result(timeout=20)
+    client.submit(configure_and_log, pure=False).result(timeout=60)
     found = [line for worker in client.get_worker_logs().values() for line in worker]
     assert ("stderr", "INFO configured by the task") in found
 
 
 def test_logs_are_the_last_lines_of_the_workers_that_are_asked_for(client: Client) -> None:
     for number in range(5):
-        client.submit(say, f"line {number}", pure=False).result(timeout=20)
+        client.submit(say, f"line {number}", pure=False).result(timeout=60)
     logs = client.get_worker_logs()
     (name, *_) = [worker for worker, found in logs.items() if ("stdout", "line 4") in found]
     assert client.get_worker_logs(n=1, workers=[name]) == {name: [("stdout", "line 4")]}
@@ -221,7 +221,7 @@ def fail_loudly() -> None:
 
 def test_what_a_failing_task_has_printed_comes_too(client: Client) -> None:
     with pytest.raises(ValueError, match="failed"):
-        client.submit(fail_loudly, pure=False).result(timeout=20)
+        client.submit(fail_loudly, pure=False).result(timeout=60)
     assert ("stdout", "about to fail") in [line for worker in client.get_worker_logs().values() for line in worker]
 
 
@@ -237,7 +237,7 @@ def test_lines_come_while_the_task_runs(client: Client, tmp_path: Path) -> None:
         assert running.status == "pending"
     finally:
         (tmp_path / "go").touch()
-    running.result(timeout=20)
+    running.result(timeout=60)
 
 
 def submit_printing() -> None:
@@ -245,7 +245,7 @@ def submit_printing() -> None:
 
 
 def test_a_tasks_own_client_prints_nothing(client: Client) -> None:
-    client.submit(submit_printing, pure=False).result(timeout=20)
+    client.submit(submit_printing, pure=False).result(timeout=60)
     found = [text for worker in client.get_worker_logs().values() for _, text in worker]
     assert [text for text in found if "from within" in text] == ["from within"]
 
@@ -258,7 +258,7 @@ def fork_and_print() -> None:
 
 
 def test_a_forked_child_prints_to_the_log_alone(client: Client) -> None:
-    client.submit(fork_and_print, pure=False).result(timeout=20)
+    client.submit(fork_and_print, pure=False).result(timeout=60)
     found = [text for worker in client.get_worker_logs().values() for _, text in worker]
     assert ("parent" in found, "child" in found) == (True, False)
     assert "child" in Path(client._record.directory, "cluster.log").read_text().split()
@@ -266,14 +266,14 @@ def test_a_forked_child_prints_to_the_log_alone(client: Client) -> None:
 
 def test_printing_can_be_switched_off(capsys: pytest.CaptureFixture[str]) -> None:
     with config.set({"cluster.print-task-output": False}), Client(n_workers=1, threads_per_worker=1) as client:
-        client.submit(say, "hello").result(timeout=20)
+        client.submit(say, "hello").result(timeout=60)
         assert list(client.get_worker_logs().values()) == [[("stdout", "hello")]]
     assert capsys.readouterr().out == ""
 
 
 def shown(client: Client, text: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """Let a task print; return which lines are there when its result is."""
-    client.submit(say, text, pure=False).result(timeout=20)
+    client.submit(say, text, pure=False).result(timeout=60)
     return [line.split(maxsplit=1)[-1] for line in capsys.readouterr().out.splitlines()]
 
 
@@ -337,7 +337,7 @@ def test_a_stopped_terminal_stops_nothing_else(monkeypatch: pytest.MonkeyPatch) 
     with Client(n_workers=1, threads_per_worker=1) as client:
         monkeypatch.setattr(sys, "stdout", terminal)
         for number in range(3):
-            assert client.submit(lambda n: print(n) or n, number, pure=False).result(timeout=20) == number
+            assert client.submit(lambda n: print(n) or n, number, pure=False).result(timeout=60) == number
         terminal.go_on.set()
     assert [line.split()[-1] for line in terminal.getvalue().splitlines()] == ["0", "1", "2"]
 
@@ -350,7 +350,7 @@ def print_much(n_lines: int) -> int:
 
 def test_a_task_that_prints_very_much_is_throttled(client: Client) -> None:
     pids = worker_pids(client)
-    assert client.submit(print_much, 50_000, pure=False).result(timeout=30) == 50_000
+    assert client.submit(print_much, 50_000, pure=False).result(timeout=60) == 50_000
     assert worker_pids(client) == pids
     eventually(lambda: any("lines left out" in text for w in client.get_worker_logs().values() for _, text in w))
 
@@ -375,7 +375,7 @@ def test_what_a_tasks_subprocess_prints_goes_to_the_clusters_log_alone() -> None
         print("from the task")
 
     with config.set({"cluster.print-task-output": False}), Client(n_workers=1, set_as_default=False) as client:
-        client.submit(say).result(timeout=20)
+        client.submit(say).result(timeout=60)
         (lines,) = client.get_worker_logs().values()
         assert lines == [("stdout", "from the task")]
         assert "from a subprocess" in Path(client._record.directory, "cluster.log").read_text()

@@ -203,11 +203,11 @@ def test_a_lane_that_waits_gets_a_slice_that_comes() -> None:
     while queue._n_waiting < 3:
         time.sleep(0.001)
     queue.put_slice(slice_of(10, 2))
-    assert isinstance(got.get(timeout=20), SliceTasks)
-    assert isinstance(got.get(timeout=20), SliceTasks)
+    assert isinstance(got.get(timeout=60), SliceTasks)
+    assert isinstance(got.get(timeout=60), SliceTasks)
     queue.recall_all()
     queue.wake()
-    assert got.get(timeout=20) is None
+    assert got.get(timeout=60) is None
     for lane in lanes:
         lane.join()
 

@@ -463,7 +463,7 @@ def test_the_last_that_is_told_of_a_dead_worker_is_what_it_was_at(tmp_path: Path
                     break
             return seen
 
-        left = asyncio.run(asyncio.wait_for(read(), 20))
+        left = asyncio.run(asyncio.wait_for(read(), 60))
         last = [message for message in left if isinstance(message, Running) and 0 in message.workers][-1]
         assert last.started_s == [started_s for *_, started_s in told]
         ((worker, *_, again_s),) = eventually(lambda: [row for row in running_tasks(client.id) if row[0] == 1])

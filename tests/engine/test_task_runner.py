@@ -22,7 +22,7 @@ from glassloom.worker.task_queue import TaskQueue
 from glassloom.worker.task_runner import TaskRunner
 
 CALL, OTHER_CALL, CALL_OF_DEPS = 0, 1, 2
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 
 
 class Lanes:

@@ -23,7 +23,7 @@ from glassloom.graph import Graph, Key, Task, TaskRef
 from glassloom.local.threads import ThreadsRuntime, default_threads
 from pools import end, eventually, holds_nothing
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 @pytest.fixture

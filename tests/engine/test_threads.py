@@ -115,7 +115,7 @@ def test_the_note_on_an_exception_names_the_task_and_the_users_line(pool: Thread
 
 
 def test_tasks_run_side_by_side(pool: ThreadsRuntime) -> None:
-    barrier = threading.Barrier(2, timeout=20)
+    barrier = threading.Barrier(2, timeout=60)
     both = [delayed(barrier.wait)() for _ in range(2)]
     assert sorted(compute(*both, scheduler=pool)) == [0, 1]
 
@@ -224,7 +224,7 @@ def test_ctrl_c_leaves_the_pool_usable(tmp_path: Path) -> None:
     try:
         eventually(begun.exists)
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=60)
     finally:
         process.kill()
     assert (output, process.returncode) == ("interrupted 2\n", 0)
@@ -292,7 +292,7 @@ def _times(event: TaskEvents) -> list[tuple[float, float]]:
 
 async def _read_until(record: Any, enough: Callable[[list[Any]], bool]) -> list[Any]:
     seen: list[Any] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for message in subscribe(record):
             seen.append(message)
             if enough(seen):
@@ -318,7 +318,7 @@ def test_a_thread_tells_of_its_last_result_though_others_took_the_tasks_that_it_
         target=lambda: found.extend(runtime.get(Graph({"x": Task("x", int, (5,))}), ["x"])), daemon=True
     )
     asking.start()
-    asking.join(timeout=20)
+    asking.join(timeout=60)
     runtime.close()
     assert found == [5]
 

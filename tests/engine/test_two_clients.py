@@ -14,7 +14,7 @@ from fault_helpers import eventually
 from glassloom import Client, Future, Queue, Variable, compute
 from glassloom.errors import GraphError
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 
 
 @pytest.fixture

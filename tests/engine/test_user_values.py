@@ -110,7 +110,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
 def test_a_result_that_breaks_rules_can_be_used_on_its_worker(client: Client, name: str) -> None:
     made = client.submit(RESULTS[name], pure=False)
     used = client.submit(lambda value: type(value) is not None, made, pure=False)
-    assert used.result(timeout=20) is True
+    assert used.result(timeout=60) is True
 
 
 class BadText(Exception):
@@ -173,7 +173,7 @@ ERRORS: dict[str, tuple[Callable[[], BaseException], type[BaseException], str]] 
 def test_an_exception_that_breaks_rules_is_the_tasks_error(client: Client, name: str) -> None:
     make, kind, text = ERRORS[name]
     with pytest.raises(Exception) as caught:  # noqa: PT011 (which one, and which text, is checked below)
-        client.submit(raise_it, make, pure=False).result(timeout=20)
+        client.submit(raise_it, make, pure=False).result(timeout=60)
     error = caught.value
     assert type(error).__name__ == kind.__name__
     if name not in ("no text", "bad notes"):
@@ -182,16 +182,16 @@ def test_an_exception_that_breaks_rules_is_the_tasks_error(client: Client, name:
 
 def test_a_recursion_without_end_is_the_tasks_error(client: Client) -> None:
     with pytest.raises(RecursionError, match="maximum recursion depth exceeded"):
-        client.submit(recurse, 0).result(timeout=20)
+        client.submit(recurse, 0).result(timeout=60)
 
 
 def test_an_exception_with_a_huge_array_travels_without_it(client: Client) -> None:
     future = client.submit(lambda: raise_it(lambda: WithArray("bad block", np.ones(2**22))), pure=False)
     with pytest.raises(RemoteError, match=r"^WithArray: bad block") as caught:
-        future.result(timeout=20)
+        future.result(timeout=60)
     assert "in raise_it" in caught.value.__notes__[0]
     small = client.submit(lambda: raise_it(lambda: WithArray("bad block", np.ones(20))), pure=False)
-    assert small.exception(timeout=20).args[1].sum() == 20.0
+    assert small.exception(timeout=60).args[1].sum() == 20.0
 
 
 def test_a_failures_size_is_bounded() -> None:
@@ -206,7 +206,7 @@ def test_a_result_that_does_not_unpickle_is_a_clear_error(client: Client, nbytes
     made = client.submit(Unloadable, nbytes, pure=False)
     wait(made)
     with pytest.raises(SerialisationError, match="ValueError: it can't come back") as caught:
-        made.result(timeout=20)
+        made.result(timeout=60)
     assert any(str(made.key) in note for note in caught.value.__notes__)
     assert worker_pids(client) == pids
 
@@ -217,8 +217,8 @@ def test_a_result_that_does_not_unpickle_can_be_used_where_it_is(client: Client)
     made = client.submit(Unloadable, 100_000, pure=False)
     wait(made)
     with pytest.raises(SerialisationError):
-        made.result(timeout=20)
-    assert client.submit(lambda value: len(value.payload), made).result(timeout=20) == 100_000
+        made.result(timeout=60)
+    assert client.submit(lambda value: len(value.payload), made).result(timeout=60) == 100_000
     assert worker_pids(client) == pids
 
 
@@ -249,7 +249,7 @@ def fork_and_wait(in_child: Callable[[], None]) -> tuple[int, int]:
 @pytest.mark.parametrize("name", CHILDREN)
 def test_the_child_of_a_task_that_forks_is_no_worker(client: Client, name: str, tmp_path: Path) -> None:
     pids = worker_pids(client)
-    pid, code = client.submit(fork_and_wait, CHILDREN[name], pure=False).result(timeout=20)
+    pid, code = client.submit(fork_and_wait, CHILDREN[name], pure=False).result(timeout=60)
     assert pid in pids
     assert code == (1 if name == "an exception" else 0)
     numbers = client.map(lambda number: number + 1, range(50), pure=False)
@@ -273,7 +273,7 @@ def test_a_child_that_uses_its_copy_of_the_worker_gets_an_error(client: Client, 
         return os.getpid()
 
     pids = worker_pids(client)
-    assert client.submit(fork_and_secede, str(tmp_path / "error"), pure=False).result(timeout=20) in pids
+    assert client.submit(fork_and_secede, str(tmp_path / "error"), pure=False).result(timeout=60) in pids
     assert (tmp_path / "error").read_text() in ("ForkedError", "ClusterError")
     assert worker_pids(client) == pids
 

@@ -37,7 +37,7 @@ def narrow_client(nothing_is_left_behind: Any) -> Iterator[Client]:
     """Return a client of one worker with one thread: there a task that waits must let the others pass."""
     with Client(n_workers=1, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
         yield client
-        assert client.submit(tasks.inc, 1, pure=False).result(timeout=20) == 2
+        assert client.submit(tasks.inc, 1, pure=False).result(timeout=60) == 2
         log = Path(client._record.directory, "cluster.log").read_text()
     assert "Traceback" not in log, log
 
@@ -73,11 +73,11 @@ def test_a_task_may_wait_for_tasks_on_a_single_thread(narrow_client: Client, how
             case "compute":
                 return client.compute(delayed(tasks.inc)(1), sync=True)
 
-    assert narrow_client.submit(outer, how).result(timeout=20) == 2
+    assert narrow_client.submit(outer, how).result(timeout=60) == 2
 
 
 def test_a_recursion_of_hundreds_of_tasks_ends_on_a_single_thread(narrow_client: Client) -> None:
-    assert narrow_client.submit(fibonacci, 12).result(timeout=40) == 144
+    assert narrow_client.submit(fibonacci, 12).result(timeout=60) == 144
 
 
 def test_tasks_that_wait_do_not_pile_up(narrow_client: Client) -> None:
@@ -90,11 +90,11 @@ def test_tasks_that_wait_do_not_pile_up(narrow_client: Client) -> None:
         client = get_client()
         return max(n_threads, *client.gather(client.map(widest, [n - 1, n - 2], pure=False)))
 
-    assert 12 <= narrow_client.submit(widest, 12).result(timeout=40) < 100
+    assert 12 <= narrow_client.submit(widest, 12).result(timeout=60) < 100
 
 
 def test_the_threads_that_stood_in_are_gone_afterwards(narrow_client: Client) -> None:
-    narrow_client.submit(fibonacci, 6, pure=False).result(timeout=20)
+    narrow_client.submit(fibonacci, 6, pure=False).result(timeout=60)
     eventually(lambda: len(*narrow_client.run(lane_names).values()) == 1)
 
 
@@ -120,7 +120,7 @@ def test_an_error_of_an_inner_task_is_raised_in_the_outer_one(narrow_client: Cli
         return get_client().submit(tasks.divide, 1, 0).result()
 
     with pytest.raises(ZeroDivisionError, match="division by zero"):
-        narrow_client.submit(outer).result(timeout=20)
+        narrow_client.submit(outer).result(timeout=60)
 
 
 def test_a_task_that_stops_waiting_after_its_timeout_goes_on(narrow_client: Client, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_task_that_stops_waiting_after_its_timeout_goes_on(narrow_client: Clie
             return str(error)
         return "no timeout"
 
-    text = narrow_client.submit(outer, str(tmp_path / "go")).result(timeout=20)
+    text = narrow_client.submit(outer, str(tmp_path / "go")).result(timeout=60)
     assert text.endswith("has no result after 0.05 s; it is still pending")
 
 
@@ -146,12 +146,12 @@ def test_after_a_timeout_the_worker_is_back_to_its_number_of_threads(narrow_clie
                 future.result(timeout=0.01)
         Path(path).touch()
 
-    narrow_client.submit(outer, str(tmp_path / "go")).result(timeout=20)
+    narrow_client.submit(outer, str(tmp_path / "go")).result(timeout=60)
     eventually(lambda: len(*narrow_client.run(lane_names).values()) == 1)
 
 
 def test_inner_results_are_forgotten_when_the_outer_task_has_ended(narrow_client: Client) -> None:
-    narrow_client.submit(fibonacci, 5, pure=False).result(timeout=20)
+    narrow_client.submit(fibonacci, 5, pure=False).result(timeout=60)
     eventually(lambda: narrow_client.scheduler_info()["tasks"]["memory"] == 0)
 
 
@@ -159,7 +159,7 @@ def test_what_inner_tasks_return_may_be_large(client: Client) -> None:
     def outer() -> float:
         return float(get_client().submit(tasks.big, 3, 2.0).result().sum())
 
-    assert client.submit(outer).result(timeout=20) == 3 * 2**17 * 2.0
+    assert client.submit(outer).result(timeout=60) == 3 * 2**17 * 2.0
 
 
 def test_an_outer_task_whose_worker_dies_runs_again_with_its_inner_tasks(client: Client, tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_an_outer_task_whose_worker_dies_runs_again_with_its_inner_tasks(client:
         future = get_client().submit(tasks.same, 5, pure=False)
         return tasks.kill_own_worker_once(path, 1) + future.result()
 
-    assert client.submit(outer, str(tmp_path / "died")).result(timeout=30) == 6
+    assert client.submit(outer, str(tmp_path / "died")).result(timeout=60) == 6
     eventually(lambda: len(client.scheduler_info()["workers"]) == 2)
 
 
@@ -238,7 +238,7 @@ def test_worker_client_lets_collections_run_on_the_cluster(client: Client) -> No
         with worker_client():
             return before, delayed(threading.get_native_id, pure=False)().compute() == here
 
-    assert client.submit(outer).result(timeout=20) == (True, False)
+    assert client.submit(outer).result(timeout=60) == (True, False)
 
 
 # The worker
@@ -281,10 +281,10 @@ def test_a_seceded_task_leaves_its_place_until_it_rejoins(narrow_client: Client,
         return "back"
 
     seceded = narrow_client.submit(long_one, str(tmp_path / "go"))
-    assert narrow_client.submit(tasks.inc, 5, pure=False).result(timeout=20) == 6
+    assert narrow_client.submit(tasks.inc, 5, pure=False).result(timeout=60) == 6
     assert seceded.status == "pending"
     (tmp_path / "go").touch()
-    assert seceded.result(timeout=20) == "back"
+    assert seceded.result(timeout=60) == "back"
 
 
 def test_a_task_may_end_without_rejoining(narrow_client: Client) -> None:
@@ -294,7 +294,7 @@ def test_a_task_may_end_without_rejoining(narrow_client: Client) -> None:
         return value
 
     assert narrow_client.gather(narrow_client.map(leave, range(20))) == list(range(20))
-    assert narrow_client.submit(tasks.inc, 7, pure=False).result(timeout=20) == 8
+    assert narrow_client.submit(tasks.inc, 7, pure=False).result(timeout=60) == 8
 
 
 def test_a_task_that_fails_after_seceding_leaves_the_worker_usable(narrow_client: Client) -> None:
@@ -303,8 +303,8 @@ def test_a_task_that_fails_after_seceding_leaves_the_worker_usable(narrow_client
         raise KeyError("gone")
 
     with pytest.raises(KeyError, match="gone"):
-        narrow_client.submit(leave, pure=False).result(timeout=20)
-    assert narrow_client.submit(tasks.inc, 8, pure=False).result(timeout=20) == 9
+        narrow_client.submit(leave, pure=False).result(timeout=60)
+    assert narrow_client.submit(tasks.inc, 8, pure=False).result(timeout=60) == 9
 
 
 # The slots by themselves

@@ -120,9 +120,9 @@ def test_each_call_of_the_engine_after_a_task_may_raise(
     for position in numbers_of_today(0, EVERY):
         path = tmp_path / f"{position}"
         future = crashing_client.submit(set_trap, position, str(path), make, pure=False)
-        wait(future, timeout=20)
+        wait(future, timeout=60)
         assert future.status in ("finished", "error")
-        assert crashing_client.submit(os.getpid, pure=False).result(timeout=20) > 0
+        assert crashing_client.submit(os.getpid, pure=False).result(timeout=60) > 0
         eventually(path.exists)
         where = eventually(path.read_text)
         if where == "the end":
@@ -139,7 +139,7 @@ def test_each_call_of_the_engine_after_a_task_of_a_map_may_raise(crashing_client
     for position in numbers_of_today(0, EVERY_OF_A_MAP):
         path = tmp_path / f"{position}"
         futures = crashing_client.map(set_trap_in_third, range(12), position=position, path=str(path), pure=False)
-        wait(futures, timeout=20)
+        wait(futures, timeout=60)
         assert {future.status for future in futures} == {"finished"}
         assert crashing_client.gather(futures) == list(range(12))
         eventually(path.exists)
@@ -183,9 +183,9 @@ def test_a_thread_that_crashes_ends_the_worker_with_a_reason(crashing_client: Cl
     if name == "reader":
         wait(held)
         del held
-        crashing_client.submit(small_result, pure=False).result(timeout=20)
+        crashing_client.submit(small_result, pure=False).result(timeout=60)
     else:
-        assert held.result(timeout=20) == {"a": object}
+        assert held.result(timeout=60) == {"a": object}
     eventually(lambda: worker_pids(crashing_client) not in ([], [pid]))
     log = Path(crashing_client._record.directory, "cluster.log")
     reason = f"{name} crashed: Injected: in the {name} thread"
@@ -201,7 +201,7 @@ def crash_lane() -> None:
 @pytest.mark.fault("a thread of a worker's crashes")
 def test_a_task_that_is_blamed_for_crashes_says_what_crashed(crashing_client: Client) -> None:
     with pytest.raises(WorkerLost, match="lane-0 crashed: Injected: in the lane-0 thread"):
-        crashing_client.submit(crash_lane, pure=False).result(timeout=30)
+        crashing_client.submit(crash_lane, pure=False).result(timeout=60)
 
 
 class Tracked:

@@ -77,13 +77,13 @@ async def cluster(directory: Path, secret: str = SECRET, hello: Hello = HELLO, *
 async def until_all_end(tasks: set[asyncio.Task]) -> None:
     """Wait for the end of tasks that are ending: some do so in threads, which may take their time on a busy machine."""
     if tasks:
-        _, still = await asyncio.wait(tasks, timeout=10)
+        _, still = await asyncio.wait(tasks, timeout=60)
         assert not still
 
 
 def run(body, directory: Path, **options) -> None:
     async def main() -> None:
-        async with asyncio.timeout(30), cluster(directory, **options) as running:
+        async with asyncio.timeout(60), cluster(directory, **options) as running:
             await body(running)
 
     asyncio.run(main())

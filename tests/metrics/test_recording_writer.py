@@ -266,7 +266,7 @@ def follow(
         if stop_after is not None:
             await follower.began.wait()
             follower.stop()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await running
         assert follower.began.is_set()
 

@@ -237,7 +237,7 @@ async def test_a_process_that_took_long_to_start_is_not_idle_when_its_first_requ
 
 
 async def until(condition) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.01)
 

@@ -86,7 +86,7 @@ async def test_a_recording_stays_open_while_any_page_shows_it_and_is_closed_some
     shown = services.recordings._n_pages
 
     async def until_shown_by(number: int, recording: str) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while shown[recording] != number:
                 await asyncio.sleep(0.01)
 
@@ -102,12 +102,12 @@ async def test_a_recording_stays_open_while_any_page_shows_it_and_is_closed_some
     await until_shown_by(1, recording)
     assert services.recordings._closing == {} and await state_of(jp_fetch) == [recording]
     others.close()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await state_of(jp_fetch):
             await asyncio.sleep(0.01)
     assert services.recordings._closing == {}
     opened = json.loads((await open_(jp_fetch, "run.glr")).body)["id"]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while opened in await state_of(jp_fetch):  # no page has ever shown it
             await asyncio.sleep(0.01)
 

@@ -16,7 +16,7 @@ from glassloom_server.base_handlers import StreamHandler
 from glassloom_server.cluster_handlers import ClusterMetricsHandler, MetricsHandler
 from glassloom_server.starts import Starts
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 N_STARTS, N_CHANGES = 1500, 40
 N_LINES, LINE_BYTES = 200, 100_000
 MOST_BYTES = 2 * 2**20

@@ -61,7 +61,7 @@ async def refusal(awaitable) -> tuple[int, str]:
 
 
 async def state_when(jp_fetch, predicate) -> dict[str, Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             state = json.loads((await jp_fetch("glassloom", "api", "clusters")).body)
             if predicate(state):

@@ -93,7 +93,7 @@ def processes_of(session: int) -> list[psutil.Process]:
 async def has_nothing_left(jp_fetch, head: int, temporary: Path) -> None:
     """Wait until nothing is there of a cluster, and longer than a loss takes to be told; then no loss was told."""
     await state_when(jp_fetch, lambda told: not told["clusters"])
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while processes_of(head) or list(temporary.glob("glassloom-*/cluster.log")):
             await asyncio.sleep(0.05)
     assert read_records() == []
