@@ -45,14 +45,12 @@ lab: setup
 	  --LabApp.default_url=/lab/tree/01-first-look.ipynb $(LAB_ARGS)
 
 # Tests wait for other processes for a part of their time, so that there is one process more than there are CPUs; each imports all tests first.
+# Each takes the next file, in the order of tests/shared/file_order.py.
 PYTEST_PROCESSES = $(shell $(PYTHON) -c "import os; print(min((os.cpu_count() or 1) + 1, 4))")
-
-# Each process takes the next file, in the order of tests/shared/file_order.py.
-BY_FILE = --dist loadfile --no-loadscope-reorder
 
 test: setup labextension/node_modules
 	sh tests/e2e/install-chromium.sh
-	pytest --numprocesses $(PYTEST_PROCESSES) $(BY_FILE) $(PYTEST_ARGS)
+	pytest --numprocesses $(PYTEST_PROCESSES) --dist loadfile $(PYTEST_ARGS)
 	$(JLPM) test
 
 # What needs an NVIDIA GPU, with CuPy and cuDF (the extra `cuda12` or `cuda13`). Prints which devices there are; fails where there is none.
@@ -79,7 +77,7 @@ long: setup
 	sh tests/distributed/install-batch-systems.sh
 	sh tests/e2e/install-chromium.sh
 	sh tests/e2e/install-nginx.sh
-	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses $(PYTEST_PROCESSES) $(BY_FILE) --durations 10 -m "more or long or hypothesis" $(PYTEST_ARGS)
+	GLASSLOOM_LONG_TESTS=1 pytest --numprocesses $(PYTEST_PROCESSES) --dist loadfile --durations 10 -m "more or long or hypothesis" $(PYTEST_ARGS)
 
 lint: setup labextension/node_modules
 	ruff check

@@ -15,7 +15,9 @@ import file_order
 import pytest
 from glassloom.cluster import options
 from long_tests import LONG_TESTS
+from property_settings import load_common_profile
 
+load_common_profile()
 _FAULT = "fault"
 
 
@@ -77,6 +79,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         order = file_order.in_order(Counter(path_of.values()), longest)
         place = {path: number for number, path in enumerate(order)}
         items.sort(key=lambda item: place[path_of[item]])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> file_order.FileScheduling | None:
+    """Let several processes take files in the order of `pytest_collection_modifyitems`."""
+    if config.option.dist != "loadfile":
+        return None
+    config.option.loadscopereorder = False
+    return file_order.FileScheduling(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -3,12 +3,9 @@
 import sys
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
-from long_tests import examples
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-settings.register_profile(
-    "arrays", max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("arrays", settings.get_profile("common"))
 settings.load_profile("arrays")

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from glassloom import Client, config
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from long_tests import examples
 
-settings.register_profile(
-    "bags", deadline=None, max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("bags", settings.get_profile("common"), max_examples=examples(15))
 settings.load_profile("bags")
 
 

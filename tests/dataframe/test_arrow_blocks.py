@@ -17,6 +17,7 @@ from glassloom.dataframe.arrow.forms import WithForm
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from long_tests import examples
+from property_settings import BY_LUCK
 
 TEXT = ["", "a", "ab", "Brand#1", "häß", "spécial requests", None]
 
@@ -146,7 +147,7 @@ def write(table, folder, rows, *, with_dictionary=True, name="a"):
     return folder
 
 
-@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), suppress_health_check=[*BY_LUCK, HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_chain_on_arrows_columns_is_that_of_pandas(tmp_path_factory, data):
     table = data.draw(tables())
@@ -182,7 +183,7 @@ def as_frame(value):
     return value.to_frame() if isinstance(value, pd.Series) else pd.DataFrame({"value": [value]})
 
 
-@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[*BY_LUCK, HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_joins_on_arrows_columns_are_those_of_pandas(tmp_path_factory, data):
     left, right = data.draw(tables()), data.draw(tables())

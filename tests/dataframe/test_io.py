@@ -14,9 +14,10 @@ from glassloom.errors import DivisionError, MetaError, OptionError, ReadError, U
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from long_tests import examples
+from property_settings import BY_LUCK
 
 
-@settings(max_examples=examples(23), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(23), suppress_health_check=[*BY_LUCK, HealthCheck.function_scoped_fixture])
 @given(frame=frames(min_rows=1), groups=st.integers(1, 9), by_file=st.booleans())
 def test_parquet_files_are_read_as_pandas_reads_them(tmp_path, frame, groups, by_file):
     file = tmp_path / "a.parquet"
@@ -36,7 +37,7 @@ def test_parquet_files_are_read_as_pandas_reads_them(tmp_path, frame, groups, by
         assert_same(lazy[condition][["d", "f"]].compute(scheduler="inline"), expected[plain][["d", "f"]])
 
 
-@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(15), suppress_health_check=[*BY_LUCK, HealthCheck.function_scoped_fixture])
 @given(frame=frames(min_rows=1), npartitions=st.integers(1, 5))
 def test_what_is_written_comes_back(tmp_path, frame, npartitions):
     lazy = gd.from_pandas(frame, npartitions=npartitions)
@@ -134,7 +135,7 @@ def test_bad_parquet_files_are_named(tmp_path):
         gd.to_parquet(gd.from_pandas(pd.DataFrame({"x": [1]})), tmp_path)
 
 
-@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(30), suppress_health_check=[*BY_LUCK, HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(st.sampled_from(["plain", "two\nlines", 'a "quoted" word', "comma, here", '"\n"', "x"]), min_size=1),
     blocksize=st.integers(1, 200),

@@ -18,6 +18,7 @@ from glassloom.graph import tokenize
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from long_tests import examples
+from property_settings import BY_LUCK
 
 OPERATORS = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -96,7 +97,7 @@ def test_row_groups_that_no_row_can_be_chosen_of_are_not_read(file):
     assert gd.read_parquet(file, filters=[("u8", ">", 300)]).npartitions == 1
 
 
-@settings(max_examples=examples(90), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(90), suppress_health_check=[*BY_LUCK, HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_comparisons_of_nullable_whole_numbers_are_missing_where_pandas_has_them_missing(tmp_path, data):
     bits = data.draw(st.sampled_from([8, 16, 32, 64]))

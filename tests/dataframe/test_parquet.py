@@ -19,6 +19,7 @@ from glassloom.errors import OptionError, ReadError, UnknownColumn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from long_tests import examples
+from property_settings import BY_LUCK
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_a_value_that_is_missing_in_a_folders_name_is_missing(tmp_path):
         gd.read_parquet(tmp_path)
 
 
-@settings(max_examples=examples(23), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=examples(23), suppress_health_check=[*BY_LUCK, HealthCheck.function_scoped_fixture])
 @given(frame=frames(min_rows=1), groups=st.integers(1, 9))
 def test_conditions_checked_while_reading_select_the_rows_that_pandas_selects(tmp_path, frame, groups):
     file = tmp_path / "a.parquet"

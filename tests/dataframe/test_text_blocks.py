@@ -18,9 +18,12 @@ from glassloom.errors import ReadError
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from long_tests import examples
+from property_settings import BY_LUCK
 
 
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[*BY_LUCK, HealthCheck.function_scoped_fixture]
+)
 @given(
     lines=st.lists(st.sampled_from(['"a', 'b"', '"c"', "d", '"e""f"', "", '""']), min_size=1, max_size=12),
     size=st.integers(1, 9),

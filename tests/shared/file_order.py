@@ -1,10 +1,14 @@
-"""In which order files of tests are given to several processes: those that mostly wait between those that mostly compute."""
+"""Which tests one process runs, and in which order several take them: what takes longest first, files that mostly wait between those that compute."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-WAITING = ("dashboards", "distributed", "e2e", "notebooks", "server")
+from xdist.scheduler import LoadFileScheduling
+
+TOGETHER = ("e2e",)
+"""Folders whose files one process runs, as they share a JupyterLab and what a browser has cached. They come first."""
+WAITING = ("dashboards", "distributed", "notebooks", "server")
 """Folders whose tests wait for browsers, servers and clusters for most of their time."""
 _ALL_BEGUN = 0.85
 """When the last of them begins, as a part of all other tests: few and long tests at the end would leave processes without work."""
@@ -12,16 +16,26 @@ _OF_A_FILE = 20
 """A file takes as long as so many tests, besides its tests: most of those that have hundreds are quick."""
 
 
+class FileScheduling(LoadFileScheduling):
+    """Gives each process the next file, in the order in which tests were collected, and all files of some folders to one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return next((folder for folder in TOGETHER if _is_in(file, folder)), file)
+
+
 def in_order(counts: Mapping[str, int], longest: Collection[str] = ()) -> list[str]:
     """Return the paths of files (of `tests/<folder>/...`), given how many tests each has, in the order in which they begin.
 
-    The `longest` come first. Then files that wait are spread evenly among the others, which come by their number of tests, those with most first.
+    The `longest` come first, after those that one process runs. Then files that wait are spread evenly among the others, which come by their number of tests, those with most first.
 
-    >>> in_order({"tests/e2e/a.py": 1, "tests/e2e/b.py": 1, "tests/bag/a.py": 5, "tests/bag/b.py": 9, "tests/bag/c.py": 4}, ["tests/bag/c.py"])
-    ['tests/bag/c.py', 'tests/e2e/a.py', 'tests/bag/b.py', 'tests/e2e/b.py', 'tests/bag/a.py']
+    >>> counts = {"bag/a.py": 5, "bag/b.py": 9, "bag/c.py": 4, "e2e/a.py": 1, "server/a.py": 1, "server/b.py": 1}
+    >>> in_order(counts, ["bag/c.py"])
+    ['e2e/a.py', 'bag/c.py', 'server/a.py', 'bag/b.py', 'server/b.py', 'bag/a.py']
     """
-    first = [path for path in counts if path in longest]
-    waiting = [path for path in counts if _waits(path) and path not in longest]
+    together = [path for path in counts if _is_in(path, *TOGETHER)]
+    first = together + [path for path in counts if path in longest and path not in together]
+    waiting = [path for path in counts if _is_in(path, *WAITING) and path not in first]
     computing = sorted(set(counts) - {*first, *waiting}, key=lambda path: (-counts[path], path))
     each = _ALL_BEGUN * sum(counts[path] + _OF_A_FILE for path in computing) / max(len(waiting), 1)
     order = first
@@ -35,5 +49,5 @@ def in_order(counts: Mapping[str, int], longest: Collection[str] = ()) -> list[s
     return order + waiting[n_waiting:]
 
 
-def _waits(path: str) -> bool:
-    return any(f"tests/{folder}/" in f"/{path}" for folder in WAITING)
+def _is_in(path: str, *folders: str) -> bool:
+    return any(f"/{folder}/" in f"/{path}" for folder in folders)
