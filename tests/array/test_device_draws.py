@@ -16,7 +16,7 @@ from glassloom.backends import arrays, cupy_
 from glassloom.errors import OptionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_tests import LONG_TESTS
+from long_tests import LONG_TESTS, cases
 from scipy import stats
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -344,7 +344,7 @@ def test_streams_of_numpys_bit_generators_are_refused_on_devices(cpu):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("architecture", ARCHITECTURES if LONG_TESTS else (ARCHITECTURES[0], ARCHITECTURES[-1]))
+@pytest.mark.parametrize("architecture", cases(ARCHITECTURES, ARCHITECTURES[-1:]))
 def test_each_kernel_that_these_tests_have_made_compiles_for_gpus(cpu, architecture):
     """It is last: it takes what those before have made, and what it makes itself if they haven't run."""
     library = nvrtc()

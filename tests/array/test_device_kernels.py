@@ -11,7 +11,7 @@ import pytest
 from cuda_shim import ARCHITECTURES, COMPILER, OnCpu, as_one_program, compiled, nvrtc
 from glassloom.array.tiling import program
 from glassloom.array.tiling.device_kernels import can_be_made
-from long_tests import LONG_TESTS
+from long_tests import cases
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 SOURCES: dict[str, str] = {}
@@ -221,7 +221,7 @@ def library():
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("architecture", ARCHITECTURES if LONG_TESTS else (ARCHITECTURES[0], ARCHITECTURES[-1]))
+@pytest.mark.parametrize("architecture", cases(ARCHITECTURES, ARCHITECTURES[-1:]))
 def test_each_kernel_that_these_tests_have_made_compiles_for_gpus(library, architecture):
     """It is last: it takes what those before have made, and what it makes itself if they haven't run."""
     if not SOURCES:

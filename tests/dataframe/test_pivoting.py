@@ -137,7 +137,9 @@ MARGINS = [
 
 @pytest.mark.parametrize("aggfunc", ["sum", len, [np.max, "mean"]])
 @pytest.mark.parametrize("number", range(len(MARGINS)))
-@pytest.mark.parametrize("frame", [MANY, GAPS], ids=["values", "gaps"])
+@pytest.mark.parametrize(
+    "frame", [pytest.param(MANY, marks=pytest.mark.long, id="values"), pytest.param(GAPS, id="gaps")]
+)
 def test_margins_are_those_of_pandas(frame, number, aggfunc):
     options = {"index": "row", "aggfunc": aggfunc, "margins": True, **MARGINS[number]}
     lazy = cut(frame)[2]
@@ -194,7 +196,12 @@ TABLES = [
 
 @pytest.mark.parametrize("number", range(len(TABLES)))
 @pytest.mark.parametrize(
-    "frame", [MANY.assign(when=WHEN.when), WHEN, WHEN.dropna()[:1]], ids=["values", "gaps", "one row"]
+    "frame",
+    [
+        pytest.param(MANY.assign(when=WHEN.when), marks=pytest.mark.long, id="values"),
+        pytest.param(WHEN, id="gaps"),
+        pytest.param(WHEN.dropna()[:1], id="one row"),
+    ],
 )
 def test_tables_have_the_columns_that_those_of_pandas_have(frame, number):
     options = {"index": "row", "columns": "column", "values": "x", "observed": True, **TABLES[number]}

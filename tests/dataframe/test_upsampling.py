@@ -159,7 +159,9 @@ def parts_of(frame):
     return [gd.from_pandas(frame, npartitions=3), gd.from_map(pieces.__getitem__, range(4), meta=frame[:0])]
 
 
-@pytest.mark.parametrize("rule", ["5h", "D", "W", "MS", "17h"])
+@pytest.mark.parametrize(
+    "rule", ["5h", "D", "MS", *(pytest.param(rule, marks=pytest.mark.long) for rule in ("W", "17h"))]
+)
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 def test_interpolated_rows_know_their_frequency(rule, zone):
     frame = HOURS.tz_localize(zone)
@@ -173,7 +175,7 @@ def test_interpolated_rows_know_their_frequency(rule, zone):
 
 @pytest.mark.filterwarnings("ignore:The 'origin' keyword does not take effect")
 @pytest.mark.parametrize("origin", ["end", "end_day"])
-@pytest.mark.parametrize("rule", ["5h", "D", "17h", "MS"])
+@pytest.mark.parametrize("rule", ["5h", "D", "MS", pytest.param("17h", marks=pytest.mark.long)])
 def test_bins_are_counted_from_the_last_row(origin, rule):
     for zone in (None, "Europe/Berlin"):
         frame = HOURS.tz_localize(zone)
