@@ -44,9 +44,12 @@ QUIET = {"dashboard_address": ":0", "silence_logs": 50}
 def processes(own_folders: None) -> Iterator[distributed.LocalCluster]:
     """Start two workers that find no Glassloom where it is installed."""
     hide = str(Path(__file__).parent / "hide_glassloom.py")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", preload=[hide], resources={"FORGE": 1}, **QUIET
-    ) as cluster:
+    with (
+        dask.config.set({"distributed.scheduler.active-memory-manager.start": False}),  # it would drop copies after 2 s
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", preload=[hide], resources={"FORGE": 1}, **QUIET
+        ) as cluster,
+    ):
         yield cluster
 
 
