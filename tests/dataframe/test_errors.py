@@ -59,11 +59,12 @@ def test_an_error_while_computing_is_the_tasks_own(frame):
         frame.map_partitions(fail, meta=frame).compute()
 
 
-def test_frames_that_are_cut_differently_are_not_combined(frame):
-    other = gd.from_pandas(pd.DataFrame({"x": [1, 2, 3, 4]}), npartitions=3)
+def test_frames_whose_labels_are_not_in_known_partitions_are_not_combined(frame):
+    other = gd.from_pandas(pd.DataFrame({"x": [1, 2, 3, 4]}), npartitions=3, sort=False)
     message = (
-        r"add: the operands are cut differently: 2 partitions with divisions \(0, 2, 3\) and 3 partitions with divisions "
-        r"\(0, 1, 2, 3\). Take both from the same frame, compute\(\) the smaller one first, or join them with merge\(\)"
+        r"add: the operands are cut differently: 2 partitions with divisions \(0, 2, 3\) and 3 partitions with unknown divisions. "
+        r"Take both from the same frame, compute\(\) the smaller one first, join them with merge\(\), or sort both by index: "
+        r"set_index\(\) and sort_index\(\) find the divisions"
     )
     with pytest.raises(DivisionError, match=message):
         frame.delay + other.x
@@ -73,6 +74,15 @@ def test_frames_that_are_cut_differently_are_not_combined(frame):
         frame.assign(z=other.x)
     with pytest.raises(DivisionError, match="2 partitions with divisions .* and 2 partitions with unknown divisions"):
         frame.delay + frame.set_index("carrier", sort=False).delay
+    texts = gd.from_pandas(pd.DataFrame({"x": [1, 2, 3, 4]}, index=list("abcd")), npartitions=3)
+    with pytest.raises(
+        DivisionError, match="add: labels of 2 partitions .* and 3 partitions .* have no common order: "
+    ):
+        frame.delay + texts.x
+    with pytest.raises(
+        NotImplementedError, match=r"clip\(lower=<Series>\) isn't supported: it has other rows: assign\(\) it"
+    ):
+        frame.delay.clip(other.x)
 
 
 def test_frames_of_equal_known_divisions_are_combined():

@@ -316,6 +316,8 @@ def _named_dtypes(meta: Any) -> list[tuple[Any, Any]]:
 class NewLabels(Rowwise):
     """The same rows under other labels."""
 
+    aligns_labels = False
+
     @property
     def divisions(self) -> tuple[Any, ...]:
         return (None,) * (self.frame.npartitions + 1)

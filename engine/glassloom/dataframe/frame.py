@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -16,6 +17,7 @@ from glassloom.dataframe.column_places import columns_at, places_chosen
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_to_columns
 from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.expressions import rows_where, value_of
 from glassloom.dataframe.grouping.bins import only_bins, resampled
@@ -29,7 +31,7 @@ from glassloom.dataframe.moving.among_all import FrameAmongAll
 from glassloom.dataframe.moving.joins import Joins
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.moving.with_other import WithOther
-from glassloom.dataframe.nodes import Assign, Filter, Projection, require_aligned
+from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection
 from glassloom.dataframe.options import is_columns, is_listed, is_of_positions, refused
 from glassloom.dataframe.pivot_tables import PivotTables
 from glassloom.dataframe.pivoting import Pivoting
@@ -165,8 +167,7 @@ class DataFrame(
         if isinstance(key, DataFrame):
             return self.where(key)
         if is_node(key):
-            require_aligned([self._expr, key.expr], "frame[condition]")
-            return wrap(Filter(self._expr, key.expr))
+            return wrap(Filter(*cut_alike([self._expr, key.expr], "frame[condition]", takes_single=True)))
         if isinstance(key, slice):
             return self.iloc[key] if is_of_positions(key) else self.loc[key]
         if is_mask(key):
@@ -196,8 +197,6 @@ class DataFrame(
         values = []
         for name, value in columns.items():
             if is_node(value):
-                if value.expr.has_rows:
-                    require_aligned([self._expr, value.expr], f"assigning column {name!r}")
                 values.append(value.expr)
             elif pd.api.types.is_scalar(value):
                 values.append(value)
@@ -208,7 +207,7 @@ class DataFrame(
                     f"column {name!r} can be assigned a lazy series of the same rows, an array or list of as many values, "
                     f"a pandas series or a constant, not a {type(value).__name__}"
                 )
-        node = Assign(self._expr, tuple(columns), tuple(values))
+        node = _with_columns(self._expr, tuple(columns), values)
         _ = node.meta  # what pandas objects to is raised here
         return node
 
@@ -448,3 +447,18 @@ class DataFrame(
             observed=observed,
             dropna=dropna,
         )
+
+
+def _with_columns(node: FrameExpr, names: Sequence[Any], values: Sequence[Any]) -> Assign:
+    """Return the node of a frame with columns of other nodes, aligned by label, and of constants."""
+    lazy = [value for value in values if isinstance(value, FrameExpr) and value.has_rows]
+    if lazy and node.lengths is not None and not sum(node.lengths):  # pandas gives it the rows of its first column
+        node = operate(partial(_with_labels_of, node.meta), wrap(lazy[0]), label="reindex").expr
+    shown = ", ".join(repr(name) for name, value in zip(names, values, strict=True) if isinstance(value, FrameExpr))
+    frame, *cut = cut_alike([node, *lazy], f"assigning column {shown}", takes_single=True)
+    made = dict(zip([value.name for value in lazy], cut, strict=True))
+    return Assign(frame, tuple(names), tuple(made.get(getattr(value, "name", None), value) for value in values))
+
+
+def _with_labels_of(meta: Any, block: Any) -> Any:
+    return meta.reindex(block if isinstance(block, pd.Index) else getattr(block, "index", None))

@@ -48,6 +48,8 @@ _FACTS = frozenset(["tz", "tzinfo", "unit", "categories", "ordered", "closed"])
 class Labels(Rowwise):
     """Labels computed from other labels, one by one: where partitions begin isn't known of them."""
 
+    aligns_labels = False
+
     @property
     def divisions(self) -> tuple[Any, ...]:
         return (None,) * (self.frame.npartitions + 1)

@@ -280,6 +280,8 @@ class BlockOp(FrameBlockwise):
     frame: FrameExpr
     others: tuple[FrameExpr, ...]
     call: BlockCall
+    aligns_labels: ClassVar[bool] = False
+    """Whether operands with rows of other labels are aligned by label."""
 
     @property
     def label(self) -> str:
@@ -338,14 +340,29 @@ class SomeRows(LabelKeeping):
 class Rowwise(SomeRows):
     """A block-wise operation that computes each row from the row at the same place alone."""
 
+    aligns_labels = True
+
     @property
     def keeps_rows(self) -> bool:
         """Whether the rows are those of the frame: False where operands with other rows are aligned by label."""
-        return all(node.rows == self.frame.rows for node in self.others if node.has_rows and not self.is_beside(node))
+        return not any(map(self._has_own_rows, self.others))
+
+    def _has_own_rows(self, node: FrameExpr) -> bool:
+        return node.has_rows and not self.is_beside(node) and node.rows != self.frame.rows
 
     def is_beside(self, node: FrameExpr) -> bool:
         """Whether an operand is one for all partitions."""
         return self.is_broadcast(node)
+
+    @property
+    def npartitions(self) -> int:
+        return self.frame.npartitions
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        if not self.keeps_rows and any(node.divisions[0] is None for node in self.others if self._has_own_rows(node)):
+            return (None,) * (self.frame.npartitions + 1)  # labels of the other's are added to these
+        return self.frame.divisions
 
     @property
     def rows(self) -> str:
@@ -538,7 +555,8 @@ def require_aligned(nodes: Sequence[FrameExpr], what: str) -> None:
             continue
         raise DivisionError(
             f"{what}: the operands are cut differently: {describe_divisions(first)} and {describe_divisions(other)}. "
-            "Take both from the same frame, compute() the smaller one first, or join them with merge()"
+            "Take both from the same frame, compute() the smaller one first, join them with merge(), or sort both by index: set_index() and "
+            "sort_index() find the divisions"
         )
 
 
@@ -574,6 +592,8 @@ def _view_columns(frame: Any, columns: pd.Index) -> Any:
 def _assign(frame: Any, names: tuple[Any, ...], *values: Any) -> Any:
     frame = frame.copy(deep=False)
     for name, value in zip(names, values, strict=True):
+        if not len(frame) and is_frame(value):  # pandas would add its rows to a partition that has none
+            value = rows_between(value, None, 0)
         frame[name] = value
     return frame
 

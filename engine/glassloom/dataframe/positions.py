@@ -16,6 +16,7 @@ from glassloom.dataframe.nodes import Filter, FrameExpr
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import CarriedRows, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
+from glassloom.dataframe.rows_of_label import RowsOfLabel
 from glassloom.dataframe.setting_rows import (
     condition_at_hand,
     is_mask,
@@ -236,6 +237,11 @@ def rows_by_label(node: FrameExpr, labels: Any) -> FrameExpr:
     listed = list(labels)
     some = rows_of_labels(node, listed)
     return tree(some, Operation(_same, concat, partial(_by_label, listed)), node.meta, "loc")
+
+
+def rows_of_one_label(node: FrameExpr, label: Any) -> FrameExpr:
+    """Return the node of all rows of one label of a frame, or a KeyError when computing. See `glassloom.dataframe.rows_of_label`."""
+    return RowsOfLabel(*rows_by_label(node, [label]).operands)
 
 
 def _by_label(labels: list[Any], blocks: list[Any]) -> Any:

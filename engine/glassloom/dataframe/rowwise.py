@@ -25,6 +25,7 @@ from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import BlockOp, Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows, empty
 from glassloom.dataframe.options import is_columns, piped, refused
+from glassloom.dataframe.rows_of_label import is_of_label
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
 from glassloom.dataframe.unlike_dtypes import (
     looked_up_meta,
@@ -181,6 +182,16 @@ def _never_missing(asked: FrameExpr | None, node: FrameExpr) -> list[int]:
     return [place for place, name in enumerate(node.meta.columns) if name in whole]
 
 
+def _are_rows_of(frame: Any, other: Any) -> bool:
+    """Whether a lazy object has the rows of a frame or series, or is a row of values by column."""
+    is_row = (
+        other.expr.npartitions == 1
+        and isinstance(other.expr.meta, pd.Series)
+        and isinstance(frame.expr.meta, pd.DataFrame)
+    )
+    return is_row or is_of_label(other.expr) or other.expr.rows == frame.expr.rows
+
+
 class RowByRow(TimeLabels):
     """Methods of frames and series."""
 
@@ -265,6 +276,11 @@ class RowByRow(TimeLabels):
         axis
             How a series of limits is laid along a frame.
         """
+        for name, limit in (("lower", lower), ("upper", upper)):
+            if is_node(limit) and limit.expr.has_rows and not _are_rows_of(self, limit):
+                raise refused(
+                    "clip", name, limit, "it has other rows: assign() it as a column of the same frame before"
+                )
         return operate(Method("clip"), self, lower, upper, kwargs={} if axis is None else {"axis": axis})
 
     def fillna(self, value: Any = None, *, axis: Any = None, inplace: bool = False, limit: int | None = None) -> Any:

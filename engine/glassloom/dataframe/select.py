@@ -10,10 +10,11 @@ import pandas as pd
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_slices import rows_between
-from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, Projection, SomeRows, require_aligned
-from glassloom.dataframe.positions import rows_by_label, value_at
+from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, Projection, SomeRows
+from glassloom.dataframe.positions import rows_by_label, rows_of_one_label, value_at
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask, rows_to_set, set_values, shown
 from glassloom.dataframe.wrap import is_node, wrap
 
@@ -24,7 +25,8 @@ class Loc:
     One label of a series, or of one column, gives its value, as a lazy scalar, and is an error if it occurs several times: ``loc[[label]]``
     gives a series, of all rows that have it.
     One label of a frame gives a frame, of all rows that have it: pandas gives a series if there is one, which isn't known before rows
-    are read, and a frame otherwise; ``frame.loc[label].iloc[0]`` is the row as a series.
+    are read, and a frame otherwise; ``frame.loc[label].iloc[0]`` is the row as a series. Beside another frame it stands for that row: in
+    ``frame - frame.loc[label]`` it is subtracted from each.
 
     Lazy labels, such as ``x.idxmax()`` or ``x.nlargest(3).index``, are computed at once.
 
@@ -46,8 +48,7 @@ class Loc:
                 raise TypeError("a series has no columns; write series.loc[rows]")
             node = _some_columns(node, columns)
         if is_node(rows):
-            require_aligned([node, rows.expr], "loc")
-            return wrap(Filter(node, rows.expr))
+            return wrap(Filter(*cut_alike([node, rows.expr], "loc", takes_single=True)))
         if isinstance(rows, slice):
             return wrap(node if rows == slice(None) else rows_between(node, rows))
         if callable(rows):
@@ -59,7 +60,7 @@ class Loc:
         if isinstance(rows, str) and isinstance(node.meta.index, pd.DatetimeIndex):
             return wrap(rows_between(node, slice(rows, rows)))
         if pd.api.types.is_scalar(rows):
-            return wrap(value_at(node, rows) if isinstance(node.meta, pd.Series) else rows_by_label(node, [rows]))
+            return wrap(value_at(node, rows) if isinstance(node.meta, pd.Series) else rows_of_one_label(node, rows))
         raise NotImplementedError(
             f"loc[{rows!r}]: labels, lists and slices of them, and lazy boolean series work, as in "
             "loc['2000-01-01':'2000-01-07']"

@@ -12,6 +12,7 @@ from glassloom.dataframe.at_hand import SeriesAtHand
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.cutting import counts_of_bins
+from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.factorizing import Factorizing
 from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
@@ -25,7 +26,7 @@ from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shuffle import require_shuffle_method
 from glassloom.dataframe.moving.with_other import WithOther
-from glassloom.dataframe.nodes import Filter, SomeRows, require_aligned
+from glassloom.dataframe.nodes import Filter, SomeRows
 from glassloom.dataframe.options import is_of_positions, refused, require_one_output
 from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.reduce import keep_some, value_counts
@@ -132,8 +133,7 @@ class Series(
                 f"series[{condition!r}]: a label, booleans and slices choose values; .loc[...] takes a list of labels, "
                 ".iloc[...] positions"
             )
-        require_aligned([self._expr, condition.expr], "series[condition]")
-        return wrap(Filter(self._expr, condition.expr))
+        return wrap(Filter(*cut_alike([self._expr, condition.expr], "series[condition]", takes_single=True)))
 
     def __setitem__(self, condition: Any, value: Any) -> None:
         condition = key_at_hand(condition)

@@ -12,7 +12,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import is_column, with_labels_at_hand
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.keys_at_hand import key_at_hand
-from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, require_aligned
+from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Projection, Rowwise, require_aligned
 from glassloom.dataframe.options import is_of_positions
 from glassloom.dataframe.positions import ILoc
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
@@ -118,12 +118,21 @@ def _with_index(block: Any, index: Any) -> Any:
 
 
 def labels_as_keys(frame: Any, by: Any) -> Any:
-    """Return the keys of groups with lazy indexes and arrays of the frame's rows, such as ``frame.index.hour``, as series of them."""
+    """Return the keys of groups with lazy indexes and arrays of the frame's rows, such as ``frame.index.hour``, as series of them.
+
+    Series of other rows in partitions that correspond are aligned by label, as pandas does.
+    """
     if isinstance(by, (list, tuple)):
         return type(by)(labels_as_keys(frame, one) for one in by) if type(by) in (list, tuple) else by
     if is_node(by) and isinstance(by.expr.meta, (pd.Index, np.ndarray)):
         return operate(_as_column, frame, by, label="labels")
+    if is_node(by) and isinstance(by.expr.meta, pd.Series) and by.expr.rows != frame.expr.rows:
+        return operate(_by_label, frame, by, kind=LabelKeeping, label="labels")
     return by
+
+
+def _by_label(block: Any, keys: Any) -> Any:
+    return keys if keys.index.equals(block.index) else keys.reindex(block.index)
 
 
 def _as_column(block: Any, labels: Any) -> Any:

@@ -17,6 +17,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import with_column_at_hand
+from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.nodes import FrameExpr, Projection, empty
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import Carried, scan
@@ -204,6 +205,11 @@ def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
     if is_node(value) and not HAS_COPY_ON_WRITE:  # since pandas 3 the dtype stays, and values that don't fit are errors
         wide = with_common_dtypes(wide, value.expr.meta)
     nodes, call = bind(partial(_with_rows_set, dtype=wide.dtype), (series, rows.condition, value), {}, label="setitem")
+    lazy = [node for node in nodes if node.has_rows]
+    cut = {
+        node.name: made for node, made in zip(lazy, cut_alike(lazy, "setting values", takes_single=True), strict=True)
+    }
+    nodes = [cut.get(node.name, node) for node in nodes]
     return wrap(Carried(nodes[0], tuple(nodes[1:]), call, wide, None))
 
 
@@ -301,13 +307,24 @@ def _with_values(block: Any, name: Any, value: Any) -> Any:
 def _with_rows_set(block: Any, condition: Any, value: Any, dtype: Any = None) -> Any:
     """Return a series with the values of some rows set. `dtype` is that of all partitions, if it is wider than the block's."""
     made = block.copy() if dtype is None or _is_alike(block.dtype, dtype) else block.astype(dtype)
-    chosen = np.asarray(condition.fillna(False), dtype=bool)
+    chosen = np.asarray(_of_labels(condition, block.index).fillna(False), dtype=bool)
     if isinstance(value, pd.Series):
         aligned = value if value.index.equals(block.index) else value.reindex(block.index)
         value = aligned.array[chosen]
     if chosen.any():
         made.iloc[chosen] = value
     return made
+
+
+def _of_labels(condition: Any, labels: Any) -> Any:
+    """Return a condition for rows of some labels, each of which it must say something of."""
+    if condition.index.equals(labels):
+        return condition
+    if not labels.isin(condition.index).all():
+        raise pd.errors.IndexingError(
+            "Unalignable boolean Series provided as indexer: a row has a label that the condition hasn't"
+        )
+    return condition.reindex(labels)
 
 
 def _is_alike(own: Any, wide: Any) -> bool:

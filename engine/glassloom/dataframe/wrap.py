@@ -11,7 +11,9 @@ import pandas as pd
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, is_frame
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, require_aligned
+from glassloom.dataframe.rows_of_label import rows_beside
 from glassloom.graph import function_label
 
 _classes: dict[str, Callable[[FrameExpr], Any]] = {}
@@ -187,15 +189,28 @@ def operate(
         If the operands can't be combined partition by partition.
     """
     nodes, call = bind(function, args, kwargs or {}, label=label)
-    nodes, call = _widest_first(nodes, call)
-    require_aligned([node for node in nodes if _must_correspond(node, nodes[0])], call.label)
+    nodes, call = _widest_first(rows_beside(nodes), call)
+    nodes = _cut_alike(nodes, kind, call)
     return wrap(kind(nodes[0], tuple(nodes[1:]), call))
 
 
-def _must_correspond(node: FrameExpr, widest: FrameExpr) -> bool:
+def _cut_alike(nodes: list[FrameExpr], kind: type[BlockOp], call: BlockCall) -> list[FrameExpr]:
+    """Return the nodes, of which those with rows can be combined partition by partition."""
+    label = call.label
+    together = [node for node in nodes if _must_correspond(node, nodes[0], call)]
+    if not kind.aligns_labels:
+        require_aligned(together, label)
+        return nodes
+    cut = {node.name: made for node, made in zip(together, cut_alike(together, label, takes_single=True), strict=True)}
+    return [cut.get(node.name, node) for node in nodes]
+
+
+def _must_correspond(node: FrameExpr, widest: FrameExpr, call: BlockCall) -> bool:
     """Whether a node must have the partitions of the first one. Scalars and rows of values by column have one."""
     if not node.has_rows:
         return False
+    if call.kwargs.get("axis") in (0, "index", "rows"):  # a series is laid along the rows
+        return True
     is_row = isinstance(node.meta, pd.Series) and isinstance(widest.meta, pd.DataFrame) and node.npartitions == 1
     return not is_row
 

@@ -12,14 +12,14 @@ from glassloom.backends.pandas_ import concat as concat_blocks
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.divisions import cut_alike, redivide, union_of_divisions
 from glassloom.dataframe.io.from_pandas import from_pandas
-from glassloom.dataframe.moving.divisions import redivide, union_of_divisions
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import concat_nodes
-from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping, require_aligned
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.wrap import is_node, operate, wrap
-from glassloom.errors import DivisionError, OptionError
+from glassloom.errors import OptionError
 
 
 class SideBySide(LabelKeeping):
@@ -210,7 +210,7 @@ def align(frame: Any, other: Any, join: str = "outer", axis: Any = None, fill_va
         raise OptionError(f"join={join!r} should be 'outer', 'inner', 'left' or 'right'")
     if not is_node(other):
         other = from_pandas(other)
-    own, others = cut_alike([frame.expr, other.expr], "align", ignore_unknown=False)
+    own, others = cut_alike([frame.expr, other.expr], "align")
     options = {"join": join, "axis": axis, "fill_value": fill_value}
     found = []
     for place in (0, 1):
@@ -234,31 +234,6 @@ def _side_by_side(many: Sequence[Any], options: dict[str, Any], ignore_unknown: 
     options = {**options, "sort": options["sort"] or (are_unlike and are_known)}
     call = BlockCall(_beside, tuple(map(Block, range(len(nodes)))), options, label="concat")
     return wrap(SideBySide(nodes[0], tuple(nodes[1:]), call))
-
-
-def cut_alike(nodes: Sequence[FrameExpr], what: str, *, ignore_unknown: bool) -> list[FrameExpr]:
-    """Return frames that can be combined partition by partition.
-
-    Raises
-    ------
-    DivisionError
-        If their partitions don't correspond, and the divisions aren't known.
-    """
-    first = nodes[0]
-    if all(node.layout == first.layout and node.npartitions == first.npartitions for node in nodes):
-        return list(nodes)
-    if all(node.divisions[0] is not None for node in nodes):
-        divisions = union_of_divisions(nodes)
-        return [redivide(node, divisions) for node in nodes]
-    if ignore_unknown and len({node.npartitions for node in nodes}) == 1:
-        return list(nodes)
-    try:
-        require_aligned(nodes, what)
-    except DivisionError as error:
-        raise DivisionError(
-            f"{error}; or sort both by index: set_index() and sort_index() find the divisions"
-        ) from None
-    return list(nodes)
 
 
 def _of_one_kind(many: Sequence[Any]) -> list[Any]:

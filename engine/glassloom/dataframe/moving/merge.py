@@ -16,8 +16,8 @@ from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.derived_meta import derived_meta
+from glassloom.dataframe.divisions import redivide, union_of_divisions
 from glassloom.dataframe.io.from_pandas import from_pandas
-from glassloom.dataframe.moving.divisions import redivide, union_of_divisions
 from glassloom.dataframe.moving.empty_sides import depends_on_rows, keys_of_a_row, value_dependent_keys, with_key_dtypes
 from glassloom.dataframe.moving.joining import ANTI, AnyJoin, Joining
 from glassloom.dataframe.moving.key_order import in_key_order

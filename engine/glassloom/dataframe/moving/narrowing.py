@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.divisions import Redivide
 from glassloom.dataframe.moving.exchange import Exchange, Split
 from glassloom.dataframe.moving.joining import AnyJoin, Joining
 from glassloom.dataframe.moving.lookup import LookupJoin, LookupTable
@@ -22,11 +23,18 @@ from glassloom.expr import Expr, apply_rules, rule, walk, whole_plan
 
 
 @rule(Length, Exchange)
+@rule(Length, Redivide)
 @rule(Length, Repartition)
 @rule(Length, SetDivisions)
 @rule(Length, SortedBlocks)
 def count_before_moving(node: Length, inner: Any) -> Expr | None:
     return Length(inner.frame, origin=node.origin)
+
+
+@rule(Projection, Redivide)
+def cut_needed_columns(node: Projection, inner: Redivide) -> Expr | None:
+    """Cut only the columns that are needed at other divisions."""
+    return inner.rebuild([Projection(inner.frame, node.columns, origin=node.origin), inner.new_divisions])
 
 
 @whole_plan

@@ -12,7 +12,7 @@ import pandas as pd
 from glassloom import units
 from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import sizeof
-from glassloom.dataframe.moving.divisions import redivide
+from glassloom.dataframe.divisions import redivide
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import FrameExpr, describe_divisions
 from glassloom.dataframe.reduce import Operation, tree

@@ -12,7 +12,7 @@ import pandas as pd
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.shape import Concat
-from glassloom.dataframe.nodes import Filter, FrameExpr
+from glassloom.dataframe.nodes import Filter, FrameExpr, Rowwise
 from glassloom.dataframe.partitions import Partitions
 
 TEXT_BYTES = 24
@@ -75,7 +75,7 @@ def _rows(node: FrameExpr) -> tuple[int, float] | None:
             return _times(_rows(node.unfiltered), part * FILTERED)
         if isinstance(node, Read) and (likely := node.likely_rows) is not None:
             return _times((math.ceil(UNLIKE_LINES * likely), likely), part)
-        if not node.adds_no_rows:
+        if not node.adds_no_rows or (isinstance(node, Rowwise) and not node.keeps_rows):
             return None
         node = node.frame  # type: ignore[attr-defined]
     return _times((sum(node.lengths), float(sum(node.lengths))), part)

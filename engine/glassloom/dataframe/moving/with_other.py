@@ -12,9 +12,10 @@ import pandas as pd
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import beside_values_at_hand
+from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.meta import infer_meta
-from glassloom.dataframe.moving.concat import SideBySide, align, cut_alike
+from glassloom.dataframe.moving.concat import SideBySide, align
 from glassloom.dataframe.moving.shape import conform
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.wrap import is_node, wrap
@@ -174,7 +175,7 @@ def _together(
         if not isinstance(other, (pd.DataFrame, pd.Series)):
             raise TypeError(f"{method} needs a lazy or pandas frame or series, got {type(other).__name__}")
         other = from_pandas(other, sort=frame.known_divisions)
-    nodes = cut_alike([frame.expr, other.expr], method, ignore_unknown=False)
+    nodes = cut_alike([frame.expr, other.expr], method)
     call = BlockCall(function, (Block(0), Block(1)), label=method.replace("_", "-"))
     if nodes[0].name == nodes[1].name:
         nodes, call = nodes[:1], BlockCall(function, (Block(0), Block(0)), label=call.label)

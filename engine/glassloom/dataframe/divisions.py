@@ -1,4 +1,4 @@
-"""Frames cut at other divisions."""
+"""Frames cut at other divisions, so that several can be combined partition by partition."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from glassloom.backends.pandas_ import concat, rows_between
-from glassloom.dataframe.nodes import FrameExpr, describe_divisions
+from glassloom.backends.pandas_ import concat, rows_between, sample
+from glassloom.dataframe.nodes import FrameExpr, describe_divisions, require_aligned
 from glassloom.errors import DivisionError
 from glassloom.graph import Key, Task, TaskRef
 
@@ -32,9 +33,14 @@ class Redivide(FrameExpr):
     def divisions(self) -> tuple[Any, ...]:
         return self.new_divisions
 
+    @property
+    def frame_divisions(self) -> tuple[Any, ...]:
+        """The labels at which the partitions begin that are cut."""
+        return self.frame.divisions
+
     def tasks(self) -> dict[Key, Task]:
         tasks: dict[Key, Task] = {}
-        below, old = self.frame.output_keys(), self.frame.divisions
+        below, old = self.frame.output_keys(), self.frame_divisions
         final = len(self.new_divisions) - 2
         start = 0
         for number, (low, high) in enumerate(pairwise(self.new_divisions)):
@@ -51,6 +57,18 @@ class Redivide(FrameExpr):
         return tasks
 
 
+class _Single(Redivide):
+    """A frame of one partition cut where others are: what its own labels are isn't known."""
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * len(self.new_divisions)
+
+    @property
+    def frame_divisions(self) -> tuple[Any, ...]:
+        return (self.new_divisions[0], self.new_divisions[-1])
+
+
 def redivide(node: FrameExpr, divisions: Sequence[Any]) -> FrameExpr:
     """Return a frame cut at divisions that include its own range.
 
@@ -64,6 +82,49 @@ def redivide(node: FrameExpr, divisions: Sequence[Any]) -> FrameExpr:
             f"the frame has {describe_divisions(node)}; set_index() sorts by a column and finds the divisions"
         )
     return node if node.divisions == tuple(divisions) else Redivide(node, tuple(divisions))
+
+
+def cut_alike(
+    nodes: Sequence[FrameExpr], what: str, *, ignore_unknown: bool = False, takes_single: bool = False
+) -> list[FrameExpr]:
+    """Return frames that can be combined partition by partition, by label: those of other known divisions are cut anew.
+
+    Indexes and arrays are combined by position: they must correspond.
+
+    Parameters
+    ----------
+    takes_single
+        Whether a frame of one partition, other than the first one, is cut where the others are, also if its own divisions aren't known.
+        Its labels may lie outside of theirs.
+
+    Raises
+    ------
+    DivisionError
+        If their partitions don't correspond, and the divisions aren't known, or labels of one can't be compared with those of another.
+    """
+    if all(node.layout == nodes[0].layout and node.npartitions == nodes[0].npartitions for node in nodes):
+        return list(nodes)
+    known = [node for node in nodes if node.divisions[0] is not None]
+    have_labels = not any(isinstance(node.meta, (pd.Index, np.ndarray)) for node in nodes)
+    are_single = takes_single and nodes[0] in known and all(node in known or node.npartitions == 1 for node in nodes)
+    if have_labels and (are_single or len(known) == len(nodes)):
+        divisions = _common_divisions(known, nodes, what)
+        return [redivide(node, divisions) if node in known else _Single(node, divisions) for node in nodes]
+    if ignore_unknown and len({node.npartitions for node in nodes}) == 1:
+        return list(nodes)
+    require_aligned(nodes, what)
+    return list(nodes)
+
+
+def _common_divisions(known: Sequence[FrameExpr], nodes: Sequence[FrameExpr], what: str) -> tuple[Any, ...]:
+    try:
+        divisions = union_of_divisions(known)
+        for node in nodes:
+            _ = sample(node.meta).index < divisions[0]
+    except TypeError as error:
+        shown = " and ".join(describe_divisions(node) for node in nodes)
+        raise DivisionError(f"{what}: labels of {shown} have no common order: {error}") from None
+    return divisions
 
 
 def union_of_divisions(nodes: Sequence[FrameExpr]) -> tuple[Any, ...]:

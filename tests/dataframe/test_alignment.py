@@ -1,0 +1,165 @@
+"""Operands of unlike rows: those of other divisions are cut alike, and the rows of one label stand for a row."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+from glassloom.expr import simplify, walk
+
+INLINE = {"scheduler": "inline"}
+EVEN = pd.DataFrame(
+    {"x": range(12), "s": list("abcdefghijkl"), "b": [True, False] * 6, "n": pd.array([1, None] * 6, dtype="Int64")},
+    index=range(0, 24, 2),
+)
+PAIRS = {
+    "within": (EVEN, EVEN[2:9] * 1),
+    "around": (EVEN[2:9], EVEN),
+    "same labels": (EVEN, EVEN[::-1].set_axis(EVEN.index)),
+    "labels between": (EVEN, EVEN.set_axis(range(1, 13))),
+    "labels elsewhere": (EVEN, EVEN.set_axis(range(100, 112))),
+    "one row": (EVEN, EVEN[3:4]),
+    "no row": (EVEN, EVEN[:0]),
+    "times": (
+        EVEN.set_axis(pd.date_range("2020", periods=12, tz="Europe/Paris")),
+        EVEN.set_axis(pd.date_range("2020-01-04", periods=12, tz="Europe/Paris")),
+    ),
+    "texts": (EVEN.set_axis(list("abcdefghijkl")), EVEN.set_axis(list("cdefghijklmn"))),
+}
+
+
+def set_in_place(a, b):
+    a = a.copy()
+    a["z"] = b.x
+    a.loc[a.x > 2, "s"] = b.s
+    return a
+
+
+TOGETHER = {
+    "add": lambda a, b: a.x + b.x,
+    "add texts": lambda a, b: a.s + b.s,
+    "add frames": lambda a, b: a[["x", "n"]] + b[["x", "n"]],
+    "three": lambda a, b: (a.x + b.x) * a.x,
+    "subtract with a value": lambda a, b: a.x.sub(b.x, fill_value=0),
+    "divide rows": lambda a, b: a[["x", "n"]].div(b.x + 1, axis=0),
+    "numpy": lambda a, b: np.maximum(a.x, b.x),
+    "less": lambda a, b: a.x.lt(b.x),
+    "and": lambda a, b: a.b & b.b,
+    "assign": lambda a, b: a.assign(z=b.x, y=b.n, s=b.s),
+    "assign, then add": lambda a, b: a.assign(z=b.x).z + a.x,
+    "set in place": set_in_place,
+    "where": lambda a, b: a.s.where(a.x > 5, b.s),
+    "where others": lambda a, b: a.s.where(b.x > 5),
+    "fill": lambda a, b: a.n.fillna(b.n),
+    "fill frame": lambda a, b: a[["n"]].fillna(b[["n"]]),
+    "sum": lambda a, b: (a.x + b.x).sum(),
+    "length": lambda a, b: len(a.x + b.x),
+    "cat": lambda a, b: a.s.str.cat(b.s, sep="-"),
+    "scan": lambda a, b: (a.x * b.x).cumsum(),
+    "correlation": lambda a, b: a.x.cov(b.x),
+}
+
+
+def made(function, *frames):
+    found = function(*frames)
+    return found.compute(**INLINE) if hasattr(found, "compute") else found
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("numbers", [(3, 2), (2, 5), (1, 3), (3, 1)])
+def test_operands_are_aligned_by_label_whatever_their_divisions(name, numbers):
+    one, other = PAIRS[name]
+    lazy = [gd.from_pandas(frame, npartitions=number) for frame, number in zip((one, other), numbers, strict=True)]
+    for what, function in TOGETHER.items():
+        expected, found = function(one, other), made(function, *lazy)
+        if isinstance(expected, (pd.DataFrame, pd.Series)):
+            assert_same(found, expected), what
+        else:
+            assert found == pytest.approx(expected, nan_ok=True), what
+
+
+@pytest.mark.filterwarnings("ignore:Boolean Series key will be reindexed")
+@pytest.mark.parametrize("name", ["around", "same labels"])
+def test_conditions_of_another_frame_choose_rows_by_label(name):
+    one, other = PAIRS[name]
+    for numbers in ((3, 2), (2, 5), (3, 1)):
+        a, b = (gd.from_pandas(frame, npartitions=number) for frame, number in zip((one, other), numbers, strict=True))
+        assert_same(a[b.x > 5].compute(**INLINE), one[other.x > 5])
+        assert_same(a.s[b.x > 5].compute(**INLINE), one.s[other.x > 5])
+        assert_same(a.loc[b.x > 5, "s"].compute(**INLINE), one.loc[other.x > 5, "s"])
+
+
+def test_a_condition_says_something_of_each_row_that_it_sets():
+    lazy, few = gd.from_pandas(EVEN, npartitions=3), gd.from_pandas(EVEN[2:9], npartitions=2)
+    lazy.loc[few.x > 3, "x"] = 0
+    with pytest.raises(pd.errors.IndexingError, match="a row has a label that the condition hasn't"):
+        lazy.compute(**INLINE)
+
+
+def test_columns_are_chosen_before_partitions_are_cut():
+    lazy, other = gd.from_pandas(EVEN, npartitions=3), gd.from_pandas(EVEN, npartitions=2)
+    (node,) = simplify([lazy.assign(z=other.x).z.expr])
+    assert not any(
+        "s" in one.meta.columns
+        for one in walk([node])
+        if isinstance(getattr(one, "meta", None), pd.DataFrame) and one.operation != "from-pandas"
+    )
+
+
+def test_partitions_without_rows_get_none_by_a_column():
+    for npartitions in (1, 3):
+        lazy = gd.from_pandas(EVEN, npartitions=npartitions)
+        few = lazy[lazy.x > 9]
+        assert_same(few.assign(z=lazy.x).compute(**INLINE), EVEN[EVEN.x > 9].assign(z=EVEN.x))
+        few["z"] = lazy.s
+        assert_same(few.compute(**INLINE), EVEN[EVEN.x > 9].assign(z=EVEN.s))
+        assert_same(lazy.groupby(few.s).x.sum().compute(**INLINE), EVEN.groupby(EVEN[EVEN.x > 9].s).x.sum())
+
+
+def test_a_frame_without_rows_gets_those_of_its_first_column():
+    expected = EVEN[["x"]][:0]
+    expected["z"] = EVEN.s
+    lazy = gd.from_pandas(EVEN[["x"]][:0], npartitions=1)
+    lazy["z"] = gd.from_pandas(EVEN, npartitions=3).s
+    assert_same(lazy.compute(**INLINE), expected)
+
+
+NUMBERS = EVEN[["x"]].assign(f=EVEN.x / 4, y=EVEN.x % 5)
+BY_COLUMN = {
+    "loc": lambda f: f - f.loc[4],
+    "loc doubled": lambda f: f - f.loc[4] * 2,
+    "loc of columns": lambda f: f[["x", "y"]] - f.loc[4, ["x", "y"]],
+    "on the left": lambda f: f.loc[4] - f,
+    "method": lambda f: f.sub(f.loc[4]),
+    "reflected": lambda f: f.rsub(f.loc[4]),
+    "compared": lambda f: f >= f.loc[4],
+    "eq": lambda f: f.eq(f.loc[4]),
+    "clip": lambda f: f.clip(f.loc[4], f.loc[10], axis=1),
+    "fill": lambda f: f.where(f > 2).fillna(f.loc[4]),
+    "of a description": lambda f: (f - f.describe().loc["mean"]) / f.describe().loc["std"],
+    "iloc": lambda f: f.eq(f.iloc[0]),
+    "sum": lambda f: f / f.sum(),
+    "mean": lambda f: (f - f.mean()) / f.std(),
+    "mean of fewer": lambda f: f - f[["x"]].mean(),
+    "greater": lambda f: f[f > f.mean()],
+    "row by mean": lambda f: f.iloc[0] / f.mean(),
+}
+
+
+@pytest.mark.parametrize("name", BY_COLUMN)
+def test_rows_by_column_are_taken_from_each_row(name):
+    function = BY_COLUMN[name]
+    for npartitions, sort in ((1, True), (1, False), (3, True), (3, False)):
+        lazy = gd.from_pandas(NUMBERS, npartitions=npartitions, sort=sort)
+        assert_same(function(lazy).compute(**INLINE), function(NUMBERS))
+
+
+def test_a_label_of_several_rows_stands_for_no_row():
+    lazy = gd.from_pandas(NUMBERS.set_axis([1, 2, 2, *range(3, 12)]), npartitions=2)
+    with pytest.raises(
+        ValueError, match=r"a label that occurs 2 times stands for no row: loc\[\[label\]\] gives all of its rows"
+    ):
+        (lazy - lazy.loc[2]).compute(**INLINE)
+    assert (lazy.loc[3] - lazy.loc[4]).compute(**INLINE).to_numpy().tolist() == [[-1.0, -0.25, -1.0]]
