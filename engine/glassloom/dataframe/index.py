@@ -24,6 +24,7 @@ from glassloom.dataframe.positions import rows_of_labels
 from glassloom.dataframe.reduce import Length, reduce_columns
 from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
+from glassloom.dataframe.text_labels import label_of_text
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
 from glassloom.reprs.live_blocks import show_blocks
 
@@ -126,7 +127,8 @@ class Index(Frame):
         is_of_times = isinstance(self._meta, (pd.DatetimeIndex, pd.TimedeltaIndex, pd.PeriodIndex))
         if self._meta.nlevels > 1 or (is_of_times and isinstance(label, str)):  # a part of a label may be enough
             return label in self.compute()
-        return bool(len(wrap(rows_of_labels(self.to_series().expr, [label]))))
+        series = self.to_series().expr
+        return bool(len(wrap(rows_of_labels(series, [label_of_text(series, label)[0]]))))
 
     def isin(self, values: Any) -> Any:
         """Return where labels are among `values`, as a lazy array of booleans, which chooses rows: ``frame[frame.index.isin(labels)]``.

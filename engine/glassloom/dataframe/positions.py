@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
@@ -26,6 +27,7 @@ from glassloom.dataframe.setting_rows import (
     set_values,
     shown,
 )
+from glassloom.dataframe.text_labels import bounds_of_text, label_of_text, labels_of_texts, rows_of_text
 from glassloom.dataframe.wrap import wrap
 
 
@@ -208,16 +210,26 @@ class IAt:
 
 
 def value_at(node: FrameExpr, label: Any) -> FrameExpr:
-    """Return the node of the value of a series at a label. Computing it raises ValueError if the label occurs several times."""
+    """Return the node of the value of a series at a label, or of its values in the time that a text stands for.
+
+    Computing it raises ValueError if the label occurs several times.
+    """
+    given = label
+    label, bounds = label_of_text(node, given)
+    if bounds is not None:
+        return rows_of_text(node, given, bounds)
     some = rows_of_labels(node, [label])
-    return tree(some, Operation(_same, concat, partial(_value_at, label)), sample(node.meta).iloc[0], "at")
+    return tree(some, Operation(_same, concat, partial(_value_at, label, given)), sample(node.meta).iloc[0], "at")
 
 
-def _value_at(label: Any, blocks: list[Any]) -> Any:
-    found = concat(blocks).at[label]
+def _value_at(label: Any, given: Any, blocks: list[Any]) -> Any:
+    try:
+        found = concat(blocks).at[label]
+    except KeyError:
+        raise KeyError(given) from None
     if isinstance(found, pd.Series):  # which what follows would take for one value of all rows
         raise ValueError(
-            f"the label {label!r} occurs {len(found)} times: loc[[{label!r}]] gives all of its values, as a series"
+            f"the label {given!r} occurs {len(found)} times: loc[[{label!r}]] gives all of its values, as a series"
         )
     return found
 
@@ -229,18 +241,29 @@ def rows_of_labels(node: FrameExpr, labels: list[Any]) -> FrameExpr:
 
 
 def _having(block: Any, labels: list[Any]) -> Any:
-    return block[block.index.isin(labels)]
+    try:
+        return block[block.index.isin(labels)]
+    except pa.ArrowException:  # Arrow has no such values as one of the labels
+        return block[block.index.astype(object).isin(labels)]
 
 
 def rows_by_label(node: FrameExpr, labels: Any) -> FrameExpr:
     """Return the node of the rows of labels in the order of the list, as pandas has them: missing ones raise KeyError."""
-    listed = list(labels)
+    index = node.meta.index
+    are_of_times = isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex))
+    listed = list(labels_of_texts(index, labels) if are_of_times else labels)
     some = rows_of_labels(node, listed)
     return tree(some, Operation(_same, concat, partial(_by_label, listed)), node.meta, "loc")
 
 
 def rows_of_one_label(node: FrameExpr, label: Any) -> FrameExpr:
-    """Return the node of all rows of one label of a frame, or a KeyError when computing. See `glassloom.dataframe.rows_of_label`."""
+    """Return the node of all rows of one label of a frame, or a KeyError when computing. See `glassloom.dataframe.rows_of_label`.
+
+    A text among times may be several labels: it gives all rows in that time.
+    """
+    if isinstance(label, str) and isinstance(node.meta.index, (pd.DatetimeIndex, pd.PeriodIndex)):
+        return rows_of_text(node, label, bounds_of_text(node.meta.index, label))
+    label, _ = label_of_text(node, label)
     return RowsOfLabel(*rows_by_label(node, [label]).operands)
 
 

@@ -28,6 +28,9 @@ class Loc:
     are read, and a frame otherwise; ``frame.loc[label].iloc[0]`` is the row as a series. Beside another frame it stands for that row: in
     ``frame - frame.loc[label]`` it is subtracted from each.
 
+    A text among labels that are times is one label or a stretch of time, such as a day, by the resolution of all labels. Of a series that is
+    found out now, as it gives a value or a series; of a frame it gives all rows in that time, which may be none.
+
     Lazy labels, such as ``x.idxmax()`` or ``x.nlargest(3).index``, are computed at once.
 
     Setting values takes labels, lists and slices of them, and booleans, lazy or at hand. No rows are added.
@@ -57,8 +60,6 @@ class Loc:
             return wrap(Filter(node, condition_at_hand(self._frame, rows).expr))
         if isinstance(rows, (list, pd.Index, np.ndarray)):
             return wrap(rows_by_label(node, rows))
-        if isinstance(rows, str) and isinstance(node.meta.index, pd.DatetimeIndex):
-            return wrap(rows_between(node, slice(rows, rows)))
         if pd.api.types.is_scalar(rows):
             return wrap(value_at(node, rows) if isinstance(node.meta, pd.Series) else rows_of_one_label(node, rows))
         raise NotImplementedError(

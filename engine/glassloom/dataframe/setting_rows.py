@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples, sample
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.divisions import cut_alike
+from glassloom.dataframe.label_order import Run, not_in_order, order_of_labels
 from glassloom.dataframe.nodes import FrameExpr, Projection, empty
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import Carried, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
+from glassloom.dataframe.text_labels import are_texts_of_times, labels_of_texts
 from glassloom.dataframe.widening import with_common_dtypes
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
 
@@ -52,13 +54,21 @@ def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
     if isinstance(rows, str) and isinstance(meta.index, pd.DatetimeIndex):
         rows = slice(rows, rows)
     if isinstance(rows, slice) and rows.step is None:
-        return _where(operate(_is_between, frame, *bounds(meta.index, rows), label="between"))
+        return _where(_between(frame, rows, what))
     if isinstance(rows, (list, np.ndarray, pd.Index)) or pd.api.types.is_scalar(rows):
         return labels_to_set(frame, rows, what)
     raise NotImplementedError(
         f"{what} = ...: values are set for the rows of a label, a list or slice of labels, or a condition, as in "
         "frame.loc[frame.x > 1, 'x'] = 0"
     )
+
+
+def _between(frame: Any, rows: slice, what: str) -> Any:
+    """Return where rows are between two labels. If the divisions aren't known, the labels must be in order, as `loc` needs them."""
+    node: FrameExpr = frame.expr
+    order = wrap(order_of_labels(node)) if node.divisions[0] is None else None
+    are_texts = are_texts_of_times(node.meta.index, rows)
+    return operate(_is_between, frame, *bounds(node.meta.index, rows), order, what, are_texts, label="between")
 
 
 def labels_to_set(frame: Any, rows: Any, what: str) -> RowsToSet:
@@ -70,7 +80,7 @@ def labels_to_set(frame: Any, rows: Any, what: str) -> RowsToSet:
     if node.meta.index.nlevels > 1:
         raise NotImplementedError(f"{what} = ...: the index has several levels; reset_index() makes them columns")
     is_one = pd.api.types.is_scalar(rows)
-    labels = _as_labels(node.meta.index, [rows] if is_one else rows)
+    labels = labels_of_texts(node.meta.index, [rows] if is_one else rows)
     if not labels.is_unique:
         raise ValueError(f"{what} = ...: the list has a label several times")
 
@@ -146,9 +156,9 @@ def is_mask(rows: Any) -> bool:
 
 def bounds(index: Any, rows: slice) -> tuple[Any, Any]:
     """Return the labels of a slice as labels of the index: text becomes a time, "2000-01" the whole month."""
-    if not isinstance(index, pd.DatetimeIndex):
+    some: Any = sample(index) if isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex)) else None
+    if some is None:
         return rows.start, rows.stop
-    some: Any = pd.DatetimeIndex([pd.Timestamp("2000-01-01", tz=index.tz)])
     low = None if rows.start is None else some._maybe_cast_slice_bound(rows.start, "left")
     high = None if rows.stop is None else some._maybe_cast_slice_bound(rows.stop, "right")
     return low, high
@@ -332,22 +342,17 @@ def _is_alike(own: Any, wide: Any) -> bool:
     return bool(own == wide) or isinstance(own, pd.CategoricalDtype)
 
 
-def _is_between(block: Any, low: Any, high: Any) -> Any:
+def _is_between(block: Any, low: Any, high: Any, order: Run | None, what: str, needs_rising: bool) -> Any:
+    if order is not None and not order.rises:
+        if not order.falls or needs_rising:
+            raise not_in_order(what)
+        low, high = high, low
     keep = np.ones(len(block), dtype=bool)
     if low is not None:
         keep &= np.asarray(block.index >= low)
     if high is not None:
         keep &= np.asarray(block.index <= high)
     return pd.Series(keep, index=block.index)
-
-
-def _as_labels(index: Any, labels: Any) -> pd.Index:
-    """Return labels as an index: texts as times, where the labels of the frame are times."""
-    made = pd.Index(labels)
-    if not isinstance(index, pd.DatetimeIndex) or pd.api.types.infer_dtype(made) not in ("string", "datetime"):
-        return made
-    times = pd.DatetimeIndex(made)
-    return times if index.tz is None or times.tz is not None else times.tz_localize(index.tz)
 
 
 def _count_each(labels: pd.Index, block: Any) -> Any:
