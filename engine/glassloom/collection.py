@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from glassloom._gc import gc_paused
+from glassloom._users_functions import require_no_users_function, users_function
 from glassloom.expr import Expr, lower, walk
 from glassloom.expr import optimize as optimize_plan
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
@@ -24,6 +25,10 @@ class Collection:
 
     def __init__(self, expr: Expr) -> None:
         self._expr = expr
+
+    def __str__(self) -> str:
+        require_no_users_function(self, "the text")
+        return repr(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_expr": _for_pickling(self._expr)}
@@ -123,24 +128,26 @@ def compute(
     >>> gl.compute(total, [total, "kept"])
     (6, [6, 'kept'])
     """
-    found = _Found(traverse)
-    rebuild = found.add_all(args)
-    if not found.collections:
-        return args
-    runtime = choose_runtime(scheduler)
-    with gc_paused():
-        exprs = [collection.expr for collection in found.collections]
-        roots = optimize_plan(exprs, keeps_blocks=False) if optimize_graph else exprs
-        if runtime.shares_memory:
-            roots = [root.in_place(root) for root in roots]
-        graph, keys = lower(roots, shares_memory=runtime.shares_memory)
-    flat = [key for group in keys for key in group]
-    results = runtime.get(graph, flat)
-    stops = accumulate(map(len, keys))
-    values = [
-        root.assemble(results[stop - len(group) : stop]) for root, group, stop in zip(roots, keys, stops, strict=True)
-    ]
-    return rebuild(values)
+    with users_function(gets_values=False):
+        found = _Found(traverse)
+        rebuild = found.add_all(args)
+        if not found.collections:
+            return args
+        runtime = choose_runtime(scheduler)
+        with gc_paused():
+            exprs = [collection.expr for collection in found.collections]
+            roots = optimize_plan(exprs, keeps_blocks=False) if optimize_graph else exprs
+            if runtime.shares_memory:
+                roots = [root.in_place(root) for root in roots]
+            graph, keys = lower(roots, shares_memory=runtime.shares_memory)
+        flat = [key for group in keys for key in group]
+        results = runtime.get(graph, flat)
+        stops = accumulate(map(len, keys))
+        values = [
+            root.assemble(results[stop - len(group) : stop])
+            for root, group, stop in zip(roots, keys, stops, strict=True)
+        ]
+        return rebuild(values)
 
 
 @hides_engine_frames
@@ -187,12 +194,13 @@ def optimize(*args: Any, traverse: bool = True) -> tuple[Any, ...]:
     >>> gl.visualize(few, optimize_graph=False)
     Drawing(4 nodes, 2 edges)
     """
-    found = _Found(traverse)
-    rebuild = found.add_all(args)
-    with gc_paused():
-        roots = optimize_plan([collection.expr for collection in found.collections], fuse_blocks=False)
-    values = [collection._with_expr(root) for collection, root in zip(found.collections, roots, strict=True)]
-    return rebuild(values)
+    with users_function(gets_values=False):
+        found = _Found(traverse)
+        rebuild = found.add_all(args)
+        with gc_paused():
+            roots = optimize_plan([collection.expr for collection in found.collections], fuse_blocks=False)
+        values = [collection._with_expr(root) for collection, root in zip(found.collections, roots, strict=True)]
+        return rebuild(values)
 
 
 def visualize(

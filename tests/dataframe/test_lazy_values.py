@@ -269,6 +269,43 @@ def test_functions_with_meta_are_refused_too():
             made.compute(**INLINE)
 
 
+def texts_and_lookups(f, **meta):
+    mean = f.x.mean()
+    return {
+        "f-string": lambda: f.x.map(lambda v: f"{v}{mean}", **meta),
+        "str": lambda: f.x.apply(lambda v: str(mean), **meta),
+        "%": lambda: f.x.map(lambda v: "%s" % mean, **meta),  # noqa: UP031
+        "format": lambda: f[["x", "y"]].apply(lambda row: "{}".format(mean), axis=1, **meta),  # noqa: UP032
+        "isin": lambda: f.map_partitions(lambda block: block.x.isin([mean]), **meta),
+        "set": lambda: f.x.map(lambda v: v in {mean}, **meta),
+        "overlap": lambda: f.x.map_overlap(lambda block: block.isin([mean]), 1, 0, **meta),
+        "groups": lambda: f.groupby("y").x.transform(lambda values: values.isin([mean]), **meta),
+        "groups' rows": lambda: f.groupby("y").filter(lambda rows: len(f"{mean}") > 0),
+        "windows": lambda: f.x.rolling(2).apply(lambda values: len(f"{mean}")),
+        "keys": lambda: f.sort_values("x", key=lambda values: values.isin([mean])),
+        "labels": lambda: f.index.map(lambda label: f"{label}{mean}"),
+        "a list": lambda: f.x.map(lambda v: [v, mean], **meta),
+        "a dict in a list": lambda: f.x.map(lambda v: [{"mean": mean}], **meta),
+    }
+
+
+@pytest.mark.parametrize("meta", [{}, {"meta": ("x", object)}])
+@pytest.mark.parametrize("case", texts_and_lookups(gd.from_pandas(PLAIN, npartitions=1)))
+def test_the_text_and_the_hash_of_a_lazy_value_are_no_data(case, meta):
+    lazy = gd.from_pandas(PLAIN, npartitions=2)
+    with pytest.raises((TypeError, MetaError), match=r"a lazy .*compute\(\) it before"):
+        texts_and_lookups(lazy, **meta)[case]().compute(**INLINE)
+
+
+def test_lazy_values_have_text_and_hash_elsewhere():
+    lazy = gd.from_pandas(PLAIN, npartitions=2)
+    mean = lazy.x.mean()
+    assert f"{mean}" == str(mean) == repr(mean) and mean in {mean}
+    assert lazy.x.map(lambda value: f"{mean:.3f}").compute(**INLINE).tolist() == [f"{PLAIN.x.mean():.3f}"] * len(PLAIN)
+    inside = lazy.map_partitions(lambda block: block.x - lazy.x.map(lambda v: v + 1).mean().compute(**INLINE))
+    assert_same(inside.compute(**INLINE), PLAIN.x - (PLAIN.x + 1).mean())
+
+
 def test_functions_may_compute_lazy_values_and_ask_what_is_known():
     lazy = gd.from_pandas(PLAIN, npartitions=2)
     mean = lazy.x.mean()

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import Any
 
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping
+from glassloom.dataframe.nodes import FrameExpr, SomeRows
 from glassloom.dataframe.partitions import Partitions
 
 
@@ -14,13 +14,13 @@ def rows_in_range(node: FrameExpr, low: Any, high: Any) -> FrameExpr:
     """Return the rows between labels, both included, out of the partitions that may have any."""
     divisions = node.divisions
     if divisions[0] is None:
-        return LabelKeeping(node, (), BlockCall(between, (Block(0), low, high), label="loc"))
+        return SomeRows(node, (), BlockCall(between, (Block(0), low, high), label="loc"))
     final = node.npartitions - 1
     first = 0 if low is None else min(max(bisect_right(divisions, low) - 1, 0), final)
     last = final if high is None else min(max(bisect_right(divisions, high) - 1, first), final)
     numbers = tuple(range(first, last + 1))
     chosen = Partitions(node, numbers) if len(numbers) < node.npartitions else node
-    return LabelKeeping(chosen, (), BlockCall(between, (Block(0), low, high), label="loc"))
+    return SomeRows(chosen, (), BlockCall(between, (Block(0), low, high), label="loc"))
 
 
 def between(block: Any, low: Any, high: Any) -> Any:

@@ -10,8 +10,10 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom._users_functions import users_function
 from glassloom.backends.pandas_ import of_samples
 from glassloom.collection import Collection
+from glassloom.dataframe.wrap import holds_lazy
 from glassloom.errors import MetaError
 
 
@@ -30,7 +32,8 @@ def of_samples_at_hand(function: Callable[..., Any], *metas: Any, who: str, user
     TypeError
         If there are lazy values in it.
     """
-    made = of_samples(function, *metas)
+    with users_function():
+        made = of_samples(function, *metas)
     require_at_hand_values(made, who, users)
     return made
 
@@ -137,4 +140,7 @@ def _has_lazy(made: Any) -> bool:
         or isinstance(made, pd.MultiIndex)
     ):
         return False
-    return any(issubclass(kind, Collection) for kind in set(map(type, made.array)))
+    kinds = set(map(type, made.array))
+    if any(issubclass(kind, Collection) for kind in kinds):
+        return True
+    return not kinds.isdisjoint((dict, list, tuple)) and holds_lazy(list(made.array))

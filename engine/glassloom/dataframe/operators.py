@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from glassloom._users_functions import require_no_users_function
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.nodes import Columnwise, Rowwise
 from glassloom.dataframe.wrap import is_node, operate
@@ -88,7 +89,6 @@ def _unary(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 class Operators:
     """The operators, and NumPy's element-wise functions."""
 
-    __hash__ = object.__hash__
     __array_priority__ = 1000
     __pandas_priority__ = 5000
     """pandas' objects on the left leave operators to ours, as pandas' frames do for series on the left."""
@@ -113,6 +113,10 @@ class Operators:
             if is_node(other) and not is_node(one) and _is_of_places(other, one):
                 return other._with_values_at_hand(partial(_swapped, ufunc), one)
         return operate(ufunc, *inputs, kind=Columnwise if len(inputs) == 1 else Rowwise, kwargs=options)
+
+    def __hash__(self) -> int:
+        require_no_users_function(self, "the hash, by which isin() and sets find it,")
+        return object.__hash__(self)
 
     def __bool__(self) -> bool:
         raise TypeError(
