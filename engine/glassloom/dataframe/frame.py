@@ -457,7 +457,11 @@ def _with_columns(node: FrameExpr, names: Sequence[Any], values: Sequence[Any]) 
     shown = ", ".join(repr(name) for name, value in zip(names, values, strict=True) if isinstance(value, FrameExpr))
     frame, *cut = cut_alike([node, *lazy], f"assigning column {shown}", takes_single=True)
     made = dict(zip([value.name for value in lazy], cut, strict=True))
-    return Assign(frame, tuple(names), tuple(made.get(getattr(value, "name", None), value) for value in values))
+    return Assign(
+        frame,
+        tuple(names),
+        tuple(made.get(value.name, value) if isinstance(value, FrameExpr) else value for value in values),
+    )
 
 
 def _with_labels_of(meta: Any, block: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -42,7 +43,7 @@ def rows_between(node: FrameExpr, rows: slice) -> FrameExpr:
     is_one_sided = (low is None) != (high is None) and not are_texts
     if is_one_sided or _is_greater(low, high):
         before: FrameExpr = order_of_labels(node)
-        function = _between_one_sided if is_one_sided else _between_descending
+        function: Callable[..., Any] = _between_one_sided if is_one_sided else _between_descending
     else:
         before = order_before(node)
         function = _between_rising if are_texts else _between_in_order

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from glassloom.dataframe.base import Frame
-from glassloom.dataframe.label_slices import Run, joined_runs, run_of
+from glassloom.dataframe.label_order import Run, joined_runs, run_of
 from glassloom.dataframe.reduce import Length, Operation, tree
 from glassloom.dataframe.wrap import operate, wrap
 

@@ -29,9 +29,9 @@ def label_of_text(node: FrameExpr, text: Any) -> tuple[Any, tuple[Any, Any] | No
     KeyError
         If the text is no time.
     """
-    index = node.meta.index
+    index: Any = node.meta.index
     if isinstance(index, pd.PeriodIndex) and isinstance(text, datetime):
-        return pd.Period(text, freq=index.freq), None
+        return pd.Period(text, freq=node.meta.index.freq), None
     if not isinstance(text, str) or not isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex)):
         return text, None
     try:
@@ -45,11 +45,12 @@ def _label_of_time(node: FrameExpr, index: Any, text: str) -> tuple[Any, tuple[A
         return pd.Timedelta(text), None
     parsed, resolution = index._parse_with_reso(text)
     if isinstance(index, pd.PeriodIndex):
-        if index._can_partial_date_slice(resolution):
+        periods: Any = index
+        if periods._can_partial_date_slice(resolution):
             return None, _bounds(index, resolution, parsed)
-        if resolution != index._resolution_obj:  # it is finer than a period
+        if resolution != periods._resolution_obj:  # it is finer than a period
             raise KeyError(text)
-        return pd.Period(parsed, freq=index.freq), None
+        return pd.Period(parsed, freq=periods.freq), None
     if not _is_one(node, resolution.attrname):
         return None, _bounds(index, resolution, parsed)
     label = pd.Timestamp(parsed)
