@@ -130,7 +130,7 @@ NUMBERS = EVEN[["x"]].assign(f=EVEN.x / 4, y=EVEN.x % 5)
 BY_COLUMN = {
     "loc": lambda f: f - f.loc[4],
     "loc doubled": lambda f: f - f.loc[4] * 2,
-    "loc of columns": lambda f: f[["x", "y"]] - f.loc[4, ["x", "y"]],
+    "loc of columns": lambda f: f[["x", "f"]] - f.loc[4, ["x", "f"]],
     "on the left": lambda f: f.loc[4] - f,
     "method": lambda f: f.sub(f.loc[4]),
     "reflected": lambda f: f.rsub(f.loc[4]),

@@ -36,8 +36,8 @@ def label_of_text(node: FrameExpr, text: Any) -> tuple[Any, tuple[Any, Any] | No
         return text, None
     try:
         return _label_of_time(node, index, text)
-    except ValueError as error:
-        raise KeyError(text) from error
+    except Exception as error:  # pytz' errors are no ValueErrors
+        raise _no_label(text, error) from None
 
 
 def _label_of_time(node: FrameExpr, index: Any, text: str) -> tuple[Any, tuple[Any, Any] | None]:
@@ -93,8 +93,14 @@ def bounds_of_text(index: Any, text: str) -> tuple[Any, Any]:
     try:
         parsed, resolution = index._parse_with_reso(text)
         return _bounds(index, resolution, parsed)
-    except ValueError as error:  # also a time out of bounds
-        raise KeyError(text) from error
+    except Exception as error:  # pytz' errors are no ValueErrors
+        raise _no_label(text, error) from None
+
+
+def _no_label(text: str, error: Exception) -> Exception:
+    """Return what to raise of a text that pandas can't make a label of: KeyError if it is no time, or one that the zone never has."""
+    is_no_time = isinstance(error, ValueError) or type(error).__name__ == "NonExistentTimeError"  # pytz', with pandas 2
+    return KeyError(text) if is_no_time or isinstance(error, KeyError) else error
 
 
 def _bounds(index: Any, resolution: Any, parsed: Any) -> tuple[Any, Any]:
