@@ -73,3 +73,11 @@ def test_only_distinct_texts_are_looked_at_if_they_are_few():
     for other in (many, late, TEXTS[:1000], TEXTS.astype(object), TEXTS.astype("category")):
         assert of_distinct_texts(other, upper) is None
     assert looked == [7]
+
+
+def test_errors_of_methods_of_text_are_those_of_pandas():
+    lazy = gd.from_pandas(TEXTS, npartitions=2, sort=False)
+    with pytest.raises(AttributeError, match="has no attribute 'decode'"):
+        lazy.str.decode("utf-8").compute(**INLINE)
+    with pytest.raises(re.error):
+        lazy.str.extract("(").compute(**INLINE)

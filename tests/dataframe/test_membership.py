@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
-from glassloom.dataframe.moving import membership
 
 INLINE = {"scheduler": "inline"}
 COUNT = 1500
@@ -84,7 +85,7 @@ def test_few_values_are_left_out_where_files_are_read_and_said_in_short(tmp_path
 MAPPERS = {
     "numbers": {number: number * 2 for number in INTS}, "floats": {text: float(len(text)) for text in TEXTS}, "texts": {text: text + "x" for text in TEXTS},
     "missing": {number: None if number % 2 else "q" for number in INTS}, "mixed": {**dict.fromkeys(INTS, 1), **dict.fromkeys(TEXTS, "2")},
-    "missing keys": {**dict.fromkeys(TEXTS, 1), np.nan: 5}, "pairs": {(number, 1): 1 for number in INTS}, "bools": dict.fromkeys(INTS, True),
+    "missing keys": {**dict.fromkeys(TEXTS, 1), np.nan: 5}, "None": {**dict.fromkeys(TEXTS, 1), None: -1}, "pairs": {(number, 1): 1 for number in INTS}, "bools": dict.fromkeys(INTS, True),
 }  # fmt: skip
 
 
@@ -100,11 +101,35 @@ def test_values_are_looked_up_in_large_dicts_as_pandas_does(kind, na_action):
 def test_changes_of_a_large_list_or_dict_after_the_call_do_not_count():
     series = gd.from_pandas(SERIES["int64"], npartitions=3)
     values, mapper = list(INTS), dict.fromkeys(INTS, 1)
-    lazies = [series.isin(values), series.map(mapper)]
-    expected = [lazy.compute(**INLINE) for lazy in lazies]
-    again = [series.isin(values) & True, series.map(mapper) + 0]
+    expected = [series.isin(values).compute(**INLINE), series.map(mapper).compute(**INLINE)]
+    again = [series.isin(values), series.map(mapper)]
     values.clear()
     mapper.clear()
     for lazy, one in zip(again, expected, strict=True):
         assert_same(lazy.compute(**INLINE), one)
-    assert membership.prepared(INTS, np.dtype("int64"))[1].dtype == np.int64
+
+
+def test_changes_of_what_is_in_a_dict_and_of_other_mappings_do_not_count():
+    series = gd.from_pandas(pd.Series(range(5)), npartitions=1)
+    frame = gd.from_pandas(pd.DataFrame({"a": range(4)}), npartitions=2)
+    sets, counts, array = {number: {number} for number in range(5)}, Counter(range(5)), pd.array([1, 2])
+    among, view = {"a": {1, 2}}, dict.fromkeys(range(3))
+    made = [series.map(sets), series.map(counts), series.isin(array), frame.isin(among), series.isin(view.keys())]
+    expected = [lazy.compute(**INLINE) for lazy in made]
+    made = [series.map(sets), series.map(counts), series.isin(array), frame.isin(among), series.isin(view.keys())]
+    for one in sets.values():
+        one.clear()
+    counts.clear()
+    array[:] = 3
+    among["a"].add(3)
+    view.clear()
+    for lazy, one in zip(made, expected, strict=True):
+        assert_same(lazy.compute(**INLINE), one)
+
+
+def test_missing_values_among_those_looked_for_are_found_where_files_are_read(tmp_path):
+    pd.DataFrame({"x": pd.array([1, 2, None, 4], dtype="Int64")}).to_parquet(tmp_path / "x.parquet")
+    for backend in ("pyarrow", "numpy_nullable"):
+        lazy, plain = gd.read_parquet(tmp_path, dtype_backend=backend), pd.read_parquet(tmp_path, dtype_backend=backend)
+        for values in ([1, 2, np.nan], [1, None], [pd.NA, 4], [1, 2]):
+            assert_same(lazy[lazy.x.isin(values)].compute(**INLINE), plain[plain.x.isin(values)])

@@ -59,18 +59,24 @@ class TextMethod(Method):
         return self._of_each(args, kwargs, obj)
 
     def _of_each(self, args: tuple[Any, ...], kwargs: dict[str, Any], obj: Any) -> Any:
-        try:
+        if _may_be_text(obj) or not isinstance(obj, pd.Series) or not len(obj):
             made = _with_index_of(super().__call__(obj, *args, **kwargs), obj)
-        except AttributeError:
-            if not isinstance(obj, pd.Series) or not len(obj):
-                raise
-            obj = obj.astype(object)
-        else:
             is_narrow = self.path[-1] in _IN_THREE and isinstance(made, pd.DataFrame) and made.shape[1] < 3
             if not is_narrow and not _is_of_missing_objects(made, obj):
                 return made
+        else:
+            obj = obj.astype(object)
         text = pd.Series(["a"], index=obj.index[:1] if len(obj) else None, name=obj.name, dtype=obj.dtype)
         return _with_index_of(super().__call__(pd.concat([obj, text]), *args, **kwargs).iloc[:-1], obj)
+
+
+def _may_be_text(obj: Any) -> bool:
+    """Whether pandas has methods of text for a series or index."""
+    try:
+        _ = obj.str
+    except AttributeError:
+        return False
+    return True
 
 
 def _is_of_missing_objects(made: Any, obj: Any) -> bool:

@@ -494,7 +494,8 @@ class SeriesRowByRow(RowByRow):
             func = kwargs.pop("arg")
         if is_node(func) and func.expr.npartitions > 1:
             func = wrap(Repartition(func.expr, 1))
-        if type(func) is dict and len(func) > _MANY and {*map(type, func), *map(type, func.values())} <= _PLAIN:
+        is_large = type(func) is dict and len(func) > _MANY and not isinstance(self._meta.dtype, pd.CategoricalDtype)
+        if is_large and {*map(type, func), *map(type, func.values())} <= _PLAIN:
             func = pd.Series(func, index=pd.Index(func.keys(), tupleize_cols=False))  # pandas would for each partition
         return call_user("map", self, func, (), {"na_action": na_action, **kwargs}, meta)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import copy
+from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Sequence, ValuesView
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -94,14 +96,18 @@ def _as_now(value: Any) -> Any:
     if kind in (list, tuple, set):
         has_others = not set(map(type, value)).isdisjoint(_CHANGEABLE)
         return kind(map(_as_now, value)) if has_others else kind(value)
-    if kind is np.ndarray:
+    if kind is np.ndarray or isinstance(value, pd.api.extensions.ExtensionArray):
         return value.copy()
+    if isinstance(value, Mapping) and not isinstance(value, MappingProxyType):
+        return copy.copy(value)
+    if isinstance(value, (KeysView, ValuesView, ItemsView)):
+        return list(value)
     if kind in (pd.Series, pd.DataFrame):
         return value.copy(deep=not HAS_COPY_ON_WRITE)
     return value
 
 
-_CHANGEABLE = frozenset([dict, list, tuple, np.ndarray, pd.Series, pd.DataFrame])
+_CHANGEABLE = frozenset([dict, list, tuple, set, np.ndarray, pd.Series, pd.DataFrame])
 
 
 class _Place:

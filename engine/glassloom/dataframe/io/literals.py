@@ -49,7 +49,7 @@ def adapted(comparison: Comparison, kind: pa.DataType, *, nullable: bool, exact:
     if operator in ("isna", "notna"):
         return None if nullable and pa.types.is_floating(kind) else comparison
     if operator == "in":
-        return _among(column, value, kind, exact)
+        return _among(column, value, kind, nullable, exact)
     multiples = _multiples(kind)
     count = None if multiples is None else _count(value, kind, exact)
     if multiples is not None and count is not None:
@@ -58,13 +58,15 @@ def adapted(comparison: Comparison, kind: pa.DataType, *, nullable: bool, exact:
     return None if literal is None else Comparison(column, operator, literal[0])
 
 
-def _among(column: Any, values: Iterable[Any], kind: pa.DataType, exact: bool) -> Comparison | None:
+def _among(column: Any, values: Iterable[Any], kind: pa.DataType, nullable: bool, exact: bool) -> Comparison | None:
     """Return the test whether a column is one of some values; those that it can't have are left out."""
     multiples = _multiples(kind)
     found: list[Any] = []
     for value in values:
         if pa.types.is_timestamp(kind) and isinstance(value, str):
             return None  # whether text is among times depends on the version of pandas
+        if nullable and isinstance(value, float) and math.isnan(value):
+            return None  # it stands for what is missing in some dtypes
         count = None if multiples is None else _count(value, kind, exact)
         if multiples is not None and count is not None:
             found += [multiples.value_of(int(count))] if multiples.holds(count) else []
