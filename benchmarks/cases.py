@@ -13,7 +13,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benchmarks import arrays, dashboards, engine, frame_workloads, frames, graphs, h2o, large, memory, pages
+from benchmarks import (
+    arrays,
+    dashboards,
+    engine,
+    frame_values,
+    frame_workloads,
+    frames,
+    graphs,
+    h2o,
+    large,
+    memory,
+    pages,
+)
 from benchmarks.meter import Contender, Figures, Meter, cpu_count, peak_rss_mib, per_task
 from benchmarks.ray_client import ray_client
 
@@ -179,6 +191,7 @@ CASES: dict[str, dict[str, Contender]] = {
     **memory.CASES,
     **arrays.CASES,
     **frames.CASES,
+    **frame_values.CASES,
     **frame_workloads.CASES,
     **h2o.CASES,
     **graphs.CASES,

@@ -130,7 +130,7 @@ def parquet_pyarrow() -> Figures:
         condition = (pc.field("k") < 100) & (pc.field("c5") > 0.5)
         return len(ds.dataset(_wide_folder()).to_table(columns=["c0", "c1"], filter=condition).to_pandas())
 
-    figures = {"filters_s": _seconds(run)}
+    figures = {"filters_s": seconds(run)}
     return {**figures, "masks_s": figures["filters_s"]}
 
 
@@ -144,7 +144,7 @@ def _parquet(read: Callable[..., Any]) -> Figures:
     def by_filters() -> int:
         return len(read(folder, columns=["c0", "c1"], filters=[("k", "<", 100), ("c5", ">", 0.5)]).compute())
 
-    return {"filters_s": _seconds(by_filters), "masks_s": _seconds(by_masks)}
+    return {"filters_s": seconds(by_filters), "masks_s": seconds(by_masks)}
 
 
 def _wide_folder() -> Path:
@@ -200,7 +200,7 @@ def csv_glassloom_processes() -> Figures:
 
 def _csv(read: Callable[..., Any]) -> Figures:
     pattern = f"{_csv_folder()}/*.csv"
-    return {"wall_s": _seconds(lambda: len(read(pattern, blocksize="16MiB").groupby("name").x.mean().compute()))}
+    return {"wall_s": seconds(lambda: len(read(pattern, blocksize="16MiB").groupby("name").x.mean().compute()))}
 
 
 def _csv_folder() -> Path:
@@ -231,7 +231,7 @@ def pipeline_glassloom_threads() -> Figures:
         made = _pipeline(gd.datasets.timeseries(end="2000-04-10", partition_freq="1D", freq="1h"))
         return len(lower(optimize([made.expr]))[0])
 
-    return {"wall_s": _seconds(build)}
+    return {"wall_s": seconds(build)}
 
 
 def pipeline_dask_threads() -> Figures:
@@ -241,7 +241,7 @@ def pipeline_dask_threads() -> Figures:
         made = _pipeline(dask.datasets.timeseries(end="2000-04-10", partition_freq="1D", freq="1h"))
         return len(dict(made.optimize().__dask_graph__()))
 
-    return {"wall_s": _seconds(build)}
+    return {"wall_s": seconds(build)}
 
 
 def _pipeline(frame: Any) -> Any:
@@ -252,7 +252,7 @@ def _pipeline(frame: Any) -> Any:
     return frame.groupby("name").agg({"z1": "mean", "z2": "sum", "z9": "max"})
 
 
-def _seconds(run: Callable[[], int], repeats: int = 5) -> float:
+def seconds(run: Callable[[], int], repeats: int = 5) -> float:
     """Return the median of several runs, after one that warms up."""
     if not run():
         raise AssertionError("there is no result")

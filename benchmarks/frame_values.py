@@ -1,0 +1,143 @@
+"""Frames: values looked for and looked up, texts, counts and quantiles, as notebooks have them, and joins of CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.frames import DATA, seconds
+from benchmarks.meter import Contender, Figures, cpu_count
+
+ROWS, PARTITIONS = 2_000_000, 8
+LOOKED_FOR = 20_000
+JOIN_FILES, JOIN_ROWS = 100, 10_000
+WORDS = {"apple": 1, "banana": 2, "cherry pie": 3, "date": 4}
+
+STEPS: dict[str, Callable[[Any], Any]] = {
+    "numbers looked for": lambda frame: frame.number.isin(list(range(0, 20 * LOOKED_FOR, 20))).sum(),
+    "texts looked for": lambda frame: frame.text.isin([str(number) for number in range(LOOKED_FOR)]).sum(),
+    "words looked up": lambda frame: frame.word.map(WORDS).sum(),
+    "words split": lambda frame: frame.word.str.split().str.len().sum(),
+    "texts counted": lambda frame: frame.text.value_counts(),
+    "described": lambda frame: frame[["x", "number"]].describe(),
+}
+
+
+def values_pandas(step: str) -> Figures:
+    return {"wall_s": seconds(lambda: _has_result(STEPS[step](_frame())), 3)}
+
+
+def values_glassloom_threads(step: str) -> Figures:
+    import glassloom.dataframe as gd
+
+    frame = gd.from_pandas(_frame(), npartitions=PARTITIONS)
+    return {"wall_s": seconds(lambda: _has_result(STEPS[step](frame).compute()), 3)}
+
+
+def values_dask_threads(step: str) -> Figures:
+    import dask
+    import dask.dataframe as dd
+
+    with dask.config.set(scheduler="threads", num_workers=cpu_count()):
+        frame = dd.from_pandas(_frame(), npartitions=PARTITIONS)
+        return {"wall_s": seconds(lambda: _has_result(STEPS[step](frame).compute()), 3)}
+
+
+def _has_result(found: Any) -> int:
+    return int(found is not None)
+
+
+def _frame() -> Any:
+    import numpy as np
+    import pandas as pd
+
+    random = np.random.default_rng(0)
+    columns = {
+        "number": random.integers(0, 10**6, ROWS),
+        "text": random.integers(0, 10**6, ROWS).astype(str),
+        "word": random.choice(list(WORDS), ROWS),
+        "x": random.normal(size=ROWS),
+    }
+    return pd.DataFrame(columns).astype({"text": "str", "word": "str"})
+
+
+# A hundred CSV files joined with ten
+
+
+def join_glassloom_threads() -> Figures:
+    import glassloom.dataframe as gd
+
+    return _join(gd.read_csv)
+
+
+def join_glassloom_processes() -> Figures:
+    import glassloom.dataframe as gd
+    from glassloom import Client
+
+    with Client(n_workers=cpu_count(), threads_per_worker=1):
+        return _join(gd.read_csv)
+
+
+def join_dask_threads() -> Figures:
+    import dask
+    import dask.dataframe as dd
+
+    with dask.config.set(scheduler="threads", num_workers=cpu_count()):
+        return _join(dd.read_csv)
+
+
+def join_distributed() -> Figures:
+    import dask.dataframe as dd
+    from distributed import Client
+
+    with Client(n_workers=cpu_count(), threads_per_worker=1, dashboard_address=None):
+        return _join(dd.read_csv)
+
+
+def _join(read: Callable[..., Any]) -> Figures:
+    folder = _join_folder()
+
+    def joined() -> int:
+        return int(read(f"{folder}/rows-*.csv").merge(read(f"{folder}/keys-*.csv"), on="k").z.count().compute())
+
+    return {"wall_s": seconds(joined, 3)}
+
+
+def _join_folder() -> Path:
+    import numpy as np
+    import pandas as pd
+
+    folder = DATA / "csv-join"
+    if not folder.exists():
+        random = np.random.default_rng(0)
+        made = DATA / "csv-join.part"
+        made.mkdir(parents=True, exist_ok=True)
+        n_keys = JOIN_FILES * JOIN_ROWS // 10
+        for number in range(JOIN_FILES):
+            rows = {"k": random.integers(0, n_keys, JOIN_ROWS), "x": random.normal(size=JOIN_ROWS)}
+            pd.DataFrame(rows).to_csv(made / f"rows-{number}.csv", index=False)
+        for number, keys in enumerate(np.split(np.arange(n_keys), 10)):
+            columns = {"k": keys, "z": random.normal(size=len(keys))}
+            pd.DataFrame(columns).to_csv(made / f"keys-{number}.csv", index=False)
+        made.rename(folder)
+    return folder
+
+
+CASES: dict[str, dict[str, Contender]] = {
+    **{
+        f"frame-{step.replace(' ', '-')}": {
+            "glassloom threads": partial(values_glassloom_threads, step),
+            "dask threads": partial(values_dask_threads, step),
+            "pandas": partial(values_pandas, step),
+        }
+        for step in STEPS
+    },
+    "frame-csv-join": {
+        "glassloom threads": join_glassloom_threads,
+        "dask threads": join_dask_threads,
+        "glassloom processes": join_glassloom_processes,
+        "distributed": join_distributed,
+    },
+}
