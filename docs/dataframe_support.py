@@ -59,6 +59,17 @@ def page() -> str:
 
 RESULTS = (
     (
+        "`melt` of several partitions",
+        "all columns of a partition, then those of the next one",
+        "all rows of a column, then those of the next one",
+    ),
+    (
+        "`frame.loc[text]` among labels that are times, where the text is one of them, such as a day among days",
+        "a frame of its rows, without one if there is none in known divisions; beside another frame it is aligned by label. "
+        "`loc[pd.Timestamp(text)]` stands for the row, and is an error if there is none",
+        "the row, as a series",
+    ),
+    (
         "`concat` of columns, and `merge` by columns, whose categories aren't known before",
         "categories, the union of all",
         "values, unless the categories are equal",
