@@ -57,7 +57,9 @@ def lazy(cuts):
     return gd.from_map(pieces.__getitem__, range(len(pieces)), meta=ROWS[:0])
 
 
-@pytest.mark.parametrize("cuts", CUTS, ids=str)
+@pytest.mark.parametrize(
+    "cuts", [pytest.param(one, marks=pytest.mark.long) if len(one) == 3 else one for one in CUTS], ids=str
+)
 @pytest.mark.parametrize("uneven", UNEVEN.values(), ids=UNEVEN.keys())
 def test_what_shows_a_dtype_shows_that_of_all_rows(cuts, uneven):
     for name, shown in SHOWN.items():

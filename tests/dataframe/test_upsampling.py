@@ -162,7 +162,7 @@ def parts_of(frame):
 @pytest.mark.parametrize(
     "rule", ["5h", "D", "MS", *(pytest.param(rule, marks=pytest.mark.long) for rule in ("W", "17h"))]
 )
-@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("zone", [pytest.param(None, marks=pytest.mark.long), "Europe/Berlin"])
 def test_interpolated_rows_know_their_frequency(rule, zone):
     frame = HOURS.tz_localize(zone)
     for rows in (frame, frame.iloc[[0, 1, 5, 6, 20, 29]], frame[:1], frame[:0]):
@@ -174,7 +174,7 @@ def test_interpolated_rows_know_their_frequency(rule, zone):
 
 
 @pytest.mark.filterwarnings("ignore:The 'origin' keyword does not take effect")
-@pytest.mark.parametrize("origin", ["end", "end_day"])
+@pytest.mark.parametrize("origin", ["end", pytest.param("end_day", marks=pytest.mark.long)])
 @pytest.mark.parametrize("rule", ["5h", "D", "MS", pytest.param("17h", marks=pytest.mark.long)])
 def test_bins_are_counted_from_the_last_row(origin, rule):
     for zone in (None, "Europe/Berlin"):
