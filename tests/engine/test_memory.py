@@ -297,4 +297,4 @@ def test_a_persisted_array_of_several_times_the_limit_is_right_and_takes_no_more
         assert client.compute(array.sum(), sync=True) == n_elements * (n_elements - 1) // 2
         log = Path(client._record.directory, "cluster.log").read_text()
     assert max(peaks) <= limit + n_threads * chunk
-    assert "is gone" not in log
+    assert "is gone" not in log, log
