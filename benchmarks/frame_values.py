@@ -26,7 +26,8 @@ STEPS: dict[str, Callable[[Any], Any]] = {
 
 
 def values_pandas(step: str) -> Figures:
-    return {"wall_s": seconds(lambda: _has_result(STEPS[step](_frame())), 3)}
+    frame = _frame()
+    return {"wall_s": seconds(lambda: _has_result(STEPS[step](frame)), 3)}
 
 
 def values_glassloom_threads(step: str) -> Figures:
