@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.frames import DATA, seconds
+from benchmarks.frames import DATA, csv_contenders, seconds
 from benchmarks.meter import Contender, Figures, cpu_count
 
 ROWS, PARTITIONS = 2_000_000, 8
@@ -27,14 +27,14 @@ STEPS: dict[str, Callable[[Any], Any]] = {
 
 def values_pandas(step: str) -> Figures:
     frame = _frame()
-    return {"wall_s": seconds(lambda: _has_result(STEPS[step](frame)), 3)}
+    return {"wall_s": seconds(lambda: STEPS[step](frame), 3)}
 
 
 def values_glassloom_threads(step: str) -> Figures:
     import glassloom.dataframe as gd
 
     frame = gd.from_pandas(_frame(), npartitions=PARTITIONS)
-    return {"wall_s": seconds(lambda: _has_result(STEPS[step](frame).compute()), 3)}
+    return {"wall_s": seconds(lambda: STEPS[step](frame).compute(), 3)}
 
 
 def values_dask_threads(step: str) -> Figures:
@@ -43,11 +43,7 @@ def values_dask_threads(step: str) -> Figures:
 
     with dask.config.set(scheduler="threads", num_workers=cpu_count()):
         frame = dd.from_pandas(_frame(), npartitions=PARTITIONS)
-        return {"wall_s": seconds(lambda: _has_result(STEPS[step](frame).compute()), 3)}
-
-
-def _has_result(found: Any) -> int:
-    return int(found is not None)
+        return {"wall_s": seconds(lambda: STEPS[step](frame).compute(), 3)}
 
 
 def _frame() -> Any:
@@ -65,36 +61,6 @@ def _frame() -> Any:
 
 
 # A hundred CSV files joined with ten
-
-
-def join_glassloom_threads() -> Figures:
-    import glassloom.dataframe as gd
-
-    return _join(gd.read_csv)
-
-
-def join_glassloom_processes() -> Figures:
-    import glassloom.dataframe as gd
-    from glassloom import Client
-
-    with Client(n_workers=cpu_count(), threads_per_worker=1):
-        return _join(gd.read_csv)
-
-
-def join_dask_threads() -> Figures:
-    import dask
-    import dask.dataframe as dd
-
-    with dask.config.set(scheduler="threads", num_workers=cpu_count()):
-        return _join(dd.read_csv)
-
-
-def join_distributed() -> Figures:
-    import dask.dataframe as dd
-    from distributed import Client
-
-    with Client(n_workers=cpu_count(), threads_per_worker=1, dashboard_address=None):
-        return _join(dd.read_csv)
 
 
 def _join(read: Callable[..., Any]) -> Figures:
@@ -135,10 +101,5 @@ CASES: dict[str, dict[str, Contender]] = {
         }
         for step in STEPS
     },
-    "frame-csv-join": {
-        "glassloom threads": join_glassloom_threads,
-        "dask threads": join_dask_threads,
-        "glassloom processes": join_glassloom_processes,
-        "distributed": join_distributed,
-    },
+    "frame-csv-join": csv_contenders(_join),
 }

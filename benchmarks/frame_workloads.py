@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.frames import DATA
+from benchmarks.frames import DATA, seconds
 from benchmarks.meter import Contender, Figures, Meter, cpu_count, peak_rss_mib
 
 MONTH = {"start": "2000-01-01", "end": "2000-01-31", "freq": "1s", "partition_freq": "1D"}
@@ -48,7 +48,7 @@ def _series(timeseries: Callable[..., Any]) -> Figures:
         "all_smoothed": lambda: held.map_partitions(_smoothed)[["x", "y"]].mean().compute(),
         "head": lambda: held.partitions[12].head(),
     }
-    figures = {f"{name}_s": _seconds(step) for name, step in steps.items()}
+    figures = {f"{name}_s": seconds(step, 3) for name, step in steps.items()}
     if steps["sorted"]() != MONTH_ROWS:
         raise AssertionError("rows are missing")
     work_s = sum(figures.values())
@@ -101,7 +101,7 @@ def _encoding(read: Callable[..., Any], compute: Callable[..., Any]) -> Figures:
             raise AssertionError("rows are missing, or are not encoded")
 
     meter = Meter()
-    wall_s = _seconds(run)
+    wall_s = seconds(run, 3)
     return {"wall_s": wall_s, "built_s": median(built), "cpu_s": meter.cpu_s(), "peak_rss_mib": peak_rss_mib()}
 
 
@@ -200,17 +200,6 @@ def _moved_part(number: int) -> Any:
     random = np.random.default_rng(number)
     columns = {"k": random.integers(0, 10**9, MOVED_ROWS), "x": random.random(MOVED_ROWS)}
     return pd.DataFrame({**columns, "y": random.random(MOVED_ROWS)})
-
-
-def _seconds(run: Callable[[], Any], repeats: int = 3) -> float:
-    """Return the median of several runs, after one that warms up."""
-    run()
-    walls = []
-    for _ in range(repeats):
-        start_s = time.perf_counter()
-        run()
-        walls.append(time.perf_counter() - start_s)
-    return median(walls)
 
 
 CASES: dict[str, dict[str, Contender]] = {

@@ -105,6 +105,7 @@ class Collection:
 
 
 @hides_engine_frames
+@users_function(gets_values=False)
 def compute(
     *args: Any, traverse: bool = True, optimize_graph: bool = True, scheduler: str | Runtime | None = None
 ) -> tuple[Any, ...]:
@@ -128,29 +129,28 @@ def compute(
     >>> gl.compute(total, [total, "kept"])
     (6, [6, 'kept'])
     """
-    with users_function(gets_values=False):
-        found = _Found(traverse)
-        rebuild = found.add_all(args)
-        if not found.collections:
-            return args
-        runtime = choose_runtime(scheduler)
-        with gc_paused():
-            exprs = [collection.expr for collection in found.collections]
-            roots = optimize_plan(exprs, keeps_blocks=False) if optimize_graph else exprs
-            if runtime.shares_memory:
-                roots = [root.in_place(root) for root in roots]
-            graph, keys = lower(roots, shares_memory=runtime.shares_memory)
-        flat = [key for group in keys for key in group]
-        results = runtime.get(graph, flat)
-        stops = accumulate(map(len, keys))
-        values = [
-            root.assemble(results[stop - len(group) : stop])
-            for root, group, stop in zip(roots, keys, stops, strict=True)
-        ]
-        return rebuild(values)
+    found = _Found(traverse)
+    rebuild = found.add_all(args)
+    if not found.collections:
+        return args
+    runtime = choose_runtime(scheduler)
+    with gc_paused():
+        exprs = [collection.expr for collection in found.collections]
+        roots = optimize_plan(exprs, keeps_blocks=False) if optimize_graph else exprs
+        if runtime.shares_memory:
+            roots = [root.in_place(root) for root in roots]
+        graph, keys = lower(roots, shares_memory=runtime.shares_memory)
+    flat = [key for group in keys for key in group]
+    results = runtime.get(graph, flat)
+    stops = accumulate(map(len, keys))
+    values = [
+        root.assemble(results[stop - len(group) : stop]) for root, group, stop in zip(roots, keys, stops, strict=True)
+    ]
+    return rebuild(values)
 
 
 @hides_engine_frames
+@users_function(gets_values=False)
 def persist(
     *args: Any, traverse: bool = True, optimize_graph: bool = True, scheduler: str | Runtime | None = None
 ) -> tuple[Any, ...]:
@@ -172,6 +172,7 @@ def persist(
     return rebuild(values)
 
 
+@users_function(gets_values=False)
 def optimize(*args: Any, traverse: bool = True) -> tuple[Any, ...]:
     """Return equal collections whose plans are rewritten to need fewer tasks and less memory, together.
 
@@ -194,13 +195,12 @@ def optimize(*args: Any, traverse: bool = True) -> tuple[Any, ...]:
     >>> gl.visualize(few, optimize_graph=False)
     Drawing(4 nodes, 2 edges)
     """
-    with users_function(gets_values=False):
-        found = _Found(traverse)
-        rebuild = found.add_all(args)
-        with gc_paused():
-            roots = optimize_plan([collection.expr for collection in found.collections], fuse_blocks=False)
-        values = [collection._with_expr(root) for collection, root in zip(found.collections, roots, strict=True)]
-        return rebuild(values)
+    found = _Found(traverse)
+    rebuild = found.add_all(args)
+    with gc_paused():
+        roots = optimize_plan([collection.expr for collection in found.collections], fuse_blocks=False)
+    values = [collection._with_expr(root) for collection, root in zip(found.collections, roots, strict=True)]
+    return rebuild(values)
 
 
 def visualize(

@@ -2,6 +2,7 @@
 
 import functools
 
+import glassloom as gl
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -360,3 +361,15 @@ def test_values_are_looked_up_in_all_rows_of_a_lazy_series(npartitions):
     other = gd.from_pandas(table, npartitions=npartitions, sort=False)
     assert_same(lazy.y.map(other).compute(**INLINE), PLAIN.y.map(table))
     assert_same(lazy.query("y.map(@other) > 15").compute(**INLINE), PLAIN[PLAIN.y.map(table) > 15])
+
+
+def test_lazy_values_are_computed_and_persisted_inside_functions():
+    series = gd.from_pandas(pd.Series(range(4)), npartitions=2)
+    total = series.sum()
+    for value_of in (
+        lambda: total.compute(),
+        lambda: gl.compute({"total": total})[0]["total"],
+        lambda: gl.persist(total)[0].compute(),
+    ):
+        made = series.map(lambda value, value_of=value_of: value + value_of(), meta=(None, "int64"))
+        assert_same(made.compute(scheduler="synchronous"), pd.Series(range(6, 10)))

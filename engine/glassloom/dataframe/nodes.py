@@ -547,11 +547,9 @@ def require_aligned(nodes: Sequence[FrameExpr], what: str) -> None:
     """
     for other in nodes[1:]:
         first = nodes[0]
-        if other.layout == first.layout and other.npartitions == first.npartitions:
-            continue
-        if other.divisions == first.divisions and first.divisions[0] is not None:
-            continue
-        if other.npartitions == first.npartitions == 1:
+        has_layout = other.layout == first.layout and other.npartitions == first.npartitions
+        has_divisions = other.divisions == first.divisions and first.divisions[0] is not None
+        if has_layout or has_divisions or other.npartitions == first.npartitions == 1:
             continue
         raise DivisionError(
             f"{what}: the operands are cut differently: {describe_divisions(first)} and {describe_divisions(other)}. "

@@ -41,6 +41,7 @@ from glassloom.graph import function_label
 
 _UNSET: Any = pd.api.extensions.no_default
 _MANY = 1000
+"""Items of a dict that values are looked up in; of fewer it takes no time to make a series for each partition."""
 _PLAIN = frozenset([int, float, str, bool, type(None)])
 
 
