@@ -5,9 +5,13 @@ Only this thread's calls count, and what is computed in one isn't part of it.
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class _Thread(threading.local):
@@ -19,21 +23,36 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-@contextmanager
-def users_function(gets_values: bool = True) -> Iterator[None]:
-    """A block in which a user's function is called with computed values; with False, in which none is.
+def call_users_function(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a user's function, or what calls one, with computed values.
 
     Raises
     ------
     TypeError
-        At the end, if the text or hash of a lazy value was asked for in it.
+        After the call, if it asked for the text or hash of a lazy value.
     """
+    return _call(True, function, args, kwargs)
+
+
+def without_values(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Decorate a function of ours in which no user's function gets computed values, though one that does may call it."""
+
+    @functools.wraps(function)
+    def called(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        return _call(False, function, args, kwargs)
+
+    return called
+
+
+def _call(gets_values: bool, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function. No context manager: an interrupt as one begins or ends would leave the thread's state changed."""
     before = _thread.gets_values, _thread.refused
-    _thread.gets_values, _thread.refused = gets_values, None
     try:
-        yield
+        _thread.gets_values, _thread.refused = gets_values, None
+        result = function(*args, **kwargs)
         if _thread.refused is not None:
             raise _thread.refused
+        return result
     finally:
         _thread.gets_values, _thread.refused = before
 

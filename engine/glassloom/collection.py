@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from glassloom._gc import gc_paused
-from glassloom._users_functions import require_no_users_function, users_function
+from glassloom._users_functions import require_no_users_function, without_values
 from glassloom.expr import Expr, lower, walk
 from glassloom.expr import optimize as optimize_plan
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
@@ -105,7 +105,7 @@ class Collection:
 
 
 @hides_engine_frames
-@users_function(gets_values=False)
+@without_values
 def compute(
     *args: Any, traverse: bool = True, optimize_graph: bool = True, scheduler: str | Runtime | None = None
 ) -> tuple[Any, ...]:
@@ -150,7 +150,7 @@ def compute(
 
 
 @hides_engine_frames
-@users_function(gets_values=False)
+@without_values
 def persist(
     *args: Any, traverse: bool = True, optimize_graph: bool = True, scheduler: str | Runtime | None = None
 ) -> tuple[Any, ...]:
@@ -172,7 +172,7 @@ def persist(
     return rebuild(values)
 
 
-@users_function(gets_values=False)
+@without_values
 def optimize(*args: Any, traverse: bool = True) -> tuple[Any, ...]:
     """Return equal collections whose plans are rewritten to need fewer tasks and less memory, together.
 

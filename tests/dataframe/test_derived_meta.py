@@ -55,8 +55,7 @@ def test_unlike_metas_stay_apart() -> None:
     if not HAS_COPY_ON_WRITE:
         del kinds["objects as columns"]  # names of columns are objects
     metas = [make() for make in kinds.values()]
-    with remembering():
-        shared = [derived_meta(lambda meta=meta: meta, meta) for meta in metas]
+    shared = remembering(lambda: [derived_meta(lambda meta=meta: meta, meta) for meta in metas])
     assert all(one is meta for one, meta in zip(shared, metas, strict=True))
     assert all(one is not other for one, other in combinations(shared, 2))
 
@@ -64,9 +63,8 @@ def test_unlike_metas_stay_apart() -> None:
 @pytest.mark.parametrize("name", ["integers", "short integers", "series", "named series", "objects", "texts"])
 def test_alike_metas_become_one_object_while_an_expression_is_optimised(name: str) -> None:
     make = UNLIKE[name]
-    with remembering():
-        first = derived_meta(make, object())
-        assert derived_meta(make, object()) is first
+    first, second = remembering(lambda: [derived_meta(make, object()) for _ in range(2)])
+    assert second is first
     assert derived_meta(make, object()) is not first
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
-from glassloom._users_functions import users_function
+from glassloom._users_functions import call_users_function
 from glassloom.backends.pandas_ import concat, guarded, is_frame, rows_between
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Attribute, BlockCall
@@ -460,8 +460,8 @@ def _same(value: Any) -> Any:
 
 
 def _call_guarded(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    with users_function():
-        return function(*map(guarded, args), **{name: guarded(value) for name, value in kwargs.items()})
+    named = {name: guarded(value) for name, value in kwargs.items()}
+    return call_users_function(function, *map(guarded, args), **named)
 
 
 def _call_unchecked(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

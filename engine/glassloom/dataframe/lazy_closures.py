@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom._users_functions import users_function
+from glassloom._users_functions import call_users_function
 from glassloom.backends.pandas_ import of_samples
 from glassloom.collection import Collection
 from glassloom.dataframe.wrap import holds_lazy
@@ -32,8 +32,7 @@ def of_samples_at_hand(function: Callable[..., Any], *metas: Any, who: str, user
     TypeError
         If there are lazy values in it.
     """
-    with users_function():
-        made = of_samples(function, *metas)
+    made = call_users_function(of_samples, function, *metas)
     require_at_hand_values(made, who, users)
     return made
 

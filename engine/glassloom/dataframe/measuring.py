@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom._users_functions import users_function
+from glassloom._users_functions import call_users_function
 from glassloom.array.api.creation import from_delayed
 from glassloom.array.api.joining import concatenate
 from glassloom.backends.pandas_ import guarded, is_frame, sample
@@ -221,8 +221,7 @@ def _bytes_of(block: Any, index: bool, deep: bool) -> int:
 
 
 def _chunked(chunk: Callable[..., Any], kwargs: dict[str, Any], block: Any) -> Any:
-    with users_function():
-        made = chunk(guarded(block), **kwargs)
+    made = call_users_function(chunk, guarded(block), **kwargs)
     require_at_hand_values(made, "reduction", chunk)
     return made
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom._users_functions import users_function
+from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import kind_on_device
 from glassloom.backends.pandas_ import is_frame
 from glassloom.collection import Collection
@@ -106,8 +106,7 @@ def without_rows(meta: Any, index: pd.Index) -> Any:
 
 def checked_call(function: Callable[..., Any], meta: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a user's function on a partition and check what it returns; a bare value becomes a series of one row."""
-    with users_function():
-        result = function(*args, **kwargs)
+    result = call_users_function(function, *args, **kwargs)
     if not is_frame(result) and is_frame(meta):
         result = pd.Series([result], dtype=meta.dtype if isinstance(meta, pd.Series) else None)
     return checked(result, meta, getattr(function, "__name__", type(function).__name__))

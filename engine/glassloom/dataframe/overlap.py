@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom._users_functions import users_function
+from glassloom._users_functions import call_users_function
 from glassloom.backends.pandas_ import concat, guarded, of_samples
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.meta import checked, infer_meta, parse_meta
@@ -188,8 +188,7 @@ def _call_user(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any, block: Any
 ) -> Any:
     name = function_label(function)
-    with users_function():
-        result = function(guarded(block), *args, **kwargs)
+    result = call_users_function(function, guarded(block), *args, **kwargs)
     if meta is not None:
         result = checked(result, meta, name)
     if len(result) != len(block):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from glassloom._users_functions import users_function
+from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import converted
 from glassloom.backends.pandas_ import of_samples
 from glassloom.config import Configured, chosen
@@ -81,8 +81,7 @@ class CallForEach:
 
     def __call__(self, block: Any, *args: Any, **kwargs: Any) -> Any:
         if self._meta is None or len(block) or not isinstance(block, (pd.DataFrame, pd.Series)):
-            with users_function():
-                made = self._called(block, *args, **kwargs)
+            made = call_users_function(self._called, block, *args, **kwargs)
             require_at_hand_values(made, self._method, args)
             return (
                 with_floats_missing(self._under_given_name(made), self._meta) if isinstance(made, pd.Series) else made

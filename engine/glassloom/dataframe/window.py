@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom._users_functions import users_function
+from glassloom._users_functions import call_users_function
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
@@ -164,8 +164,7 @@ def _rolled(
     window: Any, options: dict[str, Any], selection: Any, how: str, args: Any, kwargs: dict[str, Any], block: Any
 ) -> Any:
     windows = block.rolling(window, **options)
-    with users_function():
-        return getattr(windows if selection is None else windows[selection], how)(*args, **kwargs)
+    return call_users_function(getattr(windows if selection is None else windows[selection], how), *args, **kwargs)
 
 
 def _paired(one: Any, other: Any) -> Any:

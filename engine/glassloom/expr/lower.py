@@ -27,9 +27,14 @@ def optimize(roots: Sequence[Expr], *, fuse_blocks: bool | None = None, keeps_bl
     """
     if _are_opaque(walk(roots)):
         return list(roots)
-    with remembering(), gc_paused():
-        simple = simplify(roots, keeps_blocks=keeps_blocks)
-        return fuse(simple) if (config.get("compute.fuse") if fuse_blocks is None else fuse_blocks) else simple
+    fuses = config.get("compute.fuse") if fuse_blocks is None else fuse_blocks
+    with gc_paused():
+        return remembering(lambda: _optimized(roots, fuses, keeps_blocks))
+
+
+def _optimized(roots: Sequence[Expr], fuses: bool, keeps_blocks: bool) -> list[Expr]:
+    simple = simplify(roots, keeps_blocks=keeps_blocks)
+    return fuse(simple) if fuses else simple
 
 
 def lower(roots: Sequence[Expr], *, shares_memory: bool = False) -> tuple[Graph, list[list[Key]]]:

@@ -6,9 +6,8 @@ a rewrite most of those are the very objects that they were before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Hashable
+from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -16,17 +15,14 @@ T = TypeVar("T")
 _memo: ContextVar[dict[Any, tuple[Any, tuple[Any, ...]]] | None] = ContextVar("memo", default=None)
 
 
-@contextmanager
-def remembering() -> Iterator[None]:
-    """Remember what is made inside, until the outermost such block ends."""
-    if _memo.get() is not None:
-        yield
-        return
-    token = _memo.set({})
-    try:
-        yield
-    finally:
-        _memo.reset(token)
+def remembering(function: Callable[[], T]) -> T:
+    """Return ``function()``, remembering what is made in it until the outermost such call ends, however it does."""
+    return function() if _memo.get() is not None else copy_context().run(_remember, function)
+
+
+def _remember(function: Callable[[], T]) -> T:
+    _memo.set({})
+    return function()
 
 
 def remembered(make: Callable[[], T], *parts: object) -> T:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom._users_functions import users_function
+from glassloom._users_functions import call_users_function
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, guarded, of_samples
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import derived_meta
@@ -56,8 +56,9 @@ class Grouping:
         self, call: Callable[[Any], Any], metas: list[Any], changes: dict[str, Any], order: Callable[[Any], Any]
     ) -> Any:
         try:
-            with users_function():
-                made = of_samples(lambda *some: call(self.recipe.grouped(*map(order, some), **changes)), *metas)
+            made = call_users_function(
+                of_samples, lambda *some: call(self.recipe.grouped(*map(order, some), **changes)), *metas
+            )
         except ValueError:  # two made-up rows don't have all categories, of which idxmin needs values
             if self.recipe.observed or changes:
                 raise
@@ -267,8 +268,7 @@ def _of_block(recipe: Recipe, call: Callable[..., Any], with_block: bool, block:
     if getattr(call, "ignores_labels", False) and all(key.kind != LEVEL for key in recipe.keys):
         block, *blocks = (one.reset_index(drop=True) for one in (block, *blocks))
     grouped = recipe.grouped(block, *blocks)
-    with users_function():
-        return call(grouped, block) if with_block else call(grouped)
+    return call_users_function(call, grouped, block) if with_block else call_users_function(call, grouped)
 
 
 _OF_NUMBERS = frozenset(["kurt", "median", "skew"])
@@ -380,8 +380,7 @@ def _split_back(layout: _Layout, function: Callable[..., Any], meta: Any, count:
         result, kept = meta, slice(None)
     else:
         block, keys = layout.unpacked(guarded(frame.iloc[:, :-2]))
-        with users_function():
-            result, kept = function(layout.recipe.grouped(block, *keys), block, with_rows=True)
+        result, kept = call_users_function(lambda: function(layout.recipe.grouped(block, *keys), block, with_rows=True))
     partitions, rows = partitions[kept], rows[kept]
     moved = result.to_frame() if isinstance(result, pd.Series) else result
     moved = _with_origin(moved.set_axis(range(moved.shape[1]), axis=1), partitions, rows)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom._users_functions import users_function
+from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import converted, takes_any_library
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
@@ -87,8 +87,7 @@ class Sorting:
     def _applied(self, column: Any) -> Any:
         if self.key is None:
             return column
-        with users_function():
-            made = self.key(column)
+        made = call_users_function(self.key, column)
         require_at_hand_values(made, "key=", self.key)
         if len(made) != len(column):
             raise ValueError(f"key= returned {len(made)} values for {len(column)}; it should return one for each")
