@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, check_in_parts, cut_frames, partitionings
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.dataframe import quantiles
 from glassloom.expr import lower, optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -124,6 +125,49 @@ def test_quantiles_of_many_values_are_exact_and_send_few():
     pd.testing.assert_series_equal(got, values.quantile([0.01, 0.5, 0.6, 0.999]), rtol=0)
     graph, _ = lower(optimize([lazy.quantile(0.5).expr]))
     assert len(graph) < 6 * 4 + 8
+
+
+_RANDOM = np.random.default_rng(4)
+_ALIKE = 1e6 + _RANDOM.random(9_000)
+VALUES = {
+    "normals": _RANDOM.normal(size=9_000),
+    "values that are alike, and one that isn't": np.append(_ALIKE, 0),
+    "values that are alike, and extremes": np.append(_ALIKE, [-1e300, 1e300, np.inf, -np.inf]),
+    "one value": np.full(9_000, 3.5),
+    "values beside zero": _RANDOM.choice([0.0, -0.0, 1e-320, -1e-320, 5e-324, -5e-324], 9_000),
+    "negative values": -_RANDOM.random(9_000) * 1e-300,
+    "values of all sizes": np.exp(100 * _RANDOM.normal(size=9_000)),
+    "small whole numbers": _RANDOM.integers(-5, 5, 9_000),
+    "whole numbers that are alike as floats": _RANDOM.integers(2**62, 2**62 + 4_000, 9_000),
+    "unsigned numbers": _RANDOM.integers(0, 2**64 - 1, 9_000, dtype="uint64"),
+    "short floats": _RANDOM.normal(size=9_000).astype("float16"),
+    "times": pd.to_datetime("2024-01-01") + pd.to_timedelta(_RANDOM.integers(0, 10**15, 9_000)),
+    "missing values": pd.array(np.where(_RANDOM.random(9_000) < 0.2, None, np.arange(9_000)), dtype="Int64"),
+    "sorted values": np.arange(9_000) / 7,
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_quantiles_are_values_of_pandas_however_these_are_spread(kind):
+    series = pd.Series(VALUES[kind])
+    fractions = [0, 0.1, 0.25, 0.5, 0.75, 0.9999, 1]
+    for npartitions in (1, 30):
+        lazy = gd.from_pandas(series, npartitions=npartitions, sort=False)
+        for interpolation in ("lower", "nearest"):
+            got = lazy.quantile(fractions, interpolation=interpolation).compute(**INLINE)
+            pd.testing.assert_series_equal(got, series.quantile(fractions, interpolation=interpolation), rtol=0, atol=0)
+        assert lazy.median().compute(**INLINE) == series.median()
+
+
+def test_quantiles_of_values_that_are_alike_but_for_one_send_few():
+    values = pd.Series(np.append(1e6 + np.random.default_rng(5).random(200_000), 0))
+    counted = quantiles._counted(values, quantiles._EVERYWHERE)
+    places = quantiles._first_places(quantiles.Wanted("median", (0.5,), "linear", True), [counted])
+    assert places.n_within == 200_000
+    narrow = quantiles._narrowed([quantiles._counted_again(values, places)])
+    assert narrow.n_within < 200
+    got = gd.from_pandas(values, npartitions=3).median().compute(**INLINE)
+    assert got == values.median()
 
 
 def test_correlations_of_large_numbers_keep_their_digits():

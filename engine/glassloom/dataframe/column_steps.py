@@ -22,14 +22,21 @@ _OF_EQUAL_VALUES = pd.Series([1.0] * 4)
 """pandas has said 0 or NaN of the skewness of equal values, depending on its version."""
 
 
+def values_of(column: Any, options: dict[str, Any]) -> Any:
+    """Return the values of a column as floats, without the missing ones unless ``skipna`` is false: often the column's own."""
+    kind = column.dtype.kind
+    values = column.to_numpy(dtype="complex128" if kind == "c" else "float64", na_value=np.nan)
+    if options.get("skipna", True) and not (kind in "iu" and isinstance(column.dtype, np.dtype)):
+        missing = np.isnan(values)
+        if missing.any():
+            return values[~missing]
+    return values
+
+
 def powers(column: Any, options: dict[str, Any]) -> Powers:
     """Return the powers of the distances from the mean."""
-    values = column.to_numpy(dtype="float64", na_value=np.nan)
-    if options.get("skipna", True):
-        values = values[~np.isnan(values)]
-    if not len(values):
-        return (0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    return _powers(values)
+    values = values_of(column, options)
+    return _powers(values) if len(values) else (0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def _powers(values: Any) -> Powers:

@@ -1,7 +1,11 @@
-"""Exact quantiles and medians, in two passes and without sorting all values in one place.
+"""Exact quantiles and medians, without sorting all values.
 
-In the first pass each partition sorts its values and sends a few hundred of them, at known places. Together they bound
-where each wanted value lies. In the second pass partitions count what is below the bounds, and send what is between.
+First each partition counts its values in the buckets of a histogram. The sum of these says in which bucket each wanted value
+lies, and how many values are below it. If these buckets hold many values (an outlier makes buckets wide) they are divided
+again in the same way. At last partitions send the values of the buckets where wanted ones lie.
+
+A bucket is a range of keys: the bits of values as 64-bit floats, which are in the values' order, shifted to the right.
+Histograms of unlike shifts are added after a shift to the largest.
 """
 
 from __future__ import annotations
@@ -20,10 +24,12 @@ from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.widening import can_miss_nothing, is_narrowing
 from glassloom.errors import OptionError
 
-_SENT = 256
-"""Values that a partition sends in the first pass."""
-_MOST_COMPARED = 16
-"""With more bounds, sorting the values once takes less time than comparing all of them with each."""
+_MOST_BITS = 17
+"""Values are counted in 2**17 buckets at most, which are 1 MiB of counts."""
+_MOST_BUCKETS, _VALUES_PER_BUCKET, _FEWEST = 2**14, 16, 16
+"""As many buckets with values in them are sent, 256 KiB of numbers and counts, and fewer of few values: an eighth of their bytes."""
+_SENT_PART, _SENT = 1 / 32, 4096
+"""Buckets aren't divided again if they have at most this part of all values, or this number of them."""
 
 
 class Wanted(NamedTuple):
@@ -35,22 +41,43 @@ class Wanted(NamedTuple):
     skipna: bool
 
 
-class _Grid(NamedTuple):
-    """Some of a partition's sorted values: those at `places`. `total` is how many there are, `missing` are not."""
+class Histogram(NamedTuple):
+    """How many values there are in buckets: those whose key, shifted right by `shift` bits, is the bucket's number."""
+
+    shift: int
+    buckets: Any
+    """Numbers of the buckets that aren't empty, rising."""
+    counts: Any
+
+
+class Counted(NamedTuple):
+    """The number of missing values, and a histogram of each range in which wanted values are."""
+
+    missing: int
+    histograms: list[Histogram]
+
+
+class Places(NamedTuple):
+    """Where wanted values are: each in one of some ranges, at a place among the range's values in order."""
 
     total: int
     missing: int
+    lows: list[float]
+    """The least float of each range. Ranges rise."""
+    highs: list[float]
+    """The largest, which is in the range, too."""
+    n_within: int
+    """How many values all ranges have."""
+    range_of: Any
+    """The number of each wanted value's range."""
     places: Any
-    values: Any
+
+    def are_narrow(self) -> bool:
+        """Whether the values of the ranges can be sent."""
+        return self.n_within <= max(_SENT_PART * self.total, _SENT)
 
 
-class Bounds(NamedTuple):
-    """For each wanted rank the values between which it lies, both included, and the number of values and missing ones."""
-
-    total: int
-    missing: int
-    lows: Any
-    highs: Any
+_EVERYWHERE = Places(0, 0, [-np.inf], [np.inf], 0, np.zeros(0, dtype="int64"), np.zeros(0, dtype="int64"))
 
 
 def column_quantiles(series: FrameExpr, wanted: Wanted, split_every: int | None = None) -> FrameExpr:
@@ -73,10 +100,12 @@ def column_quantiles(series: FrameExpr, wanted: Wanted, split_every: int | None 
             raise OptionError(f"q={fraction!r} should be between 0 and 1")
     is_bool = series.meta.dtype == np.dtype(bool)  # pandas has quantiles of none: it objects when there are values
     meta = _of_pandas(sample(series.meta).astype("float64") if is_bool else sample(series.meta), wanted)
-    grids = Operation(_grid, _flat, partial(_bounds, wanted))
-    bounds = tree(series, grids, None, f"{wanted.how}-bounds", split_every=split_every)
-    between = Operation(partial(_between), _joined, partial(_picked, wanted, series.meta))
-    return tree(series, between, meta, wanted.how, others=(bounds,), split_every=split_every)
+    first = Operation(partial(_counted, places=_EVERYWHERE), _added, partial(_first_places, wanted))
+    wide = tree(series, first, None, f"{wanted.how}-buckets", split_every=split_every)
+    second = Operation(_counted_again, _added_again, _narrowed)
+    narrow = tree(series, second, None, f"{wanted.how}-places", others=(wide,), split_every=split_every)
+    chosen = Operation(_chosen, _joined, partial(_picked, wanted, series.meta))
+    return tree(series, chosen, meta, wanted.how, others=(narrow,), split_every=split_every)
 
 
 def _of_pandas(series: Any, wanted: Wanted) -> Any:
@@ -96,39 +125,128 @@ def _numbers(block: Any) -> tuple[Any, int]:
     return values, int(missing.sum())
 
 
-def _grid(block: Any) -> list[_Grid]:
+def _keys(floats: Any) -> Any:
+    """Return whole numbers in the order of floats, of which -0.0 is 0.0."""
+    return _without_sign_bits((floats + 0.0).view("int64"))
+
+
+def _without_sign_bits(bits: Any) -> Any:
+    """Return the bits of floats as keys, or keys as bits: those of negative floats rise as these fall."""
+    return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+
+
+def _float_of(key: int) -> float:
+    """Return the float of a key; an infinite one, if the key is beyond those."""
+    least, most = _keys(np.array([-np.inf, np.inf])).tolist()
+    bits = np.array([min(max(key, least), most)])
+    return float(_without_sign_bits(bits).view("float64")[0])
+
+
+def _floats(values: Any) -> Any:
+    return values.astype("float64", copy=False)
+
+
+def _within(floats: Any, low: float, high: float) -> Any:
+    """Return which floats are in a range; a slice, if all are."""
+    return slice(None) if (low, high) == (-np.inf, np.inf) else (floats >= low) & (floats <= high)
+
+
+def _counted(block: Any, places: Places) -> Counted:
     values, missing = _numbers(block)
-    values = np.sort(values)
-    count = len(values)
-    if not count:
-        return [_Grid(0, missing, values, values)] if missing else []
-    places = np.unique(np.linspace(0, count - 1, min(_SENT, count)).astype("int64"))
-    return [_Grid(count, missing, places, values[places])]
+    floats = _floats(values)
+    ranges = zip(places.lows, places.highs, strict=True)
+    return Counted(missing, [_histogram(_keys(floats[_within(floats, low, high)])) for low, high in ranges])
 
 
-def _flat(lists: list[list[Any]]) -> list[Any]:
-    return [item for one in lists for item in one]
+def _histogram(keys: Any) -> Histogram:
+    if not len(keys):
+        return Histogram(0, np.empty(0, dtype="int64"), np.empty(0, dtype="int64"))
+    shift = _shift(int(keys.min()), int(keys.max()), min(_MOST_BITS, len(keys).bit_length() + 1))
+    most = min(_MOST_BUCKETS, max(_FEWEST, len(keys) // _VALUES_PER_BUCKET))
+    return _of_buckets(shift, keys >> shift, None, most)
 
 
-def _bounds(wanted: Wanted, lists: list[list[_Grid]]) -> Bounds:
-    grids = _flat(lists)
-    filled = [grid for grid in grids if grid.total]
-    count, missing = sum(grid.total for grid in grids), sum(grid.missing for grid in grids)
-    if not filled:
-        return Bounds(0, missing, np.empty(0), np.empty(0))
-    candidates = np.unique(np.concatenate([grid.values for grid in filled]))
-    below_at_most = np.zeros(len(candidates), dtype="int64")
-    upto_at_least = np.zeros(len(candidates), dtype="int64")
-    for grid in filled:
-        left = np.searchsorted(grid.values, candidates, side="left")
-        right = np.searchsorted(grid.values, candidates, side="right")
-        ends = np.append(grid.places, grid.total)
-        below_at_most += np.where(left > 0, ends[left], 0)
-        upto_at_least += np.where(right > 0, grid.places[np.maximum(right - 1, 0)] + 1, 0)
-    ranks = np.array(_ranks(wanted, count))
-    lows = np.searchsorted(below_at_most, ranks, side="right") - 1
-    highs = np.searchsorted(upto_at_least, ranks + 1, side="left")
-    return Bounds(count, missing, candidates[np.maximum(lows, 0)], candidates[np.minimum(highs, len(candidates) - 1)])
+def _of_buckets(shift: int, buckets: Any, counts: Any, most: int) -> Histogram:
+    """Return the histogram of buckets with one value each, or `counts` values. It has `most` buckets, which get wider if need be."""
+    first = buckets.min()
+    sums = np.bincount(buckets - first, counts)
+    (filled,) = sums.nonzero()
+    buckets, counts = filled + first, sums[filled].astype("int64", copy=False)
+    while len(buckets) > most:
+        shift += 1
+        buckets >>= 1
+        starts = np.flatnonzero(np.diff(buckets, prepend=buckets[0] - 1))
+        buckets, counts = buckets[starts], np.add.reduceat(counts, starts)
+    return Histogram(shift, buckets, counts)
+
+
+def _shift(low: int, high: int, n_bits: int) -> int:
+    """Return by how many bits keys are shifted that there be 2**n_bits buckets at most, and one more, from `low` to `high`."""
+    return max((high - low).bit_length() - n_bits, 0)
+
+
+def _added(parts: list[Counted]) -> Counted:
+    histograms = [_sum(list(of_range)) for of_range in zip(*[part.histograms for part in parts], strict=True)]
+    return Counted(sum(part.missing for part in parts), histograms)
+
+
+def _sum(histograms: list[Histogram]) -> Histogram:
+    """Return the sum of histograms, which has no more buckets than that of a partition may have."""
+    filled = [one for one in histograms if len(one.buckets)]
+    if len(filled) < 2:
+        return filled[0] if filled else histograms[0]
+    shift = max(one.shift for one in filled)
+    buckets = np.concatenate([one.buckets >> (shift - one.shift) for one in filled])
+    counts = np.concatenate([one.counts for one in filled])
+    further = _shift(int(buckets.min()), int(buckets.max()), _MOST_BITS)
+    return _of_buckets(shift + further, buckets >> further, counts, _MOST_BUCKETS)
+
+
+def _first_places(wanted: Wanted, parts: list[Counted]) -> Places:
+    whole = _added(parts)
+    total = int(whole.histograms[0].counts.sum())
+    ranks = np.array(_ranks(wanted, total) if total else [], dtype="int64")
+    everywhere = _EVERYWHERE._replace(
+        total=total, missing=whole.missing, n_within=total, range_of=np.zeros(len(ranks), dtype="int64"), places=ranks
+    )
+    return _in_buckets(everywhere, whole.histograms)
+
+
+def _counted_again(block: Any, places: Places) -> tuple[Places, Counted | None]:
+    return places, None if places.are_narrow() else _counted(block, places)
+
+
+def _added_again(parts: list[tuple[Places, Counted | None]]) -> tuple[Places, Counted | None]:
+    counted = [of_part for _, of_part in parts if of_part is not None]
+    return parts[0][0], _added(counted) if counted else None
+
+
+def _narrowed(parts: list[tuple[Places, Counted | None]]) -> Places:
+    places, counted = _added_again(parts)
+    return places if counted is None else _in_buckets(places, counted.histograms)
+
+
+def _in_buckets(places: Places, histograms: list[Histogram]) -> Places:
+    """Return the places of the same values, in those buckets of the ranges' histograms in which they are."""
+    lows: list[float] = []
+    highs: list[float] = []
+    range_of, within, n_within = [], [], 0
+    for number, histogram in enumerate(histograms):
+        inside = places.places[places.range_of == number]
+        ends = np.cumsum(histogram.counts)
+        chosen, bucket_of = np.unique(np.searchsorted(ends, inside, side="right"), return_inverse=True)
+        within.append(inside - (ends - histogram.counts)[chosen][bucket_of])
+        range_of.append(bucket_of + len(lows))
+        n_within += int(histogram.counts[chosen].sum())
+        for bucket in histogram.buckets[chosen].tolist():
+            next_low = (bucket + 1) << histogram.shift
+            lows.append(_float_of(bucket << histogram.shift))
+            highs.append(_float_of(next_low - 1 if next_low else -2))  # the key -1 would be that of -0.0
+    return Places(places.total, places.missing, lows, highs, n_within, _flat(range_of), _flat(within))
+
+
+def _flat(arrays: list[Any]) -> Any:
+    return np.concatenate([np.zeros(0, dtype="int64"), *arrays])
 
 
 def _ranks(wanted: Wanted, count: int) -> list[int]:
@@ -140,66 +258,56 @@ def _ranks(wanted: Wanted, count: int) -> list[int]:
     return ranks
 
 
-class _Between(NamedTuple):
-    bounds: Bounds
-    below: Any
+class Chosen(NamedTuple):
+    """For each range its distinct values, rising, and how often each is there."""
+
+    places: Places
     values: list[Any]
     counts: list[Any]
 
 
-def _between(block: Any, bounds: Bounds) -> _Between:
+def _chosen(block: Any, places: Places) -> Chosen:
     values, _ = _numbers(block)
-    pairs = list(zip(bounds.lows, bounds.highs, strict=True)) if bounds.total else []
-    if len(pairs) > _MOST_COMPARED:
-        values = np.sort(values)
-        starts = np.searchsorted(values, bounds.lows, side="left")
-        ends = np.searchsorted(values, bounds.highs, side="right")
-        parts = [np.unique(values[start:end], return_counts=True) for start, end in zip(starts, ends, strict=True)]
-    else:
-        starts = np.array([np.count_nonzero(values < low) for low, _ in pairs], dtype="int64")
-        parts = [np.unique(values[(values >= low) & (values <= high)], return_counts=True) for low, high in pairs]
-    return _Between(bounds, starts, [part[0] for part in parts], [part[1] for part in parts])
+    floats = _floats(values)
+    ranges = zip(places.lows, places.highs, strict=True)
+    distinct = [np.unique(values[_within(floats, low, high)], return_counts=True) for low, high in ranges]
+    return Chosen(places, [one[0] for one in distinct], [one[1] for one in distinct])
 
 
-def _joined(parts: list[_Between]) -> _Between:
-    some = [part for part in parts if part is not None]
-    below = sum((part.below for part in some[1:]), some[0].below)
-    values = [np.concatenate(column) for column in zip(*[part.values for part in some], strict=True)]
-    counts = [np.concatenate(column) for column in zip(*[part.counts for part in some], strict=True)]
-    return _Between(some[0].bounds, below, values, counts)
+def _joined(parts: list[Chosen]) -> Chosen:
+    values = [np.concatenate(of_range) for of_range in zip(*[part.values for part in parts], strict=True)]
+    counts = [np.concatenate(of_range) for of_range in zip(*[part.counts for part in parts], strict=True)]
+    return Chosen(parts[0].places, values, counts)
 
 
-def _picked(wanted: Wanted, known: Any, parts: list[_Between]) -> Any:
+def _picked(wanted: Wanted, known: Any, parts: list[Chosen]) -> Any:
     """Return what pandas makes of the two values beside each wanted place."""
-    whole = _joined(parts)
-    bounds = whole.bounds
-    if not bounds.total or not wanted.fractions or (bounds.missing and not wanted.skipna):
-        dtype = "float64" if bounds.missing and can_miss_nothing(known.dtype) else known.dtype
-        return _of_pandas(pd.Series([None] if bounds.missing else [], dtype=dtype, name=known.name), wanted)
+    places, values, counts = _joined(parts)
+    if not places.total or not wanted.fractions or (places.missing and not wanted.skipna):
+        dtype = "float64" if places.missing and can_miss_nothing(known.dtype) else known.dtype
+        return _of_pandas(pd.Series([None] if places.missing else [], dtype=dtype, name=known.name), wanted)
     found = [
-        _value_at(rank - below, values, counts)
-        for rank, below, values, counts in zip(
-            _ranks(wanted, bounds.total), whole.below, whole.values, whole.counts, strict=True
-        )
+        _value_at(place, values[number], counts[number])
+        for number, place in zip(places.range_of, places.places, strict=True)
     ]
     pairs = list(zip(found[::2], found[1::2], strict=True))
     if wanted.how == "median":
-        return _series(pairs[0] if bounds.total % 2 == 0 else pairs[0][:1], known).median()
+        return _series(pairs[0] if places.total % 2 == 0 else pairs[0][:1], known).median()
     made = [
-        _quantile(pair, fraction, bounds, wanted, known) for pair, fraction in zip(pairs, wanted.fractions, strict=True)
+        _quantile(pair, fraction, places, wanted, known) for pair, fraction in zip(pairs, wanted.fractions, strict=True)
     ]
     joined = pd.concat(made) if len(made) > 1 else made[0]
     joined.index = pd.Index(list(wanted.fractions), dtype="float64")
     return joined.rename(known.name)
 
 
-def _quantile(pair: Any, fraction: float, bounds: Bounds, wanted: Wanted, known: Any) -> Any:
-    place = (bounds.total - 1) * fraction
+def _quantile(pair: Any, fraction: float, of: Places, wanted: Wanted, known: Any) -> Any:
+    place = (of.total - 1) * fraction
     part = place - np.floor(place)
     if wanted.interpolation == "nearest":  # NumPy rounds half to even places
         part = float(np.round(place) - np.floor(place))
     values = _series(pair, known)
-    if bounds.missing and isinstance(known.dtype, BaseMaskedDtype):  # whose dtype pandas keeps then, and only then
+    if of.missing and isinstance(known.dtype, BaseMaskedDtype):  # whose dtype pandas keeps then, and only then
         values = pd.concat([values, pd.Series([pd.NA], dtype=known.dtype)])
     return values.quantile([part], interpolation=wanted.interpolation)
 

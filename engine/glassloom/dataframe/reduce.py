@@ -22,7 +22,7 @@ from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
 from glassloom.dataframe.arrow.forms import takes_blocks
 from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.column_steps import OF_TIMES, STEPS, WITH_MIN_COUNT, extreme
+from glassloom.dataframe.column_steps import OF_TIMES, STEPS, WITH_MIN_COUNT, extreme, values_of
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps, ValuesChunk, WholeChunk
@@ -195,6 +195,8 @@ def _chunk(functions: list[Callable[..., Any]], options: dict[str, Any], block: 
             return NotImplemented
         series = [block.series()] if type(block) is ColumnBlock else [block.series(name) for name in block.columns]
         return [function(one, options) for one, function in zip(series, functions, strict=True)] if len(block) else None
+    if isinstance(block, pd.Series):
+        return [functions[0](block, options)] if len(block) else None
     frame = _as_frame(block)
     if not len(frame):
         return None
@@ -328,16 +330,14 @@ Moments = tuple[int, float, float, float]
 
 
 def _moments(column: Any, options: dict[str, Any]) -> Moments:
-    values = column.to_numpy(dtype="complex128" if column.dtype.kind == "c" else "float64", na_value=np.nan)
-    if options.get("skipna", True):
-        values = values[~np.isnan(values)]
+    values = values_of(column, options)
     if not len(values):
         return (0, 0.0, 0.0, 0.0)
     about = values.mean()
     apart = values - about
     rest = apart.mean()
     apart -= rest
-    return (len(values), about, rest, float((np.abs(apart) ** 2).sum()))
+    return (len(values), about, rest, float((np.abs(apart) ** 2 if apart.dtype.kind == "c" else apart * apart).sum()))
 
 
 def _join_moments(moments: list[Moments], options: dict[str, Any]) -> Moments:
@@ -356,9 +356,7 @@ def _float_dtype(dtype: Any) -> Any:
 
 
 def _sums(column: Any, options: dict[str, Any]) -> tuple[int, float]:
-    values = column.to_numpy(dtype="complex128" if column.dtype.kind == "c" else "float64", na_value=np.nan)
-    if options.get("skipna", True):
-        values = values[~np.isnan(values)]
+    values = values_of(column, options)
     return (len(values), values.sum())
 
 

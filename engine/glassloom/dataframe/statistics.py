@@ -59,7 +59,7 @@ class Statistics(Frame):
 
     def quantile(self, q: Any = 0.5, axis: Any = 0, numeric_only: bool = False, interpolation: str = "linear",
                  method: str = "single", *, split_every: int | None = None) -> Any:  # fmt: skip
-        """Return quantiles, exactly: partitions are read once for bounds, and once for the values between them.
+        """Return quantiles, exactly: partitions send histograms, and then the values near those that are wanted.
 
         Parameters
         ----------
