@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from glassloom.dataframe import sorting
-from glassloom.dataframe.sorting import are_mostly_distinct, run_numbers, sorted_runs, stable_places
+from glassloom.dataframe.sorting import are_mostly_distinct, distinct_numbers, run_numbers, sorted_runs, stable_places
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
@@ -31,7 +31,18 @@ def test_places_are_those_of_a_stable_sort(dtype, n_bits, percent, seed, n, is_s
         numbers.sort()
     before = numbers.copy()
     assert np.array_equal(stable_places(numbers), np.argsort(numbers, kind="stable"))
+    distinct = distinct_numbers(numbers)
+    assert distinct.dtype == dtype and distinct.tolist() == sorted(set(numbers.tolist()))
     assert np.array_equal(numbers, before)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("values", [[np.nan, 1, np.nan, -0.0, 0.0, np.inf], [np.nan] * 3, [], [2.5]], ids=str)
+def test_distinct_floats_are_those_of_numpy(dtype, values):
+    floats = np.array(values, dtype=dtype)
+    distinct = distinct_numbers(floats)
+    assert distinct.dtype == dtype
+    np.testing.assert_array_equal(distinct, np.unique(floats))
 
 
 @pytest.mark.parametrize("most", [9, 2**16, 2**31, 2**47, 2**62])

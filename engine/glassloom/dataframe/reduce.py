@@ -26,6 +26,7 @@ from glassloom.dataframe.column_steps import OF_TIMES, STEPS, WITH_MIN_COUNT, ex
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps, ValuesChunk, WholeChunk
+from glassloom.dataframe.sorting import distinct_numbers
 from glassloom.errors import OptionError
 from glassloom.expr import Expr
 from glassloom.graph import Key, Origin, Task
@@ -387,8 +388,11 @@ def _standard_error(moments: Moments, dtype: Any, options: dict[str, Any]) -> An
 
 
 def _distinct(column: Any, options: dict[str, Any]) -> Any:
+    """Return a column of the distinct values, in any order."""
     if is_text(column.dtype):  # pandas encodes text to find where it repeats
         return pd.Series(column.unique(), name=column.name)
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
+        return pd.Series(distinct_numbers(column.to_numpy()), name=column.name)
     return column.drop_duplicates()
 
 
@@ -397,7 +401,9 @@ def _join_distinct(columns: list[Any], options: dict[str, Any]) -> Any:
 
 
 def _n_distinct(column: Any, dtype: Any, options: dict[str, Any]) -> Any:
-    return pd.Series([column.nunique(**options)])
+    if column.dtype == object:  # None and NaN are counted as pandas does
+        return pd.Series([column.nunique(**options)])
+    return pd.Series([int(column.notna().sum()) if options.get("dropna", True) else len(column)])
 
 
 def _simple(how: str, again: str, *names: str) -> tuple[Any, Any, Any]:

@@ -194,7 +194,7 @@ def _distinct(plan: Aggregation, keys: Sequence[Any], values: Any, groups: Group
     """Return the distinct values of each group, as a table."""
     recipe = plan.recipe
     pairs = [*keys, values] if groups is None else [pd.Series(groups.codes), values]
-    found = encode(pairs, dropna=False, order="appearance", arrow=recipe.arrow)
+    found = encode(pairs, dropna=False, order="any", arrow=recipe.arrow)
     rows = found.first
     if groups is not None and groups.has_outsiders:
         rows = rows[groups.codes[rows] >= 0]
