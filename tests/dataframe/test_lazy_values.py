@@ -366,10 +366,13 @@ def test_values_are_looked_up_in_all_rows_of_a_lazy_series(npartitions):
 def test_lazy_values_are_computed_and_persisted_inside_functions():
     series = gd.from_pandas(pd.Series(range(4)), npartitions=2)
     total = series.sum()
+    text = gl.delayed(lambda: 6 * bool(str(total)))()  # gets no computed values: it may ask for the text of a lazy one
     for value_of in (
         lambda: total.compute(),
         lambda: gl.compute({"total": total})[0]["total"],
         lambda: gl.persist(total)[0].compute(),
+        lambda: text.compute(scheduler="synchronous"),
+        lambda: gl.persist(text, scheduler="synchronous")[0].compute(),
     ):
         made = series.map(lambda value, value_of=value_of: value + value_of(), meta=(None, "int64"))
         assert_same(made.compute(scheduler="synchronous"), pd.Series(range(6, 10)))
