@@ -166,7 +166,7 @@ class Delayed(Collection):
             )
         super().__setattr__(attribute, value)
 
-    def __call__(self, *args: Any, pure: bool | None = None, **kwargs: Any) -> Delayed:
+    def __call__(self, /, *args: Any, pure: bool | None = None, **kwargs: Any) -> Delayed:
         refuse_call_options(kwargs)
         return call(_apply, (self, *args), kwargs, pure=bool(pure), label="call")
 
@@ -308,7 +308,7 @@ class DelayedFunction:
         bound = bind(instance, owner)
         return DelayedFunction(bound, name=self.__name__, pure=self._pure, nout=self._nout)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         refuse_call_options(kwargs)
         origin = user_origin(2)
         result = call(self._named_function, args, kwargs, pure=self._pure, origin=origin, called=self._called)
@@ -357,14 +357,14 @@ class _Named:
         self.function = function
         self.__name__ = name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
     def __glassloom_tokenize__(self) -> Any:
         return (self.function, self.__name__)
 
 
-def _apply(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 

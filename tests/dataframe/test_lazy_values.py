@@ -376,3 +376,17 @@ def test_lazy_values_are_computed_and_persisted_inside_functions():
     ):
         made = series.map(lambda value, value_of=value_of: value + value_of(), meta=(None, "int64"))
         assert_same(made.compute(scheduler="synchronous"), pd.Series(range(6, 10)))
+
+
+def test_users_functions_may_have_arguments_of_any_name():
+    frame = gd.from_pandas(PLAIN, npartitions=2)
+    options = {"function": 2, "args": 3, "kwargs": 4, "call": 5}
+
+    def times(block, function, args, kwargs, call):
+        return block[["y"]] * function * args * kwargs * call
+
+    for meta in ({}, {"meta": {"y": PLAIN.y.dtype}}):
+        assert_same(frame.map_partitions(times, **options, **meta).compute(**INLINE), PLAIN[["y"]] * 120)
+    assert gl.delayed(lambda self, function, key: (self, function, key))(self=1, function=2, key=3).compute(
+        **INLINE
+    ) == (1, 2, 3)

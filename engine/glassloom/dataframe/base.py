@@ -459,16 +459,16 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _call_guarded(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _call_guarded(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     named = {name: guarded(value) for name, value in kwargs.items()}
     return call_users_function(function, *map(guarded, args), **named)
 
 
-def _call_unchecked(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _call_unchecked(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     result = _call_guarded(function, *args, **kwargs)
     return result if is_frame(result) else pd.Series([result])
 
 
-def _call_checked(function: Callable[..., Any], meta: Any, *args: Any, **kwargs: Any) -> Any:
+def _call_checked(function: Callable[..., Any], meta: Any, /, *args: Any, **kwargs: Any) -> Any:
     named = {name: guarded(value) for name, value in kwargs.items()}
     return checked_call(function, meta, *map(guarded, args), **named)

@@ -374,7 +374,7 @@ def _negated(found: Any) -> Any:
     return not found if isinstance(found, bool) else ~found
 
 
-def _of_rows(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _of_rows(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Return what a function makes of a partition's columns, under their labels."""
     index = next(one.index for one in (*args, *kwargs.values()) if isinstance(one, pd.Series))
     return pd.Series(function(*args, **kwargs), index=index)

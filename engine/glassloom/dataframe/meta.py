@@ -104,7 +104,7 @@ def without_rows(meta: Any, index: pd.Index) -> Any:
     return made
 
 
-def checked_call(function: Callable[..., Any], meta: Any, *args: Any, **kwargs: Any) -> Any:
+def checked_call(function: Callable[..., Any], meta: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a user's function on a partition and check what it returns; a bare value becomes a series of one row."""
     result = call_users_function(function, *args, **kwargs)
     if not is_frame(result) and is_frame(meta):
