@@ -387,7 +387,33 @@ class Columnwise(Rowwise):
     """A row-wise operation of one frame that treats all columns alike, each by itself."""
 
 
-class Projection(FrameBlockwise):
+class OfSameLabels(FrameBlockwise):
+    """What is made of a frame's partitions, one of each, and has labels of its rows only."""
+
+    frame: FrameExpr
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return self.frame.divisions
+
+    @property
+    def layout(self) -> str:
+        return self.frame.layout
+
+
+class OfSameRows(OfSameLabels):
+    """What is made of a frame's partitions and has their rows, each at its place."""
+
+    @property
+    def rows(self) -> str:
+        return self.frame.rows
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        return self.frame.lengths
+
+
+class Projection(OfSameRows):
     """One column (`columns` is a label) or some (a list) of a frame."""
 
     parameters = ("frame", "columns")
@@ -402,22 +428,6 @@ class Projection(FrameBlockwise):
     @cached_property
     def meta(self) -> Any:
         return chosen_meta(self.frame.meta, self.columns)
-
-    @cached_property
-    def divisions(self) -> tuple[Any, ...]:
-        return self.frame.divisions
-
-    @property
-    def rows(self) -> str:
-        return self.frame.rows
-
-    @property
-    def layout(self) -> str:
-        return self.frame.layout
-
-    @property
-    def lengths(self) -> tuple[int, ...] | None:
-        return self.frame.lengths
 
     @property
     def hashed_by(self) -> tuple[Any, ...] | None:
@@ -444,7 +454,7 @@ class Projection(FrameBlockwise):
         return SelectForm(self.columns, labels)
 
 
-class Assign(FrameBlockwise):
+class Assign(OfSameRows):
     """A frame with some columns added or replaced. `values` are series of the same rows, scalars or constants."""
 
     parameters = ("frame", "names", "values")
@@ -461,22 +471,6 @@ class Assign(FrameBlockwise):
         blocks = [node.meta for node in self.dependencies if isinstance(node, FrameExpr)]
         constants = [value for value in self.values if not isinstance(value, Expr)]
         return derived_meta(lambda: self.function(*blocks), Assign, self.names, *constants, *blocks)
-
-    @cached_property
-    def divisions(self) -> tuple[Any, ...]:
-        return self.frame.divisions
-
-    @property
-    def rows(self) -> str:
-        return self.frame.rows
-
-    @property
-    def layout(self) -> str:
-        return self.frame.layout
-
-    @property
-    def lengths(self) -> tuple[int, ...] | None:
-        return self.frame.lengths
 
     @property
     def hashed_by(self) -> tuple[Any, ...] | None:
@@ -497,7 +491,7 @@ class Assign(FrameBlockwise):
         return AssignForm(names, tuple(places), self.meta.columns)
 
 
-class Filter(FrameBlockwise):
+class Filter(OfSameLabels):
     """The rows of a frame for which a boolean series is true; missing counts as false."""
 
     parameters = ("frame", "predicate")
@@ -512,17 +506,9 @@ class Filter(FrameBlockwise):
     def meta(self) -> Any:
         return self.frame.meta
 
-    @cached_property
-    def divisions(self) -> tuple[Any, ...]:
-        return self.frame.divisions
-
     @property
     def rows(self) -> str:
         return f"filter-{tokenize(self.frame.rows, self.predicate.name)}"
-
-    @property
-    def layout(self) -> str:
-        return self.frame.layout
 
     @property
     def hashed_by(self) -> tuple[Any, ...] | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
+from glassloom.dataframe.nodes import FrameExpr, OfSameLabels
 from glassloom.dataframe.reduce import SPLIT_EVERY
 from glassloom.dataframe.reduction_nodes import TreeReduce, TreeSteps, WholeChunk
 from glassloom.errors import OptionError
@@ -123,7 +123,7 @@ def _finished(
     return found
 
 
-class RandomPiece(FrameBlockwise):
+class RandomPiece(OfSameLabels):
     """One of the pieces into which the rows of each partition are split at random."""
 
     parameters = ("frame", "fractions", "piece", "shuffle", "seed")
@@ -138,14 +138,6 @@ class RandomPiece(FrameBlockwise):
     @cached_property
     def meta(self) -> Any:
         return self.frame.meta
-
-    @cached_property
-    def divisions(self) -> tuple[Any, ...]:
-        return self.frame.divisions
-
-    @property
-    def layout(self) -> str:
-        return self.frame.layout
 
     @property
     def function(self) -> Callable[..., Any]:

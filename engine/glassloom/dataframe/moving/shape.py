@@ -11,7 +11,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, rows_between, sample
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, empty
+from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, OfSameLabels, empty
 from glassloom.expr import Expr
 from glassloom.graph import Key, Task, TaskRef, tokenize
 
@@ -124,7 +124,7 @@ class Concat(FrameExpr):
         return tasks
 
 
-class Sample(FrameBlockwise):
+class Sample(OfSameLabels):
     """A random fraction of each partition's rows."""
 
     parameters = ("frame", "fraction", "replace", "seed")
@@ -137,14 +137,6 @@ class Sample(FrameBlockwise):
     @cached_property
     def meta(self) -> Any:
         return self.frame.meta
-
-    @cached_property
-    def divisions(self) -> tuple[Any, ...]:
-        return self.frame.divisions
-
-    @property
-    def layout(self) -> str:
-        return self.frame.layout
 
     @property
     def function(self) -> Callable[..., Any]:
