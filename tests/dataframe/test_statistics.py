@@ -159,6 +159,13 @@ def test_quantiles_are_values_of_pandas_however_these_are_spread(kind):
         assert lazy.median().compute(**INLINE) == series.median()
 
 
+def test_what_is_no_number_among_nullable_floats_is_missing_to_quantiles():
+    zeros = gd.from_pandas(pd.Series([0.0, 1.0, 2.0, -0.0], dtype="Float64"), npartitions=2)
+    ratios = zeros / zeros
+    assert ratios.quantile([0, 0.5]).compute(**INLINE).tolist() == [1, 1]
+    assert ratios.median().compute(**INLINE) == 1
+
+
 def test_quantiles_of_values_that_are_alike_but_for_one_send_few():
     values = pd.Series(np.append(1e6 + np.random.default_rng(5).random(200_000), 0))
     counted = quantiles._counted(values, quantiles._EVERYWHERE)

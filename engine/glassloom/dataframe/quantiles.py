@@ -122,7 +122,11 @@ def _numbers(block: Any) -> tuple[Any, int]:
         values = some.astype("int64").to_numpy()
     else:
         values = some.to_numpy(dtype=getattr(some.dtype, "numpy_dtype", None))
-    return values, int(missing.sum())
+    if (
+        isinstance(some.dtype, BaseMaskedDtype) and values.dtype.kind == "f"
+    ):  # before pandas 3, 0 / 0 isn't missing there
+        values = values[~np.isnan(values)]
+    return values, len(block) - len(values)
 
 
 def _keys(floats: Any) -> Any:
