@@ -13,6 +13,9 @@ from frame_helpers import assert_same, blocks_of, by_keys, cut_frames
 from glassloom import config
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.grouping.encode import encode
+from glassloom.dataframe.grouping.extremes import with_extremes_only
+from glassloom.dataframe.grouping.spec import Call
+from glassloom.dataframe.wrap import wrap
 from glassloom.errors import MetaError, UnknownColumn
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -133,6 +136,45 @@ def test_what_needs_whole_groups_is_as_in_pandas(name):
         check((frame, lazy), by, GROUPS[name], {"sort": sort, "observed": True})
 
     run()
+
+
+_EXTREMES = {
+    "of a column": lambda g, how: getattr(g.x, how)(),
+    "of columns": lambda g, how: getattr(g[["x", "i", "t"]], how)(),
+    "of missing values": lambda g, how: getattr(g.x, how)(skipna=False),
+    "of columns without missing values": lambda g, how: getattr(g[["i", "t"]], how)(skipna=False),
+}
+
+
+@pytest.mark.parametrize("has_missing", [False, True])
+@pytest.mark.parametrize("how", ["idxmin", "idxmax"])
+@pytest.mark.parametrize("name", _EXTREMES)
+def test_labels_of_extremes_are_those_of_pandas_though_few_rows_move(name, how, has_missing):
+    random = np.random.default_rng(6)
+    frame = pd.DataFrame({"k": random.integers(0, 9, 300), "l": random.choice(["u", "v", None], 300)})
+    frame = frame.assign(x=random.integers(0, 4, 300) / 2, i=random.integers(-3, 3, 300))
+    frame = frame.assign(t=pd.Timestamp("2024-01-01") + pd.to_timedelta(frame.i, unit="D")).set_index(frame.index + 50)
+    if has_missing:
+        frame["x"] = frame.x.where(random.random(300) < 0.8)
+        frame.loc[frame.k == 3, ["x", "t"]] = np.nan, pd.NaT
+    for by, options in ((["k"], {}), (["k", "l"], {}), (["k", "l"], {"dropna": False}), (["l"], {"sort": False})):
+        try:
+            expected = _EXTREMES[name](frame.groupby(by, **options), how)
+        except ValueError as error:  # pandas 3 finds none in a group without values
+            lazy = _EXTREMES[name](gd.from_pandas(frame, npartitions=5).groupby(by, **options), how)
+            with pytest.raises(ValueError, match=str(error)[:20]):
+                lazy.compute(**INLINE)
+            continue
+        lazy = _EXTREMES[name](gd.from_pandas(frame, npartitions=5).groupby(by, **options), how)
+        assert_same(lazy.compute(**INLINE), expected)
+    assert "extremes" in str(lazy.explain())
+
+
+def test_only_rows_of_extremes_move():
+    frame = pd.DataFrame({"k": [1, 2] * 500, "x": range(1000)})
+    grouping = gd.from_pandas(frame, npartitions=4).groupby("k").x._grouping
+    left = with_extremes_only(grouping, Call("idxmax"))
+    assert [len(block) for block in blocks_of(wrap(left.node))] == [4] * 4
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -21,6 +21,7 @@ from glassloom.dataframe.columns import require_columns, require_distinct
 from glassloom.dataframe.grouping import wholes
 from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
+from glassloom.dataframe.grouping.extremes import with_extremes_only
 from glassloom.dataframe.grouping.keys import own_options, resolve_keys
 from glassloom.dataframe.grouping.largest import largest
 from glassloom.dataframe.grouping.masks import ends_mask, filter_mask, nth_mask
@@ -260,6 +261,7 @@ class GroupBy(Methods):
         self, grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: str, split_out: int
     ) -> Any:
         """Return the collection of what pandas makes of whole groups."""
+        grouping = with_extremes_only(grouping, call)
         recipe = grouping.recipe
         has_categories = any(
             isinstance(key.dtype, pd.CategoricalDtype)
