@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import fnmatch
 import os
+import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +17,7 @@ import pyarrow.fs as pa_fs
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.compression import compressing
 from glassloom.dataframe.io.filesystems import Files
+from glassloom.dataframe.io.paths import followed, names_below
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import wrap
@@ -79,15 +82,26 @@ class Staging(NamedTuple):
         return [self.folder[:place] for place, sign in enumerate(self.folder) if sign == "/" and place > 0]
 
     def publish(self, names: Sequence[str]) -> None:
-        """Move files from the inner folder to the outer one. What a lost worker has moved already stays."""
+        """Move files from the inner folder to the outer one. What a lost worker has moved already stays.
+
+        A link in the outer folder stays, too: the file that it leads to is replaced.
+        """
         for name in names:
             target = f"{self.folder}/{name}"
+            if self.files.arrow is None:
+                target = followed(target)
             self.filesystem.create_dir(target.rpartition("/")[0], recursive=True)
             try:
-                self.filesystem.move(f"{self.inside}/{name}", target)
+                self._move(f"{self.inside}/{name}", target)
             except FileNotFoundError:
                 if not self.filesystem.get_file_info(target).is_file:
                     raise
+
+    def _move(self, source: str, target: str) -> None:
+        if self.files.arrow is None:
+            replace_file(source, target)
+        else:
+            self.filesystem.move(source, target)
 
     def remove(self) -> None:
         """Remove the inner folder with all that is in it, at once: nothing can be added while it is emptied."""
@@ -121,7 +135,8 @@ class Staging(NamedTuple):
     def _names_here(self, *, recursive: bool) -> Iterator[str]:
         """Yield the names of all files, relative to the folder."""
         if self.files.arrow is None:  # PyArrow can't list names that aren't UTF-8
-            yield from _names_below(self.folder, recursive=recursive)
+            below = names_below(self.folder, recursive=recursive)
+            yield from (name for name in below if os.path.isfile(f"{self.folder}/{name}"))
             return
         selector = pa_fs.FileSelector(self.folder, recursive=recursive, allow_not_found=True)
         start = len(self.folder) + 1
@@ -135,17 +150,24 @@ class Staging(NamedTuple):
             self.filesystem.delete_file(f"{self.folder}/{name}")
 
 
-def _names_below(folder: str, *, recursive: bool, before: str = "") -> Iterator[str]:
-    """Yield the names of the files in a folder of this machine; folders that are gone meanwhile are left out."""
+def replace_file(source: str, target: str) -> None:
+    """Move a file of this machine to its place at once. One that is there is replaced; who may read and write it stays."""
+    if os.path.exists(target):
+        shutil.copymode(target, source)
     try:
-        entries = list(os.scandir(folder))
-    except FileNotFoundError:
-        return
-    for entry in entries:
-        if entry.is_file():
-            yield before + entry.name
-        elif recursive and entry.is_dir(follow_symlinks=False):
-            yield from _names_below(entry.path, recursive=True, before=f"{before}{entry.name}/")
+        os.replace(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        beside = f"{target}.{uuid.uuid4().hex[:12]}"  # on the disk of the target, to which a link led
+        try:
+            shutil.copy2(source, beside)
+            os.replace(beside, target)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.remove(beside)
+            raise
+        os.remove(source)
 
 
 def staging_in(files: Files, folder: str) -> Staging:

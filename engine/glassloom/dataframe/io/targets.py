@@ -11,7 +11,7 @@ import pyarrow.fs as pa_fs
 
 from glassloom.dataframe.io.compression import ENDINGS
 from glassloom.dataframe.io.filesystems import LOCAL, locate
-from glassloom.dataframe.io.paths import PathLike
+from glassloom.dataframe.io.paths import PathLike, followed
 from glassloom.dataframe.io.staging import Staging, numbered, staging_in
 
 NameFunction = Callable[[int], str]
@@ -103,7 +103,7 @@ def prepare_folder(
         If a folder above is a file.
     """
     files, (folder,) = locate(path, filesystem, storage_options)
-    staging = staging_in(files, os.path.abspath(folder) if files == LOCAL else folder)
+    staging = staging_in(files, followed(folder) if files == LOCAL else folder)
     if staging.filesystem.get_file_info(staging.folder).is_file:
         raise FileExistsError(
             f"{staging.folder!r} is a file; one file a partition is written into a folder of that name: give the name of a folder"
@@ -149,6 +149,7 @@ class Place:
         self.old: list[str] = []
         if single_file:
             self.staging = prepare_folder(folder or ".", **where)
+            self._follow_links(where)
             self._require_single(exclusive)
         else:
             pattern = _escaped(self.pattern) if has_star else None
@@ -165,10 +166,19 @@ class Place:
         name = self.name_function or (lambda number: f"{number:0{digits}}")
         return [self.pattern.replace("*", str(name(number))) for number in range(count)]
 
+    def _follow_links(self, where: dict[str, Any]) -> None:
+        """Write the file that links lead to, in the folder where that is."""
+        if self.staging.files == LOCAL and self.pattern:
+            folder, self.pattern = os.path.split(followed(f"{self.staging.folder}/{self.pattern}"))
+            if folder != self.staging.folder:
+                self.staging = prepare_folder(folder, **where)
+
     def _require_single(self, exclusive: bool) -> None:
         info = self.staging.filesystem.get_file_info(f"{self.staging.folder}/{self.pattern}")
         if info.type == pa_fs.FileType.Directory:
             raise IsADirectoryError(f"{info.path!r} is a folder; single_file=True needs the name of a file")
+        if info.type == pa_fs.FileType.Unknown:
+            raise OSError(f"{info.path!r} is a pipe or a device, which can't be replaced; give the name of a file")
         if info.is_file and exclusive:
             raise FileExistsError(f"file {info.path!r} exists already; mode='w' replaces it")
 
