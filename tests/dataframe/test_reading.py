@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import fsspec
 import glassloom.dataframe as gd
 import pandas as pd
 import pyarrow as pa
@@ -199,17 +200,50 @@ def test_files_of_equal_names_in_different_file_systems_are_told_apart(tmp_path)
         "*/*",
         "**/b1/*",
         "./a/*.csv",
+        "**",
+        ".*",
+        "*/.*",
+        "**/.*",
+        ".h/*",
+        "_*",
+        "*/_*",
+        "[.]1.csv",
+        "k=*",
+        "k=*/",
+        "**/k=*",
+        "a/**/",
     ],
 )
 def test_globs_stand_for_the_same_files_in_every_file_system(tmp_path, pattern, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for number, name in enumerate(["1", "10", "2", "a/1", "a/3", "a/b1/1", "a/b1/2", "a/bx/1", "a/b1/c/1", "ab/b2/1"]):
+    names = ["1", "10", "2", "a/1", "a/3", "a/b1/1", "a/b1/2", "a/bx/1", "a/b1/c/1", "ab/b2/1"]
+    hidden = [".1", "_1", "a/.1", "a/_1", ".h/1", "_h/1", "a/.h/1", "a/b1/.1", "k=1/1", "k=1/.2", "k=1/_3/4", "k=2/_5", "k=2/6"]
+    for number, name in enumerate([*names, *hidden]):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"{name}.csv").write_text(f"x\n{number}\n")
-    local = gd.read_csv(pattern).x.compute(scheduler="inline").tolist()
+    memory = fsspec.filesystem("memory")
+    memory.put(f"{tmp_path}/", "/globs", recursive=True)
     system = pa_fs.SubTreeFileSystem(str(tmp_path), pa_fs.LocalFileSystem())
-    elsewhere = gd.read_csv(pattern.removeprefix("./"), filesystem=system)
-    assert elsewhere.x.compute(scheduler="inline").tolist() == local
+    plain = pattern.removeprefix("./")
+    places = ((pattern, None), (plain, system), (f"/globs/{plain}", memory))
+    found = [_values_of(path, filesystem) for path, filesystem in places]
+    memory.rm("/globs", recursive=True)
+    assert found[0] == found[1] == found[2]
+
+
+def _values_of(path, filesystem):
+    try:
+        return gd.read_csv(path, filesystem=filesystem).x.compute(scheduler="inline").tolist()
+    except FileNotFoundError:
+        return "nothing"
+
+
+def test_folders_elsewhere_are_read_whole_as_those_on_this_machine(tmp_path):
+    for number, name in enumerate(["a", "d/b", ".h", "_u", ".d/c", "_d/e"]):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.csv").write_text(f"x\n{number}\n")
+    system = pa_fs.SubTreeFileSystem(str(tmp_path), pa_fs.LocalFileSystem())
+    assert _values_of(tmp_path, None) == _values_of("", system) == [0, 1]
 
 
 def test_digits_of_other_kinds_in_names_are_no_numbers(tmp_path):

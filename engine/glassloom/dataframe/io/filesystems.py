@@ -47,11 +47,13 @@ class Files:
         if info.type == pa_fs.FileType.File:
             return [self._state(info)]
         if info.type == pa_fs.FileType.Directory:
-            inside = self.arrow.get_file_info(pa_fs.FileSelector(path, recursive=True))
-            start = len(path.rstrip("/")) + 1
-            found = [one for one in inside if one.is_file and is_data_file(one.path[start:], suffixes)]
+            found = self._inside(path, suffixes)
         elif glob.has_magic(path):
-            found = self._matching(path)
+            fitting = self._matching(path)
+            found = [one for one in fitting if one.is_file and not path.endswith("/")]
+            if not found:
+                inside = (self._inside(folder.path, suffixes) for folder in fitting if not folder.is_file)
+                found = list({one.path: one for many in inside for one in many}.values())
             if not found:
                 raise FileNotFoundError(f"no file of {self.name} matches {path!r}")
         else:
@@ -60,18 +62,27 @@ class Files:
             raise FileNotFoundError(f"no {' or '.join(suffixes)} file in {path!r} of {self.name}")
         return sorted(map(self._state, found), key=lambda state: natural_key(state[0]))
 
+    def _inside(self, folder: str, suffixes: tuple[str, ...]) -> list[Any]:
+        """Return what PyArrow tells of the files of a folder, and of those in it, that count."""
+        start = len(folder.rstrip("/")) + 1 if folder else 0
+        inside = self._listed(folder, recursive=True)
+        return [one for one in inside if one.is_file and is_data_file(one.path[start:], suffixes)]
+
     def _matching(self, path: str) -> list[Any]:
-        """Return what PyArrow tells of the files that a glob fits."""
+        """Return what PyArrow tells of the files and folders that a glob fits."""
         start = path[: _first_magic(path)].rpartition("/")[0]
-        parts = path[len(start) :].lstrip("/").split("/")
+        parts = path[len(start) :].strip("/").split("/")
         folders = [start]
         for part in parts[:-1]:
             if part == "**":
                 break
             inside = [one for folder in folders for one in self._listed(folder, recursive=False)]
-            folders = [one.path for one in inside if not one.is_file and fnmatch.fnmatchcase(one.base_name, part)]
+            folders = [one.path for one in inside if not one.is_file and _fits_name(one.base_name, part)]
         inside = [one for folder in folders for one in self._listed(folder, recursive="**" in parts)]
-        return [one for one in inside if one.is_file and _fits(one.path.split("/"), path.split("/"))]
+        if path.endswith("**/"):  # which are the folders themselves, too
+            inside += [self.arrow.get_file_info(folder) for folder in folders]
+        length = len(start) + 1 if start else 0
+        return [one for one in inside if _fits(one.path[length:].split("/"), parts)]
 
     def _listed(self, folder: str, *, recursive: bool) -> Any:
         return self.arrow.get_file_info(pa_fs.FileSelector(folder, recursive=recursive, allow_not_found=True))
@@ -132,7 +143,7 @@ class Files:
 
 
 def _fits(names: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether the parts of a glob fit those of a path: a star stands for no slash, two are any folders.
+    """Whether the parts of a glob fit those of a path: a star stands for no slash, two are any folders that aren't hidden.
 
     >>> _fits(["a", "b.csv"], ["a", "*.csv"]), _fits(["a", "b", "c"], ["a", "*"]), _fits(["a", "b", "c"], ["**", "c"])
     (True, False, True)
@@ -140,8 +151,19 @@ def _fits(names: Sequence[str], parts: Sequence[str]) -> bool:
     if not parts:
         return not names
     if parts[0] == "**":
-        return any(_fits(names[start:], parts[1:]) for start in range(len(names) + 1))
-    return bool(names) and fnmatch.fnmatchcase(names[0], parts[0]) and _fits(names[1:], parts[1:])
+        hidden = next((place for place, name in enumerate(names) if name.startswith(".")), len(names))
+        return any(_fits(names[start:], parts[1:]) for start in range(hidden + 1))
+    return bool(names) and _fits_name(names[0], parts[0]) and _fits(names[1:], parts[1:])
+
+
+def _fits_name(name: str, pattern: str) -> bool:
+    """Whether a pattern fits a name, as in a shell: a star or question mark stands for no dot at the beginning.
+
+    >>> _fits_name("a.csv", "*.csv"), _fits_name(".a.csv", "*.csv"), _fits_name(".a.csv", ".*.csv")
+    (True, False, True)
+    """
+    is_hidden = name.startswith(".") and not pattern.startswith(".")
+    return not is_hidden and fnmatch.fnmatchcase(name, pattern)
 
 
 def _first_magic(path: str) -> int:

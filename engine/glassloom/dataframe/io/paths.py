@@ -20,7 +20,7 @@ def find_files(paths: PathLike | Sequence[PathLike], suffixes: tuple[str, ...]) 
     ----------
     paths
         Files, globs and folders. Of a folder and those in it, the files with one of the suffixes count,
-        hidden ones don't.
+        hidden ones don't. A glob stands for the files that it fits; if it fits folders alone, for what they hold.
 
     Raises
     ------
@@ -40,8 +40,7 @@ def find_files(paths: PathLike | Sequence[PathLike], suffixes: tuple[str, ...]) 
 
 def _expand(path: str, suffixes: tuple[str, ...]) -> list[str]:
     if os.path.isdir(path):
-        names = names_below(path, enters=lambda name: not is_hidden(name))
-        inside = [os.path.join(path, name) for name in names if is_data_file(name, suffixes)]
+        inside = _inside(path, suffixes)
         if not inside:
             raise FileNotFoundError(f"folder {path!r} holds no {' or '.join(suffixes)} file")
         return _without_broken_links(inside)
@@ -49,12 +48,21 @@ def _expand(path: str, suffixes: tuple[str, ...]) -> list[str]:
         _require_regular(path)
         return [path]
     if glob.has_magic(path):
-        matching = [found for found in glob.glob(path, recursive=True) if not os.path.isdir(found)]
+        fitting = glob.glob(path, recursive=True)
+        matching = [found for found in fitting if not os.path.isdir(found)]
+        if not matching:
+            matching = list(dict.fromkeys(file for folder in fitting for file in _inside(folder.rstrip("/"), suffixes)))
         if not matching:
             raise FileNotFoundError(f"no file matches {path!r} in {os.getcwd()!r}")
         return _without_broken_links(matching)
     require_no_loop(path)
     raise FileNotFoundError(f"file {path!r} doesn't exist" + ("" if os.path.isabs(path) else f" in {os.getcwd()!r}"))
+
+
+def _inside(folder: str, suffixes: tuple[str, ...]) -> list[str]:
+    """Return the files of a folder, and of those in it, that count."""
+    names = names_below(folder, enters=lambda name: not is_hidden(name))
+    return [os.path.join(folder, name) for name in names if is_data_file(name, suffixes)]
 
 
 def _without_broken_links(paths: list[str]) -> list[str]:
