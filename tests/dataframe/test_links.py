@@ -131,7 +131,9 @@ def test_a_link_to_nothing_among_files_is_an_error(tmp_path):
     (tmp_path / "b.csv").symlink_to(tmp_path / "gone.csv")
     (tmp_path / "b.other").symlink_to(tmp_path / "gone.other")
     for path in (tmp_path, tmp_path / "*.csv"):
-        with pytest.raises(FileNotFoundError, match=r"b\.csv' is a symbolic link to '.*gone\.csv', which doesn't exist"):
+        with pytest.raises(
+            FileNotFoundError, match=r"b\.csv' is a symbolic link to '.*gone\.csv', which doesn't exist"
+        ):
             gd.read_csv(path)
 
 

@@ -217,7 +217,21 @@ def test_files_of_equal_names_in_different_file_systems_are_told_apart(tmp_path)
 def test_globs_stand_for_the_same_files_in_every_file_system(tmp_path, pattern, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = ["1", "10", "2", "a/1", "a/3", "a/b1/1", "a/b1/2", "a/bx/1", "a/b1/c/1", "ab/b2/1"]
-    hidden = [".1", "_1", "a/.1", "a/_1", ".h/1", "_h/1", "a/.h/1", "a/b1/.1", "k=1/1", "k=1/.2", "k=1/_3/4", "k=2/_5", "k=2/6"]
+    hidden = [
+        ".1",
+        "_1",
+        "a/.1",
+        "a/_1",
+        ".h/1",
+        "_h/1",
+        "a/.h/1",
+        "a/b1/.1",
+        "k=1/1",
+        "k=1/.2",
+        "k=1/_3/4",
+        "k=2/_5",
+        "k=2/6",
+    ]
     for number, name in enumerate([*names, *hidden]):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"{name}.csv").write_text(f"x\n{number}\n")

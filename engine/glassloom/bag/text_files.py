@@ -97,7 +97,7 @@ def read_text(
     if files_per_partition is not None:
         if not isinstance(files_per_partition, int) or files_per_partition < 1:
             raise OptionError(f"files_per_partition={files_per_partition!r} should be a whole number, 1 or more")
-        whole = [TextBlock(path, 0, None) for path, _, _ in states]
+        whole = [TextBlock(state[0], 0, None, state) for state in states]
         starts = range(0, len(whole), files_per_partition)
         pieces = [tuple(whole[start : start + files_per_partition]) for start in starts]
     else:
@@ -120,10 +120,9 @@ def _lines(files: Files, text: _Text, _versions: Any, pieces: Sequence[TextBlock
 
 
 def _lines_of(files: Files, text: _Text, piece: TextBlock) -> list[str]:
-    if piece.state is not None:
-        files.require_unchanged(piece.state, "read_text")
     kind = _compression_of(piece.path, text.compression) if piece.end is None else None
-    data = files.read(piece.path, piece.start, piece.end)
+    with files.unchanged(piece.state, "read_text"):
+        data = files.read(piece.path, piece.start, piece.end)
     opened = _OPENERS[kind](io.BytesIO(data)) if kind else io.BytesIO(data)
     newline = None if text.delimiter is None else ""
     with io.TextIOWrapper(opened, text.encoding, text.errors, newline=newline) as file:

@@ -35,7 +35,7 @@ NO_HEADER = Header()
 
 
 class TextBlock(NamedTuple):
-    """Some bytes of a file; `end` None: to its end, and the file may be compressed. `state`: the version that was cut."""
+    """Some bytes of a file; `end` None: to its end, and the file may be compressed. `state`: the version that it is of."""
 
     path: str
     start: int
@@ -59,7 +59,7 @@ def cut_files(
     def cut(place: int) -> tuple[bytes, list[TextBlock]]:
         path, nbytes, _ = states[place]
         if size is None or whole[place] or nbytes <= size:
-            return b"", [TextBlock(path, 0, None)]
+            return b"", [TextBlock(path, 0, None, states[place])]
         cut_of_version = _known_cut if files.arrow is None else _cut
         version = file_version(path) if files.arrow is None else ""
         header_bytes, blocks = cut_of_version(version, states[place], files, size, header, quote)

@@ -108,7 +108,9 @@ class Parser:
 
     def parse(self, block: TextBlock, **options: Any) -> Any:
         """Return the frame of a block."""
-        return self._with_path(self._parse(block, {**self.options, **options}), block)
+        with self.files.unchanged(block.state, self.function.__name__):
+            frame = self._parse(block, {**self.options, **options})
+        return self._with_path(frame, block)
 
     def _with_path(self, frame: Any, block: TextBlock) -> Any:
         if self.path_column is not None:
@@ -117,8 +119,6 @@ class Parser:
 
     def _parse(self, block: TextBlock, options: dict[str, Any]) -> Any:
         is_local = self.files.arrow is None
-        if block.state is not None:
-            self.files.require_unchanged(block.state, self.function.__name__)
         header = b"" if block.end is None else self.headers.get(block.path, self.header)
         compression = _compression_of(block.path, options) if block.end is None else None
         if is_local and compression is None and takes_bytes(self.function, options):
@@ -148,7 +148,7 @@ def read_csv(
 
     Columns and dtypes are taken from the first thousand rows of the first file, and so are the formats of times;
     where these have text in a column, so have all partitions. Each partition counts its rows from 0.
-    A file that was cut must stay as it is until it is computed; one that is read whole is read as it is then.
+    Files must stay as they are until all is computed: one that has changed is an error.
 
     Parameters
     ----------

@@ -5,7 +5,8 @@ from __future__ import annotations
 import fnmatch
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,20 @@ from glassloom.graph import tokenize
 
 State = tuple[str, int, int]
 """A version of a file: its path, size in bytes and time of change in ns."""
+
+_VERSION_KEYS = (
+    "ETag",
+    "etag",
+    "md5Hash",
+    "md5",
+    "mtime",
+    "LastModified",
+    "last_modified",
+    "modified",
+    "updated",
+    "created",
+)
+"""What fsspec's file systems call that which tells a version of a file; not all that they say of it is the same each time."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +55,7 @@ class Files:
         """
         if self.arrow is None:
             return [file_state(path) for path in find_files(list(paths), suffixes)]
+        self._forget_listings()
         return [state for path in paths for state in self._find_remote(path, suffixes)]
 
     def _find_remote(self, path: str, suffixes: tuple[str, ...]) -> list[State]:
@@ -97,6 +113,7 @@ class Files:
         """
         if self.arrow is None:
             return file_state(path)
+        self._forget_listings()
         info = self.arrow.get_file_info(path)
         if not info.is_file:
             raise FileNotFoundError(f"file {path!r} doesn't exist in {self.name}")
@@ -108,24 +125,59 @@ class Files:
         Raises
         ------
         ReadError
-            If it isn't.
+            If it is another one.
+        FileNotFoundError
+            If it is gone.
         """
-        if self.state(state[0]) != state:
+        try:
+            found = self.state(state[0])
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{state[0]!r} is gone since {looked}() looked at it") from error
+        if found != state:
             raise ReadError(f"{state[0]!r} has changed since {looked}() looked at it: call {looked}() again")
+
+    @contextmanager
+    def unchanged(self, state: State | None, looked: str) -> Iterator[None]:
+        """Check that what is read meanwhile is the version of a file that a function, called `looked`, has looked at.
+
+        An error of the reader is one of a file that has changed, if it has. Raises as `require_unchanged`.
+        """
+        if state is None:
+            yield
+            return
+        if self.arrow is None:  # elsewhere it takes a request
+            self.require_unchanged(state, looked)
+        try:
+            yield
+        except Exception:  # the reader may raise anything over a file that changes while it is read
+            self.require_unchanged(state, looked)
+            raise
+        self.require_unchanged(state, looked)
 
     def _state(self, info: Any) -> State:
         return (info.path, int(info.size or 0), int(info.mtime_ns or 0) or self._version(info.path))
 
     def _version(self, path: str) -> int:
         """Return a number for the version of a file without a time, as the ETag of an object; 0 if the file system knows none."""
-        handler = getattr(self.arrow, "handler", None)
-        filesystem = getattr(handler, "fs", None)
+        filesystem = self._fsspec
         if filesystem is None:
             return 0
         try:
-            return int(filesystem.ukey(path)[:15], 16)
+            known = filesystem.info(path)
+            found = next((known[key] for key in _VERSION_KEYS if known.get(key)), None)
+            return int(tokenize(str(found))[:15] if found else filesystem.ukey(path)[:15], 16)
         except (AttributeError, NotImplementedError, ValueError, TypeError):
             return 0
+
+    @property
+    def _fsspec(self) -> Any:
+        """The file system as fsspec has it; None if it isn't one of fsspec's."""
+        return getattr(getattr(self.arrow, "handler", None), "fs", None)
+
+    def _forget_listings(self) -> None:
+        """Look at what is there now: fsspec's file systems of objects remember what they have seen."""
+        if self._fsspec is not None:
+            self._fsspec.invalidate_cache()
 
     def source(self, path: str) -> Any:
         """Return what PyArrow's readers take: the path, or an open file."""

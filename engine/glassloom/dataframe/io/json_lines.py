@@ -149,21 +149,23 @@ def _first_rows(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any
 
 
 def _parsed(block: TextBlock, files: Files, settings: dict[str, Any], more: dict[str, Any]) -> Any:
-    if block.state is not None:
-        files.require_unchanged(block.state, "read_json")
-    is_whole = block.end is None and files.arrow is None
-    source = block.path if is_whole else io.BytesIO(files.read(block.path, block.start, block.end))
-    formats = settings["formats"]
     try:
-        if formats is None:
-            frame = pd.read_json(source, **{**settings["how"], **more})
-        else:
-            frame = with_json_times(_without_times(source, {**settings["how"], **more}), formats)
+        with files.unchanged(block.state, "read_json"):
+            frame = _parsed_now(block, files, settings, more)
     except (ValueError, UnicodeDecodeError) as error:
         raise ReadError(f"{block.path!r} can't be read as JSON (lines={settings['how']['lines']}): {error}") from error
     if settings["column"]:
         frame[settings["column"]] = pd.Categorical([block.path] * len(frame), categories=list(settings["paths"]))
     return frame
+
+
+def _parsed_now(block: TextBlock, files: Files, settings: dict[str, Any], more: dict[str, Any]) -> Any:
+    is_whole = block.end is None and files.arrow is None
+    source = block.path if is_whole else io.BytesIO(files.read(block.path, block.start, block.end))
+    formats = settings["formats"]
+    if formats is None:
+        return pd.read_json(source, **{**settings["how"], **more})
+    return with_json_times(_without_times(source, {**settings["how"], **more}), formats)
 
 
 def _without_times(source: Any, options: dict[str, Any]) -> Any:

@@ -134,13 +134,13 @@ def _open(files: Files, path: str) -> Any:
 
 
 def _read_stripes(piece: Stripes, layout: OrcLayout) -> Any:
-    layout.files.require_unchanged(piece.state, "read_orc")
-    file = _open(layout.files, piece.path)
-    names = [name for name in layout.wanted if name in file.schema.names]
-    try:
-        batches = [file.read_stripe(number, columns=names) for number in piece.numbers]
-    except (pa.ArrowException, OSError) as error:
-        raise ReadError(f"{piece.path!r} can't be read: {error}") from error
+    with layout.files.unchanged(piece.state, "read_orc"):
+        file = _open(layout.files, piece.path)
+        names = [name for name in layout.wanted if name in file.schema.names]
+        try:
+            batches = [file.read_stripe(number, columns=names) for number in piece.numbers]
+        except (pa.ArrowException, OSError) as error:
+            raise ReadError(f"{piece.path!r} can't be read: {error}") from error
     table = pa.Table.from_batches(batches) if batches else file.schema.empty_table()
     columns = [_column(table, layout.common.schema.field(name), piece.path, layout) for name in layout.wanted]
     return _frame(pa.table(dict(zip(layout.wanted, columns, strict=True))), layout)

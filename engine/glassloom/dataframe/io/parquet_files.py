@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -105,16 +106,31 @@ def require_unchanged(piece: FilePiece, files: Files) -> None:
     ------
     ReadError
         If it isn't.
+    FileNotFoundError
+        If it is gone.
     """
     try:
         found = files.state(piece.path)
-    except OSError:  # opening it says so
-        return
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{piece.path!r} is gone since read_parquet() looked at it") from error
     is_known = footer_digest(piece.state, files) == piece.digest  # no: another process read the footer before
     if is_known and found == piece.state:
         return
     if not is_known or found[1] != piece.state[1] or digest_of(read_footer(piece.path, files)) != piece.digest:
         raise ReadError(f"{piece.path!r} has changed since read_parquet() looked at it: call read_parquet() again")
+
+
+@contextmanager
+def unchanged(piece: FilePiece, files: Files) -> Iterator[None]:
+    """Check that what is read meanwhile is the file that pieces were made of. Raises as `require_unchanged`."""
+    if files.arrow is None:  # elsewhere it takes a request
+        require_unchanged(piece, files)
+    try:
+        yield
+    except Exception:  # the reader may raise anything over a file that changes while it is read
+        require_unchanged(piece, files)
+        raise
+    require_unchanged(piece, files)
 
 
 # Folders such as ``year=2024/month=3``.

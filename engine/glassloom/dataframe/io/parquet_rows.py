@@ -28,8 +28,8 @@ from glassloom.dataframe.io.parquet_files import (
     hive_array,
     hive_type,
     is_dictionary_encoded,
-    require_unchanged,
     small_pieces,
+    unchanged,
 )
 from glassloom.errors import OptionError, ReadError
 
@@ -174,19 +174,23 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *
     if condition and not needs_data and not may_match(piece, layout, condition):  # `where` has left out others before
         return [nothing]
     is_local = layout.files.arrow is None
-    require_unchanged(piece, layout.files)
     try:
         conditions = (*(condition or ()), *layout.where)
         encoded = _encoded_text(one, piece, layout.schema, {*wanted, *columns_of(conditions)})
         decoded = [] if keeps_codes else encoded
-        with pq.ParquetFile(
-            layout.files.source(piece.path), metadata=one, pre_buffer=not is_local, read_dictionary=encoded
-        ) as file:
+        with (
+            unchanged(piece, layout.files),
+            pq.ParquetFile(
+                layout.files.source(piece.path), metadata=one, pre_buffer=not is_local, read_dictionary=encoded
+            ) as file,
+        ):
             is_whole = not conditions or encoded or needs_data  # each part would have its own dictionaries
             pieces = [piece] if is_whole else small_pieces(piece, one, _SMALL_ROWS)
             reader = PieceReader(file, layout, frozenset(encoded))
             parts = [_read_part(reader, small, condition, needs_data) for small in pieces]
             return [part._replace(table=_decoded(part.table, decoded)) for part in parts]
+    except (ReadError, FileNotFoundError):
+        raise
     except (pa.ArrowException, OSError) as error:
         raise ReadError(f"{piece.path!r} can't be read: {error}") from error
 

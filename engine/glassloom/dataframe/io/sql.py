@@ -555,7 +555,9 @@ def _query(connection: Any, text: str, values: dict[str, Any], reading: Reading)
 def _version(url: str) -> Any:
     """Return what tells the database now from the database later, when its tables may have changed."""
     path = url.removeprefix(_SQLITE)
-    return file_state(path) if url.startswith(_SQLITE) and os.path.exists(path) else uuid.uuid4().hex
+    if not url.startswith(_SQLITE) or not os.path.exists(path):
+        return uuid.uuid4().hex
+    return [file_state(one) for one in (path, f"{path}-wal") if os.path.exists(one)]  # changes go into the second first
 
 
 def _table_exists(connection: Any, name: str) -> bool:
