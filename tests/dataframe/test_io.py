@@ -207,8 +207,13 @@ def test_csv_mistakes_are_named(tmp_path):
         gd.read_csv([tmp_path / "a.csv", tmp_path / "b.csv"]).compute()
     with pytest.raises(OptionError, match=r"read_csv can't take chunksize=5: set blocksize"):
         gd.read_csv(tmp_path / "a.csv", chunksize=5)
-    with pytest.raises(OptionError, match=r"read_csv can't take skipfooter=1: only the last partition would have"):
-        gd.read_csv(tmp_path / "a.csv", skipfooter=1)
+    (tmp_path / "c.csv").write_text("x,y,z\n1,2,3\n")
+    lazy = gd.read_csv([tmp_path / "a.csv", tmp_path / "c.csv"])
+    with pytest.raises(
+        MetaError, match=r"c\.csv' has the columns \['y', 'z'\], which the first file lacks: give usecols=\['x'\]"
+    ):
+        lazy.compute()
+    assert lazy.x.sum().compute() == 2
     with pytest.raises(OptionError, match="'much' is not a size in bytes"):
         gd.read_csv(tmp_path / "a.csv", blocksize="much")
 

@@ -102,7 +102,8 @@ class FrameLevels(Levels):
             raise refused(
                 "set_axis", "axis", axis, "give axis=1; or for rows frame.index = a lazy index, or set_index()"
             )
-        return operate(Method("set_axis"), self, list(labels), kwargs={"axis": 1}, label="set-axis")
+        names = labels if isinstance(labels, pd.Index) else list(labels)
+        return operate(Method("set_axis"), self, names, kwargs={"axis": 1}, label="set-axis")
 
 
 def _rows_of_level(block: Any, key: Any, level: Any, drop_level: bool) -> Any:

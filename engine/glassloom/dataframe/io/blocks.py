@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -41,6 +42,26 @@ class TextBlock(NamedTuple):
     start: int
     end: int | None
     state: State | None = None
+
+
+def has_lines_of_bytes(encoding: str | None) -> bool:
+    """Whether lines of text in an encoding end where bytes do that are a line feed, so that files can be cut there.
+
+    >>> has_lines_of_bytes("latin-1"), has_lines_of_bytes("utf-8-sig"), has_lines_of_bytes("utf-16")
+    (True, True, False)
+    """
+    signs = b'\n,"a\n'
+    try:
+        return signs.decode(encoding or "utf-8") == signs.decode("ascii")
+    except UnicodeDecodeError:
+        return False
+
+
+def encoded_text(text: str, encoding: str | None) -> bytes:
+    """Return the bytes of a text in the midst of a file, where no mark of the encoding is."""
+    encoder = codecs.getincrementalencoder(encoding or "utf-8")()
+    encoder.encode("a")
+    return encoder.encode(text, final=True)
 
 
 def cut_files(

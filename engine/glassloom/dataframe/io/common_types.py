@@ -214,6 +214,44 @@ def _noted_labels(schemas: Sequence[pa.Schema]) -> list[Any]:
     return labels[0] if labels and all(one == labels[0] for one in labels) else []
 
 
+class ColumnLabels(NamedTuple):
+    """The columns' labels where they aren't text, of the columns with these names in the files."""
+
+    names: tuple[str, ...]
+    labels: pd.Index
+
+    def of(self, names: Sequence[str]) -> Any:
+        """Return the labels of some columns; those in the names of folders are their own."""
+        others = [name for name in names if name not in self.names]
+        if not others:
+            return self.labels.take([self.names.index(name) for name in names])
+        if isinstance(self.labels, pd.MultiIndex):
+            empty = [""] * (self.labels.nlevels - 1)
+            named = {name: (name, *empty) for name in others}
+        else:
+            named = {name: name for name in others}
+        known = dict(zip(self.names, self.labels, strict=True))
+        return pd.Index([known.get(name, named.get(name)) for name in names])
+
+
+def without_labels(common: CommonSchema) -> tuple[CommonSchema, ColumnLabels | None]:
+    """Return a schema whose columns have the names that are in the files, and the labels that pandas noted if those aren't text."""
+    noted = pandas_notes(common.schema)
+    levels = noted.get("column_indexes", [])
+    if len(levels) < 2 and all(one.get("pandas_type") in ("unicode", "string", "empty") for one in levels):
+        return common, None
+    plain = {**noted, "index_columns": [], "columns": []}
+    names = [name for name in common.schema.names if name not in noted.get("index_columns", [])]
+    named = pa.schema([pa.field(name, pa.null()) for name in names])
+    notes = json.dumps({**noted, "column_indexes": []}).encode()
+    schema = common.schema.with_metadata({**(common.schema.metadata or {}), b"pandas": notes})
+    try:
+        of_files = named.with_metadata({b"pandas": json.dumps(plain).encode()}).empty_table().to_pandas()
+    except TypeError:  # PyArrow writes labels that are categories, and can't read them
+        return common._replace(schema=schema), None
+    return common._replace(schema=schema), ColumnLabels(tuple(names), of_files.columns)
+
+
 def _noted_columns(schema: pa.Schema) -> dict[str, dict[str, Any]]:
     return {
         column.get("field_name") or column.get("name"): column for column in pandas_notes(schema).get("columns", [])

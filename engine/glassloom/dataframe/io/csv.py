@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from glassloom.config import Configured, chosen
@@ -16,11 +15,21 @@ from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.cumulative import NewLabels
-from glassloom.dataframe.io.blocks import NO_HEADER, Header, TextBlock, cut_files, first_line, likely_rows
+from glassloom.dataframe.io.blocks import (
+    NO_HEADER,
+    Header,
+    TextBlock,
+    cut_files,
+    encoded_text,
+    first_line,
+    has_lines_of_bytes,
+    likely_rows,
+)
+from glassloom.dataframe.io.common_types import is_text
 from glassloom.dataframe.io.compression import ENDINGS, chosen_compression
 from glassloom.dataframe.io.date_formats import with_date_formats
 from glassloom.dataframe.io.filesystems import Files, locate
-from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, unreadable_value
+from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, fitted_labels, unreadable_value
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
@@ -31,7 +40,6 @@ from glassloom.units import parse_bytes
 
 _SUFFIXES = tuple(suffix + ending for suffix in (".csv", ".tsv", ".txt") for ending in ("", *ENDINGS.values()))
 _REFUSED = {
-    "skipfooter": "only the last partition would have the footer; use pandas.read_csv with from_map",
     "iterator": "partitions are what a frame is read by; frame.partitions and to_delayed() go through them",
     "chunksize": "set blocksize",
 }
@@ -248,8 +256,10 @@ def _read_text(
         if options.get(name):
             raise OptionError(f"{called} can't take {name}={options[name]!r}: {instead}")
     labels, options = options.get("index_col"), {name: value for name, value in options.items() if name != "index_col"}
-    if labels is False:
-        options, labels = {**options, "index_col": False}, None
+    if labels is False or isinstance(options.get("header"), (list, tuple)):  # names of several levels tell no columns
+        options, labels = {**options, "index_col": labels}, None
+    elif isinstance(labels, (list, tuple)) and not labels:
+        labels = None
     elif labels is not None and options.get("parse_dates") is True:
         options = {**options, "parse_dates": labels if isinstance(labels, list) else [labels]}
     wanted = chosen(_BLOCK_SIZE if blocksize == "default" else blocksize)
@@ -269,9 +279,15 @@ def _read_text(
         parser = replace(parser, options=options)
         sample = _read_sample(states[0][0], parser)
     options = _with_dates_by_name(options, states[0][0], parser, sample)
-    options, sample = with_date_formats(options, sample, partial(_sample_of_texts, states[0][0], parser))
+    options, sample = with_date_formats(
+        options,
+        sample,
+        partial(_sample_of_texts, states[0][0], parser),
+        is_all=lambda rows: len(states) == 1 and len(rows) < SAMPLE_ROWS,
+    )
     parser = replace(parser, options=options)
     cuttable = options.get("escapechar") is None and options.get("lineterminator") is None
+    cuttable &= has_lines_of_bytes(options.get("encoding")) and not options.get("skipfooter")
     compressed = [_is_compressed(state[0], options) for state in states]
     whole = [not cuttable or one for one in compressed]
     if options.get("nrows") is not None:
@@ -280,7 +296,11 @@ def _read_text(
                 f"{called} can't take nrows={options['nrows']!r} of {len(states)} files: call head() on the frame"
             )
         whole = [True]
-    quote = b"" if options.get("quoting") == 3 else str(options.get("quotechar", '"')).encode()
+    quote = (
+        b""
+        if options.get("quoting") == 3
+        else encoded_text(str(options.get("quotechar", '"')), options.get("encoding"))
+    )
     must_cut = any(size is not None and not one and state[1] > size for one, state in zip(whole, states, strict=True))
     header = _header(options) if must_cut else NO_HEADER
     headers, blocks = cut_files(states, files, size, header, quote, whole=whole)
@@ -321,10 +341,12 @@ def _read_sample(path: str, parser: Parser) -> Any:
 
 def _first_rows(path: str, parser: Parser) -> Any:
     try:
+        if parser.options.get("skipfooter"):
+            return parser.parse(TextBlock(path, 0, None))  # pandas finds the footer in whole files alone
         if parser.options.get("engine") != "pyarrow":
             count = parser.options.get("nrows")
-            rows = SAMPLE_ROWS if count is None else min(count, SAMPLE_ROWS)
-            return parser.parse(TextBlock(path, 0, None), nrows=rows)
+            is_more = count is None or (isinstance(count, (int, float)) and count > SAMPLE_ROWS)
+            return parser.parse(TextBlock(path, 0, None), nrows=SAMPLE_ROWS if is_more else count)
         return parser.parse(_first_block(path, parser))  # PyArrow's can't stop after some rows
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
         raise ReadError(f"{path!r} can't be read as CSV: {error}") from error
@@ -385,13 +407,21 @@ def _header(options: dict[str, Any]) -> Header:
     OptionError
         If that can't be known without parsing.
     """
-    skipped = options.get("skiprows") or 0
+    skipped = _skipped_lines(options)
     header = options.get("header", "infer" if options.get("names") is None else None)
-    if not isinstance(skipped, int) or not (header is None or header == "infer" or isinstance(header, int)):
-        raise OptionError(f"with skiprows={skipped!r} and header={header!r} files can't be cut; set blocksize=None")
+    if skipped is None or not (header is None or header == "infer" or isinstance(header, int)):
+        raise OptionError(
+            f"with skiprows={options.get('skiprows')!r} and header={header!r} files can't be cut; set blocksize=None"
+        )
     lines = 0 if header is None else 1 + (0 if header == "infer" else header)
-    comment = str(options.get("comment") or "").encode(options.get("encoding") or "utf-8")
+    comment = encoded_text(str(options.get("comment") or ""), options.get("encoding"))
     return Header(skipped, lines, comment, options.get("skip_blank_lines", True))
+
+
+def _skipped_lines(options: dict[str, Any]) -> int | None:
+    """Return how many lines are skipped at the beginning; None if single ones are chosen."""
+    skipped = options.get("skiprows")
+    return 0 if skipped is None else skipped if isinstance(skipped, int) else None
 
 
 def _is_compressed(path: str, options: dict[str, Any]) -> bool:
@@ -407,10 +437,12 @@ def _compression_of(path: str, options: dict[str, Any]) -> Any:
 
 def _fields(data: bytes, options: dict[str, Any]) -> list[tuple[int, int]]:
     """Return where fields begin and end: at columns of characters that are blank in all of the first lines."""
-    skipped = options.get("skiprows") or 0
+    skipped = _skipped_lines(options) or 0
     count = options.get("infer_nrows", 100)
     lines = data.decode(options.get("encoding") or "utf-8", errors="replace").splitlines()
-    used = [line for line in lines[skipped if isinstance(skipped, int) else 0 :] if line.strip()][: count + 1]
+    comment = options.get("comment")
+    lines = [line.partition(comment)[0] if comment else line for line in lines[skipped:]]
+    used = [line for line in lines if line.strip()][: count + 1]
     width = max(map(len, used), default=0)
     is_used = [any(place < len(line) and not line[place].isspace() for line in used) for place in range(width)]
     edges = [
@@ -425,7 +457,7 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
         frame = parser.parse(block)
         if texts := _texts_read_as_numbers(frame, meta):
             dtypes = parser.options.get("dtype") or {}
-            frame = parser.parse(block, dtype={**dtypes, **dict.fromkeys(texts, str)})
+            frame = parser.parse(block, dtype={**dtypes, **texts})
     except (pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
         raise ReadError(f"{block.path!r} can't be read as CSV: {error}") from error
     except ValueError as error:
@@ -433,23 +465,34 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     missing = [name for name in meta.columns if name not in frame.columns]
     if missing:
         raise MetaError(f"{block.path!r} lacks the columns {missing}, which the first file has")
+    others = [name for name in frame.columns if name not in meta.columns]
+    if others and any(name != parser.path_column for name in meta.columns):
+        raise MetaError(
+            f"{block.path!r} has the columns {others}, which the first file lacks: give usecols={list(meta.columns)}, or read "
+            "the files by themselves and put them together with concat()"
+        )
     if not frame.columns.equals(meta.columns):
         frame = frame[list(meta.columns)]
     formats = parser.options.get("date_format")
+    frame = fitted_labels(frame, meta, where, lambda: _first_row_line(block, parser))
     return fitted(
         frame, meta, where, lambda: _first_row_line(block, parser), formats if isinstance(formats, dict) else {}
     )
 
 
-def _texts_read_as_numbers(frame: Any, meta: Any) -> list[Any]:
-    """Return the columns that are text in the sample, and of which this block has numbers or booleans alone, such as codes without letters."""
-    texts = [name for name, dtype in meta.dtypes.items() if isinstance(dtype, pd.StringDtype) and name in frame.columns]
-    dtypes = {name: frame[name].dtype for name in texts}
-    return [
-        name
-        for name, dtype in dtypes.items()
-        if isinstance(dtype, np.dtype) and dtype.kind in "iufb" and frame[name].notna().any()
-    ]
+def _texts_read_as_numbers(frame: Any, meta: Any) -> dict[Any, Any]:
+    """Return the dtypes of columns that are text in the sample, and of which this block has numbers or booleans alone, such as codes without letters."""
+    texts = {name: dtype for name, dtype in meta.dtypes.items() if _is_text(dtype) and name in frame.columns}
+    return {
+        name: str if dtype == "str" else dtype
+        for name, dtype in texts.items()
+        if getattr(frame[name].dtype, "kind", "O") in "iufb" and frame[name].notna().any()
+    }
+
+
+def _is_text(dtype: Any) -> bool:
+    is_arrow = isinstance(dtype, pd.ArrowDtype) and is_text(dtype.pyarrow_dtype)
+    return isinstance(dtype, pd.StringDtype) or is_arrow
 
 
 def _first_row_line(block: TextBlock, parser: Parser) -> int | None:

@@ -34,7 +34,11 @@ def format_of(texts: pd.Series, *, dayfirst: bool = False) -> str:
 
 
 def with_date_formats(
-    options: dict[str, Any], sample: Any, texts_of: Callable[[list[Any]], Any]
+    options: dict[str, Any],
+    sample: Any,
+    texts_of: Callable[[list[Any]], Any],
+    *,
+    is_all: Callable[[Any], bool] = lambda _: False,
 ) -> tuple[dict[str, Any], Any]:
     """Return options of `pandas.read_csv` by which all blocks are parsed as the sample is, and the sample as that makes it.
 
@@ -44,6 +48,8 @@ def with_date_formats(
         The first rows, as the options make them.
     texts_of
         Returns the same rows with some columns as text.
+    is_all
+        Whether there are no other rows. Where the sample has no values others may have some, and are times as usual.
     """
     listed = options.get("parse_dates")
     if not isinstance(listed, list) or isinstance(options.get("date_format"), str) or "date_parser" in options:
@@ -61,7 +67,7 @@ def with_date_formats(
             unparsed[name] = sample[name].dtype  # as pandas leaves it: the first value's format isn't that of all
             continue
         formats[name] = format_of(texts[name], dayfirst=bool(options.get("dayfirst")))
-        if not has_values and len(texts):
+        if not has_values and len(texts) and not is_all(texts):
             sample = sample.astype({name: USUAL_TIMES})
     options = {
         **options,

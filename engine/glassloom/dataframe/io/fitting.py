@@ -70,10 +70,18 @@ def _advice(wrong: dict[Any, Any], formats: Mapping[Any, str]) -> str:
     return ". ".join(advice)
 
 
+_TEXT_IS_OBJECT = pd.Series(["a"]).dtype == object
+"""Before pandas 3."""
+
+
 def _fits(column: Any, got: Any, expected: Any) -> bool:
+    if not len(column):
+        return True
     if column.isna().all():
         return getattr(expected, "kind", "O") not in "iub"
     kinds = getattr(got, "kind", "O"), getattr(expected, "kind", "O")
+    if kinds == ("b", "O"):  # values are missing in the sample alone
+        return bool(pd.api.types.is_object_dtype(expected)) and not _TEXT_IS_OBJECT
     if kinds == ("M", "M"):
         return getattr(got, "tz", None) == getattr(expected, "tz", None) and _keeps_times(column, expected)
     return kinds in (("i", "f"), ("u", "f"), ("O", "O"))
@@ -116,6 +124,21 @@ def _shown(column: Any, is_wrong: Any, first_line: FirstLine) -> str:
     shown = "a missing value" if pd.isna(value) else repr(value.item() if hasattr(value, "item") else value)
     line = first_line()
     return f" (first {shown}" + ("" if line is None else f", in line {line + row}") + ")"
+
+
+def fitted_labels(block: Any, meta: Any, where: str, first_line: FirstLine) -> Any:
+    """Return a block whose labels, which the parser has made of fields, have the sample's dtypes. Raises as `fitted`."""
+    if isinstance(meta.index, pd.RangeIndex):
+        return block
+    if not len(block):
+        return block.set_axis(meta.index[:0])
+    levels = [f"index level {number}" for number in range(meta.index.nlevels)]
+    if block.index.nlevels != len(levels) or isinstance(block.index, pd.RangeIndex):
+        raise MetaError(f"{where}: rows have another number of fields than the first {SAMPLE_ROWS} rows have")
+    names = levels if len(levels) > 1 else levels[0]
+    labels, wanted = (index.to_frame(index=False, name=names) for index in (block.index, meta.index))
+    made = fitted(labels, wanted, where, first_line).set_index(levels).index
+    return block.set_axis(made.set_names(block.index.names))
 
 
 def unreadable_value(frame: Any, dtypes: Any, first_line: FirstLine) -> str:

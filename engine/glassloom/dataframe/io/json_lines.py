@@ -11,7 +11,7 @@ import pandas as pd
 
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.io.blocks import NO_HEADER, TextBlock, cut_files, first_line, likely_rows
+from glassloom.dataframe.io.blocks import NO_HEADER, TextBlock, cut_files, first_line, has_lines_of_bytes, likely_rows
 from glassloom.dataframe.io.compression import ENDINGS
 from glassloom.dataframe.io.date_formats import json_formats, with_json_times
 from glassloom.dataframe.io.filesystems import Files, locate
@@ -20,7 +20,7 @@ from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.meta import parse_meta
 from glassloom.dataframe.wrap import wrap
-from glassloom.errors import OptionError, ReadError
+from glassloom.errors import MetaError, OptionError, ReadError
 from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
 
@@ -70,7 +70,7 @@ def read_json(
     """Read JSON files into a frame.
 
     Columns and dtypes are those of the first file, of its first thousand lines with `lines`. Keys that a record lacks
-    are missing values; keys that the sample hasn't are left out.
+    are missing values; keys that the sample lacks are an error when computing, unless `meta` chooses columns.
 
     Parameters
     ----------
@@ -83,7 +83,8 @@ def read_json(
     blocksize
         About how many bytes of a file go into a partition, with `lines`. Default: each file is one.
     meta
-        An empty frame like the result, or its columns and dtypes: then the first file isn't looked at.
+        An empty frame like the result, or its columns and dtypes: then the first file isn't looked at, and other columns
+        are left out.
     include_path_column, storage_options, filesystem
         As in `read_csv`.
     options
@@ -110,30 +111,39 @@ def read_json(
     size = None if blocksize is None else parse_bytes(blocksize)
     if size is not None and not by_line:
         raise OptionError(f"blocksize={blocksize!r} needs lines=True: other JSON can't be cut")
-    for name in ("nrows", "chunksize"):
-        if options.get(name) is not None:
-            raise OptionError(f"read_json can't take {name}={options[name]!r}: call head(), or set blocksize")
+    if options.get("chunksize") is not None:
+        raise OptionError(f"read_json can't take chunksize={options['chunksize']!r}: set blocksize")
     files, names = locate(path, filesystem, storage_options)
     states = files.find(names, _SUFFIXES)
+    if options.get("nrows") is not None and len(states) > 1:
+        raise OptionError(
+            f"read_json can't take nrows={options['nrows']!r} of {len(states)} files: call head() on the frame"
+        )
     how = {"orient": orient, "lines": by_line, **options}
     compressed = [
         options.get("compression", "infer") != "infer" or state[0].lower().endswith(tuple(ENDINGS.values()))
         for state in states
     ]
-    _, blocks = cut_files(states, files, size, NO_HEADER, b"", whole=compressed)
+    whole = [
+        one or options.get("nrows") is not None or not has_lines_of_bytes(options.get("encoding")) for one in compressed
+    ]
+    _, blocks = cut_files(states, files, size, NO_HEADER, b"", whole=whole)
     column = "path" if include_path_column is True else include_path_column
     settings: dict[str, Any] = {
         "formats": None,
         "how": how,
         "column": column,
+        "chosen": meta is not None,
         "paths": tuple(dict.fromkeys(state[0] for state in states)),
     }
     sample = parse_meta(meta) if meta is not None else _sample(blocks[0], files, settings)
-    if len(blocks) > 1 and any(getattr(dtype, "kind", "O") == "M" for dtype in sample.dtypes):
+    by_pandas = options.get("engine") != "pyarrow"
+    if by_pandas and len(blocks) > 1 and any(getattr(dtype, "kind", "O") == "M" for dtype in sample.dtypes):
         raw = _first_rows(blocks[0], files, {**settings, "formats": {}})
         settings["formats"] = json_formats(raw, _first_rows(blocks[0], files, settings))
     token = tokenize(states, blocks, settings, files)
-    rows = likely_rows(blocks, states, files) if by_line and not any(compressed) else None
+    is_plain = by_line and not any(compressed) and options.get("nrows") is None
+    rows = likely_rows(blocks, states, files) if is_plain else None
     return wrap(Read(JsonSource(blocks, settings, files, sample, token, rows), None, None, None))
 
 
@@ -142,10 +152,9 @@ def _sample(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:
 
 
 def _first_rows(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:
-    more: dict[str, Any] = {"nrows": SAMPLE_ROWS} if settings["how"]["lines"] else {}
-    if settings["how"].get("engine") == "pyarrow":  # it can't stop after some rows
-        more["engine"] = "ujson"
-    return _parsed(block, files, settings, more)
+    count, engine = settings["how"].get("nrows"), settings["how"].get("engine")
+    may_stop = settings["how"]["lines"] and count is None and engine != "pyarrow"
+    return _parsed(block, files, settings, {"nrows": SAMPLE_ROWS} if may_stop else {})
 
 
 def _parsed(block: TextBlock, files: Files, settings: dict[str, Any], more: dict[str, Any]) -> Any:
@@ -175,8 +184,15 @@ def _without_times(source: Any, options: dict[str, Any]) -> Any:
 
 
 def _read_block(block: TextBlock, files: Files, settings: dict[str, Any], meta: Any) -> Any:
-    frame = _parsed(block, files, settings, {}).reindex(columns=meta.columns)
+    frame = _parsed(block, files, settings, {})
     where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
+    others = [name for name in frame.columns if name not in meta.columns]
+    if others and not settings["chosen"]:
+        raise MetaError(
+            f"{where}: there are the keys {others}, which the first {SAMPLE_ROWS} rows lack: give meta= with the columns that "
+            "are wanted and their dtypes"
+        )
+    frame = frame.reindex(columns=meta.columns)
     return fitted(
         frame,
         meta,

@@ -18,7 +18,7 @@ from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
 from glassloom.dataframe.derived_meta import chosen_meta
-from glassloom.dataframe.io.common_types import CommonSchema, common_schema
+from glassloom.dataframe.io.common_types import CommonSchema, common_schema, without_labels
 from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term, condition_of_filters
 from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.literals import adapted
@@ -70,6 +70,8 @@ class ParquetSource(Source):
     form = "Arrow"
     can_project = True
     can_read_index = True
+    labels: pd.Index | None = None
+    """What the columns are called in the end, if not by their names, which are text."""
 
     def __init__(
         self, partitions: list[Partition], layout: Layout, divisions: tuple[Any, ...], token: str, meta: Any = None
@@ -238,6 +240,8 @@ def read_parquet(
     if source is None:
         source = _source(files, states, selected, index, dtype_backend, split, size, aggregate_files, filters)
     frame = to_backend(wrap(Read(source, None, None, None)), chosen(backend))
+    if source.labels is not None:
+        frame = frame.set_axis(source.labels, axis=1)
     return frame[columns] if isinstance(columns, str) else frame
 
 
@@ -272,7 +276,7 @@ def _source(
     footers, digests = [one for one, _ in read], [digest for _, digest in read]
     paths = [state[0] for state in states]
     schemas = [one.schema.to_arrow_schema() for one in footers]
-    common = common_schema(paths, schemas)
+    common, labels = without_labels(common_schema(paths, schemas))
     noted = (
         NotedIndex(None, None) if index is not None else noted_index(paths, schemas, [one.num_rows for one in footers])
     )
@@ -289,7 +293,9 @@ def _source(
     divisions = divisions_of(partitions, files, layout.index_column, layout.start, layout.step, kind)
     # Partitions and layout follow from these, and are long.
     token = tokenize(files, states, selected, index, dtype_backend, split, size, aggregate_files, filters)
-    return ParquetSource(partitions, layout, divisions, token)
+    source = ParquetSource(partitions, layout, divisions, token)
+    source.labels = None if labels is None else labels.of(layout.columns)
+    return source
 
 
 def _accepted(comparison: Comparison, layout: Layout, *, exact: bool = False) -> Term | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -19,6 +20,7 @@ from glassloom.dataframe.io.filesystems import Files, State
 from glassloom.errors import ReadError
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_WHOLE_NUMBER = re.compile("-?[0-9]+")
 
 
 class FilePiece(NamedTuple):
@@ -176,13 +178,11 @@ def folder_names(path: str) -> dict[str, str | None]:
 
 
 def _as_numbers(texts: list[str | None]) -> list[Any]:
-    try:
-        numbers = [None if text is None else int(text) for text in texts]
-    except ValueError:
+    if not all(text is None or _WHOLE_NUMBER.fullmatch(text) for text in texts):
         return list(texts)
+    numbers = [None if text is None else int(text) for text in texts]
     is_int32 = all(number is None or -(1 << 31) <= number < 1 << 31 for number in numbers)
-    is_plain = all(text is None or text == str(number) for text, number in zip(texts, numbers, strict=True))
-    return list(numbers) if is_int32 and is_plain else list(texts)
+    return list(numbers) if is_int32 else list(texts)
 
 
 def hive_type(column: HiveColumn) -> pa.DataType:
