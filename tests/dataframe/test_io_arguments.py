@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from glassloom.errors import DivisionError, MetaError, OptionError
+from glassloom.errors import DivisionError, MetaError, OptionError, ReadError
 
 ROWS = pd.DataFrame(
     {
@@ -385,3 +385,72 @@ def test_functions_of_dask_are_there():
     assert gd.to_numeric(frame.a.astype(str), dtype_backend="pyarrow").dtype == "int64[pyarrow]"
     with pytest.raises(TypeError, match="needs a lazy frame, series or index after the function"):
         gd.map_partitions(len, ROWS)
+
+
+@pytest.fixture
+def table_file(tmp_path):
+    file = tmp_path / "t.db"
+    connection = sqlite3.connect(file)
+    pd.DataFrame({"id": range(20), "x": range(20), 'we"ird; --': range(20)}).to_sql("t", connection, index=False)
+    connection.close()
+    return file
+
+
+def test_columns_that_a_table_lacks_are_an_error_and_never_text(table_file):
+    with pytest.raises(KeyError, match="no column 'zz'"):
+        gd.read_sql_table("t", table_file, "id", columns=["zz"])
+    with pytest.raises(OptionError, match=r"columns=\['x', 'x'\] names a column twice"):
+        gd.read_sql_table("t", table_file, "id", columns=["x", "x"])
+    meta = pd.DataFrame(
+        {"x": pd.Series([], dtype="int64"), "zz": pd.Series([], dtype="str")}, index=pd.Index([], name="id")
+    )
+    with pytest.raises(ReadError, match=r"no such column: q\.zz"):  # SQLite takes "zz" for a text
+        gd.read_sql_table("t", table_file, "id", meta=meta).compute()
+    found = gd.read_sql_table("t", table_file, 'we"ird; --', columns=["x"], npartitions=3).compute()
+    assert found.x.tolist() == list(range(20)) and found.index.name == 'we"ird; --'
+
+
+def test_queries_may_end_with_a_comment(table_file):
+    found = gd.read_sql_query("select id, x from t -- all of them", table_file, "id", npartitions=2)
+    assert found.x.sum().compute() == 190
+
+
+def test_databases_that_are_not_there_are_not_made_by_reading(tmp_path, table_file):
+    with pytest.raises(FileNotFoundError, match=r"database '.*none\.db' doesn't exist"):
+        gd.read_sql_table("t", tmp_path / "none.db", "id")
+    lazy = gd.read_sql_table("t", table_file, "id")
+    table_file.unlink()
+    with pytest.raises(FileNotFoundError, match=r"database '.*t\.db' doesn't exist"):
+        lazy.compute()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"npartitions": 0}, "npartitions=0 should be a whole number, 1 or more"),
+        ({"npartitions": -1}, "npartitions=-1 should be a whole number, 1 or more"),
+        ({"npartitions": "many"}, "npartitions='many' should be a whole number, 1 or more"),
+        ({"bytes_per_chunk": 0}, "bytes_per_chunk=0 should be at least 1 byte"),
+    ],
+)
+def test_numbers_of_partitions_of_a_table_are_checked(table_file, options, message):
+    with pytest.raises(OptionError, match=message):
+        gd.read_sql_table("t", table_file, "id", **options)
+
+
+@pytest.mark.parametrize("method", ["to_csv", "to_json"])
+def test_adding_to_files_says_what_to_do_instead(tmp_path, method):
+    for mode in ("a", "at"):
+        with pytest.raises(
+            NotImplementedError, match=rf"{method}\(mode='{mode}'\): nothing is added to files, which are replaced"
+        ):
+            getattr(lazy(), method)(tmp_path / "o", mode=mode)
+    with pytest.raises(OptionError, match=rf"{method}: mode='q' should be 'w'"):
+        getattr(lazy(), method)(tmp_path / "o", mode="q")
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_column_names_folders_once(tmp_path):
+    with pytest.raises(OptionError, match=r"partition_on=\['s', 's'\] names a column twice"):
+        lazy().to_parquet(tmp_path / "o", partition_on=["s", "s"])

@@ -17,7 +17,7 @@ def read(path, blocksize=50, **options):
 
 def check(path, blocksize=50, **options):
     got, expected = read(path, blocksize, **options), pd.read_csv(path, **options)
-    if isinstance(expected.index, pd.RangeIndex):
+    if options.get("index_col", False) in (False, []) and isinstance(expected.index, pd.RangeIndex):
         got = got.reset_index(drop=True)
     assert_same(got, expected)
 
@@ -83,7 +83,7 @@ def test_labels_that_lines_have_without_a_name_are_of_one_dtype(tmp_path):
     check(tmp_path / "a.csv")
     (tmp_path / "a.csv").write_text(text + "x,1,2\n")
     check(tmp_path / "a.csv", None)
-    with pytest.raises(MetaError, match=r"'index level 0' holds int64, the sample (str|object)"):
+    with pytest.raises(MetaError, match=r"rows have another number of fields than the first 1000 rows have"):
         read(tmp_path / "a.csv")
 
 
@@ -172,9 +172,9 @@ def test_labels_of_columns_that_are_no_text_come_back_from_parquet(tmp_path, kin
 def test_numbers_with_zeros_before_them_in_names_of_folders_are_numbers_as_for_pandas(tmp_path):
     for kind, values in {
         "zeros": ("01", "10"),
-        "signs": ("-1", "2"),
-        "text": ("+1", "2"),
-        "spaces": (" 1", "2"),
+        "signs": ("-2", "-3"),
+        "text": ("+1", "+2"),
+        "spaces": (" 1", " 2"),
     }.items():
         for value in values:
             (tmp_path / kind / f"k={value}").mkdir(parents=True)

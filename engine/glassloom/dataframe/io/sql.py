@@ -15,6 +15,7 @@ import pandas as pd
 
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.io.paths import file_state
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.nodes import FrameExpr
@@ -44,6 +45,20 @@ class Cut(NamedTuple):
     npartitions: int | None
     limits: tuple[Any, Any] | None
     bytes_per_chunk: int | str
+
+    def require_counts(self) -> None:
+        """Check the numbers.
+
+        Raises
+        ------
+        OptionError
+            If one is no whole number, or not above 0.
+        """
+        count = self.npartitions
+        if count is not None and (not isinstance(count, (int, np.integer)) or count < 1):
+            raise OptionError(f"npartitions={count!r} should be a whole number, 1 or more")
+        if parse_bytes(self.bytes_per_chunk) < 1:
+            raise OptionError(f"bytes_per_chunk={self.bytes_per_chunk!r} should be at least 1 byte")
 
 
 class Reading(NamedTuple):
@@ -238,19 +253,23 @@ def _read(
     reading: Reading,
     engine_kwargs: dict[str, Any] | None,
 ) -> Any:
+    cut.require_counts()
     url = _url(con)
     options = engine_kwargs or {}
-    with _connected(url, options) as connection:
+    with _connected_to_read(url, options) as connection:
         if meta is None:
             if head_rows < 1:
                 raise OptionError(f"head_rows={head_rows!r} should be 1 or more, or give meta=")
-            meta = _query(connection, f"SELECT * FROM ({query}) AS q LIMIT {int(head_rows)}", {}, reading)
+            meta = _query(connection, f"SELECT * FROM ({query}\n) AS q LIMIT {int(head_rows)}", {}, reading)
         known = pd.DataFrame(meta)
         if index not in known.columns and known.index.name != index:
             raise OptionError(f"index_col={index!r} is no column of the result, which has {list(known.columns)}")
         if index in known.columns:
             known = known.set_index(index)
         if columns is not None:
+            require_columns(columns, known)
+            if len(set(columns)) < len(columns):
+                raise OptionError(f"columns={list(columns)!r} names a column twice")
             known = known[list(columns)]
         ranges = _ranges(connection, query, index, known, cut, reading)
     source = SqlSource(
@@ -268,10 +287,10 @@ def _ranges(
     cut: Cut,
     reading: Reading,
 ) -> list[Range]:
-    name = _quoted(index)
+    name = f"q.{_quoted(index)}"
     counts = _query(
         connection,
-        f"SELECT COUNT(*) AS n, COUNT({name}) AS labels, MIN({name}) AS low, MAX({name}) AS high FROM ({query}) AS q",
+        f"SELECT COUNT(*) AS n, COUNT({name}) AS labels, MIN({name}) AS low, MAX({name}) AS high FROM ({query}\n) AS q",
         {},
         Reading(None, None, None, reading.params),
     ).iloc[0]
@@ -318,10 +337,12 @@ def _read_range(
     options: dict[str, Any],
     reading: Reading,
 ) -> Any:
-    names = ", ".join(_quoted(name) for name in [index, *columns])
+    # Of a table's: SQLite takes other quoted names that it doesn't know for text.
+    names = ", ".join(f"q.{_quoted(name)}" for name in [index, *columns])
     upper = "<=" if piece.is_last else "<"
-    text = f"SELECT {names} FROM ({query}) AS q WHERE {_quoted(index)} >= :low AND {_quoted(index)} {upper} :high"
-    with _connected(con, options) as connection:
+    label = f"q.{_quoted(index)}"
+    text = f"SELECT {names} FROM ({query}\n) AS q WHERE {label} >= :low AND {label} {upper} :high"
+    with _connected_to_read(con, options) as connection:
         values = {"low": piece.low, "high": piece.high}
         frame = _query(connection, text, values, reading.of([index, *columns])).set_index(index)[columns]
     casts = {name: dtype for name, dtype in meta.dtypes.items() if frame[name].dtype != dtype and not len(frame)}
@@ -536,6 +557,22 @@ def _connected(url: str, options: dict[str, Any]) -> Iterator[Any]:
             yield connection
     finally:
         engine.dispose()
+
+
+@contextmanager
+def _connected_to_read(url: str, options: dict[str, Any]) -> Iterator[Any]:
+    """Connect to a database that is there: SQLite would make one.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file of SQLite doesn't exist.
+    """
+    path = url.removeprefix(_SQLITE)
+    if url.startswith(_SQLITE) and not os.path.exists(path):
+        raise FileNotFoundError(f"database {path!r} doesn't exist")
+    with _connected(url, options) as connection:
+        yield connection
 
 
 def _query(connection: Any, text: str, values: dict[str, Any], reading: Reading) -> Any:

@@ -106,6 +106,8 @@ def to_parquet(
     require_known(options, pq.write_table, "to_parquet", ("table", "where", "filesystem"))
     keys = [partition_on] if isinstance(partition_on, str) else list(partition_on or ())
     require_columns(keys, frame.expr.meta)
+    if len(set(keys)) < len(keys):
+        raise OptionError(f"partition_on={keys!r} names a column twice")
     if keys and len(keys) == len(frame.columns):
         raise OptionError(f"partition_on={keys!r} leaves no column for the files")
     staging, old = prepare(path, ".parquet", filesystem, storage_options, may_exist=overwrite or append)

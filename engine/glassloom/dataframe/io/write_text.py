@@ -74,8 +74,7 @@ def to_csv(
     FileExistsError
         If there are CSV files already and `overwrite` is False; if the file exists and `mode` is ``"x"``.
     """
-    if mode not in ("w", "wt", "x", "xt"):
-        raise NotImplementedError(f"mode={mode!r}: files are replaced as a whole; write to new files")
+    _require_mode("to_csv", mode, ("w", "wt", "x", "xt"))
     require_known(options, pd.DataFrame.to_csv, "to_csv", ("path_or_buf", "storage_options"))
     text = path_text("to_csv", path)
     how = chosen_compression(text, compression)
@@ -110,6 +109,7 @@ def to_json(
     orient: str = "records",
     lines: bool | None = None,
     name_function: NameFunction | None = None,
+    mode: str = "w",
     encoding: str | None = "utf-8",
     compression: Any = "infer",
     overwrite: bool = False,
@@ -124,7 +124,10 @@ def to_json(
     ----------
     orient, lines
         As in `pandas.DataFrame.to_json`. Default: a record a line.
+    mode
+        Only ``"w"``.
     """
+    _require_mode("to_json", mode, ("w",))
     by_line = orient == "records" if lines is None else lines
     if by_line and orient != "records":
         raise OptionError(f"lines=True needs orient='records', got orient={orient!r}")
@@ -137,6 +140,25 @@ def to_json(
     where = {"filesystem": filesystem, "storage_options": storage_options}
     place = Place(text, ".json", ending_of(compression), where, name_function=name_function, overwrite=overwrite)
     return _write_texts(frame, place, _write_json, settings, {"with_categories": True}, compute)
+
+
+def _require_mode(method: str, mode: str, known: tuple[str, ...]) -> None:
+    """Check how files are opened.
+
+    Raises
+    ------
+    NotImplementedError
+        If lines should be added to files that are there.
+    OptionError
+        If it is no mode.
+    """
+    if mode in ("a", "at"):
+        raise NotImplementedError(
+            f"{method}(mode={mode!r}): nothing is added to files, which are replaced as a whole; write new ones, with name_function="
+            " or into another folder, and read all of them together"
+        )
+    if mode not in known:
+        raise OptionError(f"{method}: mode={mode!r} should be {' or '.join(map(repr, known))}")
 
 
 def _write_texts(
