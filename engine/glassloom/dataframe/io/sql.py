@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -16,8 +14,16 @@ import pandas as pd
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
-from glassloom.dataframe.io.paths import file_state
 from glassloom.dataframe.io.read import Read, Source
+from glassloom.dataframe.io.sql_connections import (
+    SQLITE,
+    connected,
+    connected_to_read,
+    quoted,
+    table_exists,
+    url_of,
+    version_of,
+)
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.reduce import Operation, tree
@@ -26,7 +32,6 @@ from glassloom.errors import CancelledError, OptionError, ReadError
 from glassloom.graph import Key, Task, TaskRef, tokenize
 from glassloom.units import parse_bytes
 
-_SQLITE = "sqlite:///"
 _HEAD_ROWS = 100
 
 
@@ -108,7 +113,7 @@ class SqlSource(Source):
         self.meta = meta
         self.can_project = columns is not None
         self.divisions = (*(one.low for one in ranges), ranges[-1].high)
-        self.token = tokenize(query, con, index, columns, ranges, options, tuple(reading), _version(con))
+        self.token = tokenize(query, con, index, columns, ranges, options, tuple(reading), version_of(con))
 
     def piece(self, number: int) -> Any:
         return self.ranges[number]
@@ -183,7 +188,7 @@ def read_sql_table(
     """
     if not isinstance(table_name, str):
         raise TypeError(f"table_name={table_name!r} should be the name of a table")
-    name = f"{_quoted(schema)}.{_quoted(table_name)}" if schema else _quoted(table_name)
+    name = f"{quoted(schema)}.{quoted(table_name)}" if schema else quoted(table_name)
     wanted = None if columns is None else [column for column in columns if column != index_col]
     reading = Reading(parse_dates, None, dtype_backend, None)
     cut = Cut(divisions, npartitions, limits, bytes_per_chunk)
@@ -254,9 +259,9 @@ def _read(
     engine_kwargs: dict[str, Any] | None,
 ) -> Any:
     cut.require_counts()
-    url = _url(con)
+    url = url_of(con)
     options = engine_kwargs or {}
-    with _connected_to_read(url, options) as connection:
+    with connected_to_read(url, options) as connection:
         if meta is None:
             if head_rows < 1:
                 raise OptionError(f"head_rows={head_rows!r} should be 1 or more, or give meta=")
@@ -287,7 +292,7 @@ def _ranges(
     cut: Cut,
     reading: Reading,
 ) -> list[Range]:
-    name = f"q.{_quoted(index)}"
+    name = f"q.{quoted(index)}"
     counts = _query(
         connection,
         f"SELECT COUNT(*) AS n, COUNT({name}) AS labels, MIN({name}) AS low, MAX({name}) AS high FROM ({query}\n) AS q",
@@ -338,15 +343,29 @@ def _read_range(
     reading: Reading,
 ) -> Any:
     # Of a table's: SQLite takes other quoted names that it doesn't know for text.
-    names = ", ".join(f"q.{_quoted(name)}" for name in [index, *columns])
+    names = ", ".join(f"q.{quoted(name)}" for name in [index, *columns])
     upper = "<=" if piece.is_last else "<"
-    label = f"q.{_quoted(index)}"
+    label = f"q.{quoted(index)}"
     text = f"SELECT {names} FROM ({query}\n) AS q WHERE {label} >= :low AND {label} {upper} :high"
-    with _connected_to_read(con, options) as connection:
+    with connected_to_read(con, options) as connection:
         values = {"low": piece.low, "high": piece.high}
         frame = _query(connection, text, values, reading.of([index, *columns])).set_index(index)[columns]
     casts = {name: dtype for name, dtype in meta.dtypes.items() if frame[name].dtype != dtype and not len(frame)}
     return frame.astype(casts) if casts else frame
+
+
+def _query(connection: Any, text: str, values: dict[str, Any], reading: Reading) -> Any:
+    """Return the frame of a query's result."""
+    values, how = {**(reading.params or {}), **values}, reading.options()
+    plain = {name: value.isoformat(" ") if isinstance(value, pd.Timestamp) else value for name, value in values.items()}
+    try:
+        if isinstance(connection, sqlite3.Connection):
+            return pd.read_sql_query(text, connection, params=plain, **how)
+        import sqlalchemy
+
+        return pd.read_sql_query(sqlalchemy.text(text), connection, params=values, **how)
+    except pd.errors.DatabaseError as error:
+        raise ReadError(f"the database refuses {text!r}: {error}") from error
 
 
 # Writing.
@@ -425,12 +444,12 @@ def to_sql(
         raise OptionError(f"if_exists={if_exists!r} should be 'fail', 'replace' or 'append'")
     if parallel:
         raise NotImplementedError("parallel=True: partitions are written one after the other; leave it out")
-    url, engine_options = _url(con), engine_kwargs or {}
-    with _connected(url, engine_options) as connection:
-        exists = _table_exists(connection, name)
+    url, engine_options = url_of(con), engine_kwargs or {}
+    with connected(url, engine_options) as connection:
+        exists = table_exists(connection, name)
     if exists and if_exists == "fail":
         raise ValueError(f"table {name!r} exists already; give if_exists='replace' or 'append'")
-    is_staged = url.startswith(_SQLITE)
+    is_staged = url.startswith(SQLITE)
     target = f"{name}__writing_{uuid.uuid4().hex[:8]}" if is_staged else name
     how = {
         "index": index,
@@ -451,8 +470,8 @@ def to_sql(
     if mark is None:
         made.compute()
         return None
-    with _connected(url, {}) as connection:
-        connection.execute(f"CREATE TABLE {_quoted(mark)} (partition INTEGER PRIMARY KEY, n_rows INTEGER)")
+    with connected(url, {}) as connection:
+        connection.execute(f"CREATE TABLE {quoted(mark)} (partition INTEGER PRIMARY KEY, n_rows INTEGER)")
         connection.commit()
     try:
         made.compute()
@@ -463,149 +482,50 @@ def to_sql(
 
 def _drop(url: str, *tables: str) -> None:
     """Drop tables of SQLite at once. A task that still runs finds the mark of its table gone, and writes nothing."""
-    with _connected(url, {}) as connection:
+    with connected(url, {}) as connection:
         connection.execute("BEGIN IMMEDIATE")
         for table in tables:
-            connection.execute(f"DROP TABLE IF EXISTS {_quoted(table)}")
+            connection.execute(f"DROP TABLE IF EXISTS {quoted(table)}")
         connection.commit()
 
 
 def _append(block: Any, con: str, table: str, options: dict[str, Any], number: int, before: Any) -> int:
     """Append a partition's rows to the table, once: a task may run again, if its worker was lost."""
     mode, mark = options["first"] if number == 0 else "append", options["mark"]
-    with _connected(con, options["engine"]) as connection:
+    with connected(con, options["engine"]) as connection:
         if mark is not None:
             connection.execute("BEGIN IMMEDIATE")  # until pandas has made the table, nobody drops the mark
-            if not _table_exists(connection, mark):
+            if not table_exists(connection, mark):
                 raise CancelledError(f"table {table!r} isn't written any more: another partition has failed")
-            if connection.execute(f"SELECT 1 FROM {_quoted(mark)} WHERE partition = ?", (number,)).fetchone():
+            if connection.execute(f"SELECT 1 FROM {quoted(mark)} WHERE partition = ?", (number,)).fetchone():
                 return len(block)
             _remove_unmarked(connection, table, mark)
         block.to_sql(table, connection, if_exists=mode, **options["how"])
         if mark is not None:
-            connection.execute(f"INSERT INTO {_quoted(mark)} VALUES (?, ?)", (number, len(block)))
+            connection.execute(f"INSERT INTO {quoted(mark)} VALUES (?, ?)", (number, len(block)))
         connection.commit()
     return len(block)
 
 
 def _remove_unmarked(connection: Any, table: str, mark: str) -> None:
     """Remove the rows of a partition whose worker was lost between writing them and saying so: the last ones."""
-    if _table_exists(connection, table):
-        (count,) = connection.execute(f"SELECT coalesce(sum(n_rows), 0) FROM {_quoted(mark)}").fetchone()
-        connection.execute(f"DELETE FROM {_quoted(table)} WHERE rowid > ?", (count,))
+    if table_exists(connection, table):
+        (count,) = connection.execute(f"SELECT coalesce(sum(n_rows), 0) FROM {quoted(mark)}").fetchone()
+        connection.execute(f"DELETE FROM {quoted(table)} WHERE rowid > ?", (count,))
 
 
 def _publish(con: str, written: str, name: str, if_exists: str, counts: list[int]) -> int:
     """Put a table of SQLite into the place of its final name."""
-    with _connected(con, {}) as connection:
-        if if_exists == "append" and _table_exists(connection, name):
-            connection.execute(f"INSERT INTO {_quoted(name)} SELECT * FROM {_quoted(written)}")
-            connection.execute(f"DROP TABLE {_quoted(written)}")
+    with connected(con, {}) as connection:
+        if if_exists == "append" and table_exists(connection, name):
+            connection.execute(f"INSERT INTO {quoted(name)} SELECT * FROM {quoted(written)}")
+            connection.execute(f"DROP TABLE {quoted(written)}")
         else:
-            connection.execute(f"DROP TABLE IF EXISTS {_quoted(name)}")
-            connection.execute(f"ALTER TABLE {_quoted(written)} RENAME TO {_quoted(name)}")
+            connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+            connection.execute(f"ALTER TABLE {quoted(written)} RENAME TO {quoted(name)}")
         connection.commit()
     return sum(counts)
 
 
 def _same(value: Any) -> Any:
     return value
-
-
-# Connections.
-
-
-def _url(con: Any) -> str:
-    """Return what tasks connect by.
-
-    Raises
-    ------
-    TypeError
-        If it is neither a URL nor a connection to a file or server: tasks on other threads and processes can't use it.
-    """
-    if isinstance(con, (str, os.PathLike)):
-        text = os.fspath(con)
-        return text if "://" in text else _SQLITE + os.path.abspath(os.path.expanduser(text))
-    if isinstance(con, sqlite3.Connection):
-        with suppress(sqlite3.ProgrammingError):  # it is closed
-            file = next((path for _, name, path in con.execute("PRAGMA database_list") if name == "main"), "")
-            if file:
-                return _SQLITE + file
-    engine = getattr(con, "engine", con)  # of SQLAlchemy
-    if hasattr(getattr(engine, "url", None), "render_as_string") and engine.url.database not in (None, "", ":memory:"):
-        return str(engine.url.render_as_string(hide_password=False))
-    raise TypeError(
-        f"con should be the path of a SQLite file or a URL, got a {type(con).__name__} to neither, which tasks can't share"
-    )
-
-
-@contextmanager
-def _connected(url: str, options: dict[str, Any]) -> Iterator[Any]:
-    if url.startswith(_SQLITE):
-        with closing(sqlite3.connect(url.removeprefix(_SQLITE), timeout=60)) as connection:
-            yield connection
-        return
-    try:
-        import sqlalchemy  # optional: only other databases than SQLite need it
-    except ImportError as error:
-        raise OptionError(
-            f"{url.partition('://')[0]!r} needs SQLAlchemy, which isn't installed; SQLite doesn't"
-        ) from error
-    engine = sqlalchemy.create_engine(url, **options)
-    try:
-        with engine.connect() as connection:
-            yield connection
-    finally:
-        engine.dispose()
-
-
-@contextmanager
-def _connected_to_read(url: str, options: dict[str, Any]) -> Iterator[Any]:
-    """Connect to a database that is there: SQLite would make one.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file of SQLite doesn't exist.
-    """
-    path = url.removeprefix(_SQLITE)
-    if url.startswith(_SQLITE) and not os.path.exists(path):
-        raise FileNotFoundError(f"database {path!r} doesn't exist")
-    with _connected(url, options) as connection:
-        yield connection
-
-
-def _query(connection: Any, text: str, values: dict[str, Any], reading: Reading) -> Any:
-    """Return the frame of a query's result."""
-    values, how = {**(reading.params or {}), **values}, reading.options()
-    plain = {name: value.isoformat(" ") if isinstance(value, pd.Timestamp) else value for name, value in values.items()}
-    try:
-        if isinstance(connection, sqlite3.Connection):
-            return pd.read_sql_query(text, connection, params=plain, **how)
-        import sqlalchemy
-
-        return pd.read_sql_query(sqlalchemy.text(text), connection, params=values, **how)
-    except pd.errors.DatabaseError as error:
-        raise ReadError(f"the database refuses {text!r}: {error}") from error
-
-
-def _version(url: str) -> Any:
-    """Return what tells the database now from the database later, when its tables may have changed."""
-    path = url.removeprefix(_SQLITE)
-    if not url.startswith(_SQLITE) or not os.path.exists(path):
-        return uuid.uuid4().hex
-    return [file_state(one) for one in (path, f"{path}-wal") if os.path.exists(one)]  # changes go into the second first
-
-
-def _table_exists(connection: Any, name: str) -> bool:
-    if isinstance(connection, sqlite3.Connection):
-        found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
-        return found.fetchone() is not None
-    import sqlalchemy
-
-    return bool(sqlalchemy.inspect(connection).has_table(name))
-
-
-def _quoted(name: Any) -> str:
-    """Return a name as SQL has it."""
-    return '"' + str(name).replace('"', '""') + '"'
