@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 
 import fsspec
@@ -276,3 +277,36 @@ def test_writing_to_what_was_computed_changes_nothing_that_is_held():
         series = one.x.compute()
         series[1] = 8
         assert one.x.compute().tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("read", [gd.read_csv, gd.read_json, gd.read_parquet, gd.read_orc, gd.read_fwf])
+def test_what_is_no_path_is_refused(read):
+    for path in (None, 3, b"a.csv", {"a": 1}, [3], [b"x"]):
+        with pytest.raises(
+            TypeError, match="paths should be a path or URL as text, a glob, a folder, or a list of those, got"
+        ):
+            read(path)
+    with pytest.raises(TypeError, match=r"what is open is read by pandas, and its frame goes into from_pandas\(\)"):
+        read(io.StringIO("a,b\n"))
+    with pytest.raises(
+        OptionError, match="filesystem='x' should be one of 'auto', 'fsspec', 'arrow', 'pyarrow', or a file"
+    ):
+        read("a.csv", filesystem="x")
+
+
+def test_the_column_of_paths_takes_the_place_of_none(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    (tmp_path / "a.json").write_text('{"x": 1}\n')
+    for read, name in ((gd.read_csv, "a.csv"), (gd.read_json, "a.json")):
+        with pytest.raises(OptionError, match=rf"include_path_column='x': '.*{name}' has a column of this name"):
+            read(tmp_path / name, include_path_column="x")
+
+
+def test_a_file_without_a_byte_among_others_is_named(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    (tmp_path / "b.csv").write_text("")
+    with pytest.raises(ReadError, match=r"b\.csv' can't be read as CSV: No columns to parse from file"):
+        gd.read_csv(tmp_path / "*.csv").compute()
+    (tmp_path / "none").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"holds no \.csv or \.tsv or \.txt file$"):
+        gd.read_csv(tmp_path / "none")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
 from contextlib import closing
 
@@ -205,3 +206,32 @@ def test_a_task_that_outlives_a_failed_write_leaves_nothing_behind(tmp_path, pla
         sql._append(plain, url, "t", options, 0, None)
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         assert connection.execute("select name from sqlite_master").fetchall() == []
+
+
+@pytest.mark.parametrize("method", ["to_csv", "to_json", "to_parquet", "to_orc"])
+@pytest.mark.parametrize(
+    ("name_function", "message"),
+    [
+        (lambda number: f"../x{number}", r"'\.\./x0', which should be the name of a file, without a slash"),
+        (lambda number: f"_x{number}", r"'_x0': readers of a folder leave out names that begin with '\.' or '_'"),
+        (lambda number: number, "name_function should return text, got 0"),
+        ("x", "name_function='x' should be a function of a partition's number"),
+        (lambda number: "same", "names in ascending order, each once; got "),
+    ],
+)
+def test_names_that_lead_elsewhere_or_are_not_read_are_refused(tmp_path, frame, method, name_function, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        getattr(frame, method)(tmp_path / "o", name_function=name_function)
+    if method == "to_csv" and "begin with" not in message:
+        with pytest.raises((ValueError, TypeError), match=message):
+            frame.to_csv(tmp_path / "o" / "a-*.csv", name_function=name_function)
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("method", ["to_csv", "to_json", "to_parquet", "to_orc"])
+def test_paths_that_are_none_are_refused(frame, method):
+    for path in (None, 3, b"x", ["a"], io.StringIO()):
+        with pytest.raises(TypeError, match=rf"{method}: path=.* should be the path of a folder or a file"):
+            getattr(frame, method)(path)
+    with pytest.raises(FileNotFoundError, match=rf"{method}: path='' is empty"):
+        getattr(frame, method)("")

@@ -225,11 +225,8 @@ class ColumnLabels(NamedTuple):
         others = [name for name in names if name not in self.names]
         if not others:
             return self.labels.take([self.names.index(name) for name in names])
-        if isinstance(self.labels, pd.MultiIndex):
-            empty = [""] * (self.labels.nlevels - 1)
-            named = {name: (name, *empty) for name in others}
-        else:
-            named = {name: name for name in others}
+        empty = [""] * (self.labels.nlevels - 1)
+        named: dict[str, Any] = {name: (name, *empty) if empty else name for name in others}
         known = dict(zip(self.names, self.labels, strict=True))
         return pd.Index([known.get(name, named.get(name)) for name in names])
 

@@ -29,7 +29,7 @@ from glassloom.dataframe.io.common_types import is_text
 from glassloom.dataframe.io.compression import ENDINGS, chosen_compression
 from glassloom.dataframe.io.date_formats import with_date_formats
 from glassloom.dataframe.io.filesystems import Files, locate
-from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, fitted_labels, unreadable_value
+from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, fitted_labels, require_new_column, unreadable_value
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
@@ -122,6 +122,7 @@ class Parser:
 
     def _with_path(self, frame: Any, block: TextBlock) -> Any:
         if self.path_column is not None:
+            require_new_column(self.path_column, frame, block.path)
             frame[self.path_column] = pd.Categorical([block.path] * len(frame), categories=list(self.paths))
         return frame
 
@@ -458,7 +459,7 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
         if texts := _texts_read_as_numbers(frame, meta):
             dtypes = parser.options.get("dtype") or {}
             frame = parser.parse(block, dtype={**dtypes, **texts})
-    except (pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
         raise ReadError(f"{block.path!r} can't be read as CSV: {error}") from error
     except ValueError as error:
         raise MetaError(f"{where}: {_reason(block, parser)}{error}") from error

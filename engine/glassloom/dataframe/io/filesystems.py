@@ -5,14 +5,14 @@ from __future__ import annotations
 import fnmatch
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow.fs as pa_fs
 
-from glassloom.dataframe.io.paths import PathLike, file_state, find_files, is_data_file, natural_key
+from glassloom.dataframe.io.paths import PathLike, file_state, find_files, is_data_file, kinds_of, natural_key
 from glassloom.errors import OptionError, ReadError
 from glassloom.graph import tokenize
 
@@ -75,7 +75,7 @@ class Files:
         else:
             raise FileNotFoundError(f"file {path!r} doesn't exist in {self.name}")
         if not found:
-            raise FileNotFoundError(f"no {' or '.join(suffixes)} file in {path!r} of {self.name}")
+            raise FileNotFoundError(f"no {kinds_of(suffixes)} file in {path!r} of {self.name}")
         return sorted(map(self._state, found), key=lambda state: natural_key(state[0]))
 
     def _inside(self, folder: str, suffixes: tuple[str, ...]) -> list[Any]:
@@ -241,9 +241,14 @@ def locate(
     ------
     OptionError
         If the URLs are of several file systems, or options are given for none.
+    TypeError
+        If something else is given than paths.
     """
-    many = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    texts = [os.path.expanduser(os.fspath(path)) for path in many]
+    texts = [os.path.expanduser(text) for text in _path_texts(paths)]
+    if isinstance(filesystem, str) and filesystem not in _KINDS:
+        raise OptionError(
+            f"filesystem={filesystem!r} should be one of {', '.join(map(repr, _KINDS))}, or a file system of PyArrow or fsspec"
+        )
     if filesystem is not None and not isinstance(filesystem, str):
         return _files_of(filesystem), [text.partition("://")[2] or text for text in texts]
     schemes = {text.partition("://")[0] if "://" in text else "file" for text in texts}
@@ -255,6 +260,22 @@ def locate(
         return LOCAL, [text.removeprefix("file://") for text in texts]
     (scheme,) = schemes
     return _of_url(texts, scheme, filesystem, storage_options or {})
+
+
+def _path_texts(paths: Any) -> list[str]:
+    many = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    if isinstance(many, (bytes, dict)) or hasattr(many, "read") or not isinstance(many, Iterable):
+        how = "; what is open is read by pandas, and its frame goes into from_pandas()" if hasattr(many, "read") else ""
+        raise TypeError(f"{_PATHS}, got {type(paths).__name__}: {paths!r}{how}")
+    texts = [os.fspath(one) if isinstance(one, (str, os.PathLike)) else one for one in many]
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(f"{_PATHS}, got a list with {type(text).__name__}: {text!r}")
+    return texts
+
+
+_PATHS = "paths should be a path or URL as text, a glob, a folder, or a list of those"
+_KINDS = ("auto", "fsspec", "arrow", "pyarrow")
 
 
 def _of_url(texts: list[str], scheme: str, kind: str | None, options: dict[str, Any]) -> tuple[Files, list[str]]:

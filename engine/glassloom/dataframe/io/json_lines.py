@@ -15,7 +15,7 @@ from glassloom.dataframe.io.blocks import NO_HEADER, TextBlock, cut_files, first
 from glassloom.dataframe.io.compression import ENDINGS
 from glassloom.dataframe.io.date_formats import json_formats, with_json_times
 from glassloom.dataframe.io.filesystems import Files, locate
-from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted
+from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, require_new_column
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.meta import parse_meta
@@ -164,6 +164,7 @@ def _parsed(block: TextBlock, files: Files, settings: dict[str, Any], more: dict
     except (ValueError, UnicodeDecodeError) as error:
         raise ReadError(f"{block.path!r} can't be read as JSON (lines={settings['how']['lines']}): {error}") from error
     if settings["column"]:
+        require_new_column(settings["column"], frame, block.path)
         frame[settings["column"]] = pd.Categorical([block.path] * len(frame), categories=list(settings["paths"]))
     return frame
 

@@ -42,7 +42,7 @@ def _expand(path: str, suffixes: tuple[str, ...]) -> list[str]:
     if os.path.isdir(path):
         inside = _inside(path, suffixes)
         if not inside:
-            raise FileNotFoundError(f"folder {path!r} holds no {' or '.join(suffixes)} file")
+            raise FileNotFoundError(f"folder {path!r} holds no {kinds_of(suffixes)} file")
         return _without_broken_links(inside)
     if os.path.exists(path):
         _require_regular(path)
@@ -151,6 +151,15 @@ def is_hidden(name: str) -> bool:
     (True, True, False)
     """
     return name.startswith((".", "_")) and "=" not in name
+
+
+def kinds_of(suffixes: Sequence[str]) -> str:
+    """Return suffixes for people, without those of compressed files.
+
+    >>> kinds_of((".csv", ".csv.gz", ".txt"))
+    '.csv or .txt'
+    """
+    return " or ".join(suffix for suffix in suffixes if suffix.count(".") == 1)
 
 
 def is_data_file(name: str, suffixes: tuple[str, ...]) -> bool:

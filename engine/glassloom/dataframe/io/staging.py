@@ -17,7 +17,7 @@ import pyarrow.fs as pa_fs
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.compression import compressing
 from glassloom.dataframe.io.filesystems import Files
-from glassloom.dataframe.io.paths import followed, names_below
+from glassloom.dataframe.io.paths import followed, is_hidden, names_below
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import wrap
@@ -292,17 +292,42 @@ def numbered(
     Raises
     ------
     ValueError
-        If `name_function` returns a name twice, or one out of order.
+        If `name_function` returns names that readers of the folder don't see. And as `names_by`.
     """
     digits = max(4, len(str(first + count - 1)))
     if name_function is None:
         return [f"part-{number:0{digits}}{suffix}{ending}" for number in range(first, first + count)]
-    names = [name_function(number) for number in range(first, first + count)]
-    if len(set(names)) < len(names) or names != sorted(names):
-        raise ValueError(f"name_function should return names in ascending order, each once; got {names[:5]}")
+    names = names_by(name_function, range(first, first + count))
+    if hidden := [name for name in names if is_hidden(name)]:
+        raise ValueError(
+            f"name_function returned {hidden[0]!r}: readers of a folder leave out names that begin with '.' or '_'"
+        )
     if ending:
         names = [name.removesuffix(ending) for name in names]
     return [(name if name.endswith(suffix) else name + suffix) + ending for name in names]
+
+
+def names_by(name_function: Callable[[int], str], numbers: Sequence[int]) -> list[str]:
+    """Return the names of files, or what stands for a star in them, that a caller's function makes of numbers.
+
+    Raises
+    ------
+    ValueError
+        If it returns a name twice, or one out of order, or one of a file in another folder.
+    TypeError
+        If it isn't a function that returns text.
+    """
+    if not callable(name_function):
+        raise TypeError(f"name_function={name_function!r} should be a function of a partition's number")
+    names = [name_function(number) for number in numbers]
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"name_function should return text, got {name!r}")
+        if not name or "/" in name or os.sep in name:
+            raise ValueError(f"name_function returned {name!r}, which should be the name of a file, without a slash")
+    if len(set(names)) < len(names) or names != sorted(names):
+        raise ValueError(f"name_function should return names in ascending order, each once; got {names[:5]}")
+    return names
 
 
 def _write_block(block: Any, name: str, write: Callable[..., Written], options: dict[str, Any]) -> list[Written]:

@@ -12,7 +12,7 @@ import pyarrow.fs as pa_fs
 from glassloom.dataframe.io.compression import ENDINGS
 from glassloom.dataframe.io.filesystems import LOCAL, locate
 from glassloom.dataframe.io.paths import PathLike, followed
-from glassloom.dataframe.io.staging import Staging, numbered, staging_in
+from glassloom.dataframe.io.staging import Staging, names_by, numbered, staging_in
 
 NameFunction = Callable[[int], str]
 
@@ -24,11 +24,15 @@ def path_text(method: str, path: Any) -> str:
     ------
     TypeError
         If it is none, as where pandas returns the text, or writes into a buffer.
+    FileNotFoundError
+        If it is empty.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(
             f"{method}: path={path!r} should be the path of a folder or a file; for text or a buffer: compute().{method}(...)"
         )
+    if not os.fspath(path):
+        raise FileNotFoundError(f"{method}: path={path!r} is empty; '.' is the folder of the process")
     return os.fspath(path)
 
 
@@ -164,7 +168,7 @@ class Place:
             return numbered(count, self.name_function, self.suffix, ending=self.ending)
         digits = len(str(count - 1))
         name = self.name_function or (lambda number: f"{number:0{digits}}")
-        return [self.pattern.replace("*", str(name(number))) for number in range(count)]
+        return [self.pattern.replace("*", text) for text in names_by(name, range(count))]
 
     def _follow_links(self, where: dict[str, Any]) -> None:
         """Write the file that links lead to, in the folder where that is."""

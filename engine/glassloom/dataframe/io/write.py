@@ -16,7 +16,7 @@ from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.io.common_types import is_same_kind, stored_type
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.staging import Publish, Staging, Written, numbered, write_partitions
-from glassloom.dataframe.io.targets import NameFunction, prepare, require_known
+from glassloom.dataframe.io.targets import NameFunction, path_text, prepare, require_known
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.widening import with_nulls_of
 from glassloom.errors import MetaError, OptionError
@@ -110,7 +110,9 @@ def to_parquet(
         raise OptionError(f"partition_on={keys!r} names a column twice")
     if keys and len(keys) == len(frame.columns):
         raise OptionError(f"partition_on={keys!r} leaves no column for the files")
-    staging, old = prepare(path, ".parquet", filesystem, storage_options, may_exist=overwrite or append)
+    staging, old = prepare(
+        path_text("to_parquet", path), ".parquet", filesystem, storage_options, may_exist=overwrite or append
+    )
     first = 0
     if append and old:
         _require_same_columns(staging, old[0], frame, keys)
@@ -158,7 +160,7 @@ def to_orc(
     require_known(options, orc.write_table, "to_orc", ("table", "where"))
     if isinstance(frame.expr.meta, pd.Series):
         frame = frame.to_frame()
-    staging, old = prepare(path, ".orc", filesystem, storage_options, may_exist=overwrite)
+    staging, old = prepare(path_text("to_orc", path), ".orc", filesystem, storage_options, may_exist=overwrite)
     if write_index is None:
         write_index = not isinstance(frame.expr.meta.index, pd.RangeIndex)
     settings = {"staging": staging, "write_index": write_index, "options": options}
