@@ -34,6 +34,10 @@ class ReadError(GlassloomError, OSError):
     """A file that cannot be read: damaged, or not of the format that was asked for."""
 
 
+class ParseError(ReadError, ValueError):
+    """Text in a file that isn't of the form that was asked for. pandas raises kinds of `ValueError` there."""
+
+
 class NotSupported(GlassloomError, NotImplementedError, AttributeError):
     """A method of NumPy's or pandas' objects that a lazy one doesn't have. `hasattr` says False."""
 

@@ -14,7 +14,7 @@ import pyarrow.fs as pa_fs
 import pytest
 from frame_helpers import assert_same
 from glassloom.dataframe.io.read import Source
-from glassloom.errors import MetaError, OptionError, ReadError
+from glassloom.errors import MetaError, OptionError, ParseError, ReadError
 from glassloom.graph import tokenize
 
 
@@ -310,3 +310,17 @@ def test_a_file_without_a_byte_among_others_is_named(tmp_path):
     (tmp_path / "none").mkdir()
     with pytest.raises(FileNotFoundError, match=r"holds no \.csv or \.tsv or \.txt file$"):
         gd.read_csv(tmp_path / "none")
+
+
+def test_text_that_cannot_be_parsed_is_a_value_error_as_for_pandas(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n1,2,3\n")
+    (tmp_path / "b.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "a.json").write_text('{"a":\n')
+    for read in (
+        lambda: gd.read_csv(tmp_path / "a.csv"),
+        lambda: gd.read_csv([tmp_path / "b.csv", tmp_path / "a.csv"]).compute(),
+        lambda: gd.read_json(tmp_path / "a.json"),
+    ):
+        with pytest.raises(ParseError, match=r"a\.(csv|json)' can't be read as (CSV|JSON)") as caught:
+            read()
+        assert isinstance(caught.value, ValueError) and isinstance(caught.value, ReadError)

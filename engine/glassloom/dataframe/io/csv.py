@@ -34,7 +34,7 @@ from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
 from glassloom.dataframe.wrap import operate, wrap
-from glassloom.errors import MetaError, OptionError, ReadError
+from glassloom.errors import MetaError, OptionError, ParseError
 from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
 
@@ -182,7 +182,7 @@ def read_csv(
     ------
     FileNotFoundError
         If there is no such file.
-    ReadError
+    ParseError
         If the first file can't be understood.
     MetaError
         When computing: if a partition's dtypes don't fit those of the sample. The message names the column and the
@@ -350,7 +350,7 @@ def _first_rows(path: str, parser: Parser) -> Any:
             return parser.parse(TextBlock(path, 0, None), nrows=SAMPLE_ROWS if is_more else count)
         return parser.parse(_first_block(path, parser))  # PyArrow's can't stop after some rows
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise ReadError(f"{path!r} can't be read as CSV: {error}") from error
+        raise ParseError(f"{path!r} can't be read as CSV: {error}") from error
 
 
 def _first_block(path: str, parser: Parser) -> TextBlock:
@@ -460,7 +460,7 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
             dtypes = parser.options.get("dtype") or {}
             frame = parser.parse(block, dtype={**dtypes, **texts})
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
-        raise ReadError(f"{block.path!r} can't be read as CSV: {error}") from error
+        raise ParseError(f"{block.path!r} can't be read as CSV: {error}") from error
     except ValueError as error:
         raise MetaError(f"{where}: {_reason(block, parser)}{error}") from error
     missing = [name for name in meta.columns if name not in frame.columns]

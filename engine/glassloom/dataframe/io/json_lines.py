@@ -20,7 +20,7 @@ from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.meta import parse_meta
 from glassloom.dataframe.wrap import wrap
-from glassloom.errors import MetaError, OptionError, ReadError
+from glassloom.errors import MetaError, OptionError, ParseError
 from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
 
@@ -92,7 +92,7 @@ def read_json(
 
     Raises
     ------
-    ReadError
+    ParseError
         If a file isn't JSON of that form.
     MetaError
         When computing: if a partition's dtypes don't fit. The message names the column, the value and the line.
@@ -162,7 +162,7 @@ def _parsed(block: TextBlock, files: Files, settings: dict[str, Any], more: dict
         with files.unchanged(block.state, "read_json"):
             frame = _parsed_now(block, files, settings, more)
     except (ValueError, UnicodeDecodeError) as error:
-        raise ReadError(f"{block.path!r} can't be read as JSON (lines={settings['how']['lines']}): {error}") from error
+        raise ParseError(f"{block.path!r} can't be read as JSON (lines={settings['how']['lines']}): {error}") from error
     if settings["column"]:
         require_new_column(settings["column"], frame, block.path)
         frame[settings["column"]] = pd.Categorical([block.path] * len(frame), categories=list(settings["paths"]))
