@@ -23,7 +23,9 @@ def check(path, blocksize=50, **options):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32", "latin-1", "cp037"])
-@pytest.mark.parametrize("options", [{}, {"header": None}, {"comment": "#", "index_col": "a"}, {"quotechar": "'"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"header": None, "dtype": str}, {"comment": "#", "index_col": "a"}, {"quotechar": "'"}]
+)
 def test_text_of_every_encoding_is_read(tmp_path, encoding, options):
     (tmp_path / "a.csv").write_text(PLAIN.replace("name", "n\xe4me"), encoding=encoding)
     check(tmp_path / "a.csv", encoding=encoding, **options)
@@ -83,7 +85,10 @@ def test_labels_that_lines_have_without_a_name_are_of_one_dtype(tmp_path):
     check(tmp_path / "a.csv")
     (tmp_path / "a.csv").write_text(text + "x,1,2\n")
     check(tmp_path / "a.csv", None)
-    with pytest.raises(MetaError, match=r"rows have another number of fields than the first 1000 rows have"):
+    with pytest.raises(
+        MetaError,
+        match="another number of fields than the first 1000 rows|'index level 0' holds int64, the sample object",
+    ):
         read(tmp_path / "a.csv")
 
 
