@@ -146,3 +146,13 @@ def test_pipes_and_devices_are_refused(tmp_path, read):
     with pytest.raises(OSError, match=r"'/dev/null' is a pipe or a device, which can't be replaced"):
         lazy().to_csv("/dev/null", single_file=True)
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_a_folder_that_is_linked_into_a_replaced_one_keeps_its_files(tmp_path):
+    lazy().to_parquet(tmp_path / "others")
+    lazy().to_parquet(tmp_path / "data")
+    (tmp_path / "data" / "linked").symlink_to(tmp_path / "others")
+    assert len(gd.read_parquet(tmp_path / "data")) == 2 * len(ROWS)
+    lazy(ROWS.head(2)).to_parquet(tmp_path / "data", overwrite=True)
+    assert len(gd.read_parquet(tmp_path / "data")) == 2
+    assert len(gd.read_parquet(tmp_path / "others")) == len(ROWS)

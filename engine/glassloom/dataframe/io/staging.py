@@ -143,11 +143,17 @@ class Staging(NamedTuple):
         yield from (info.path[start:] for info in self.filesystem.get_file_info(selector) if info.is_file)
 
     def delete(self, name: str) -> None:
-        """Delete a file of the outer folder."""
-        if self.files.arrow is None:
-            os.remove(f"{self.folder}/{name}")
-        else:
+        """Delete a file of the outer folder; of a folder that a link leads to, which may be another's, the link."""
+        if self.files.arrow is not None:
             self.filesystem.delete_file(f"{self.folder}/{name}")
+            return
+        path = self.folder
+        for part in name.split("/"):
+            path = f"{path}/{part}"
+            if os.path.islink(path):
+                break
+        with suppress(FileNotFoundError):  # the link has gone with another file
+            os.remove(path)
 
 
 def replace_file(source: str, target: str) -> None:
