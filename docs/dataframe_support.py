@@ -65,9 +65,13 @@ RESULTS = (
     ),
     (
         "`frame.loc[text]` among labels that are times, where the text is one of them, such as a day among days",
-        "a frame of its rows, without one if there is none in known divisions; beside another frame it is aligned by label. "
-        "`loc[pd.Timestamp(text)]` stands for the row, and is an error if there is none",
+        "a frame of its rows, which stands for the row beside another frame",
         "the row, as a series",
+    ),
+    (
+        "`frame.loc[text]` of a stretch of time in which there is no row, with known divisions",
+        "KeyError, unless the partitions that may have such rows have others before and after it",
+        "KeyError if all rows are before or after it, or the text is as fine as all labels; else a frame without rows",
     ),
     (
         "`concat` of columns, and `merge` by columns, whose categories aren't known before",

@@ -548,3 +548,86 @@ def test_columns_of_one_name_that_cannot_be_told_apart_are_refused(call):
         ):
             call(lazy)
         assert_same(lazy.groupby("a").c.count().compute(**INLINE), TWICE.groupby("a").c.count())
+
+
+PERIODS = pd.period_range("2024-01", periods=12, freq="M")
+GAPS = {
+    **{name: times.delete([4]) for name, times in TIMES.items()},
+    "months": PERIODS.delete([4]),
+    "hours with a gap of a day": pd.date_range("2024-01-01", periods=60, freq="2h").delete(range(12, 24)),
+    "twice": TIMES["days"].repeat(2),
+    "none": TIMES["days"][:0],
+}
+
+
+def outcome(call):
+    try:
+        return call()
+    except (KeyError, ValueError) as error:
+        return type(error)
+
+
+def unclear(lazy, found, expected):
+    """Whether an empty result is an error in place: the partitions with these labels don't tell that there are labels on both sides."""
+    return found is KeyError and isinstance(expected, pd.DataFrame) and not len(expected) and lazy.known_divisions
+
+
+@pytest.mark.parametrize("name", GAPS)
+@pytest.mark.parametrize("sort", [True, False])
+def test_texts_without_rows_raise_where_pandas_does(name, sort):
+    frame = pd.DataFrame({"x": range(len(GAPS[name])), "y": 1.5}, index=GAPS[name])
+    for npartitions in (1, 3, 20):
+        lazy = gd.from_pandas(frame, npartitions=npartitions, sort=sort and name != "falling")
+        for text in [*TEXTS, "2024-01-02", "2024-05", "2023", "2025-01-01", "2024-01-02 00:00"]:
+            expected = outcome(lambda: frame.loc[text])  # noqa: B023
+            found = outcome(lambda: lazy.loc[text].compute(**INLINE))  # noqa: B023
+            if isinstance(expected, pd.Series):
+                expected = frame.loc[[expected.name]]
+            if unclear(lazy, found, expected):
+                continue
+            assert_same(found, expected) if isinstance(expected, pd.DataFrame) else _assert_is(found, expected, text)
+
+
+def test_a_row_of_a_text_stands_beside_a_frame_as_one_and_a_stretch_of_time_is_aligned():
+    for name in ("days", "hours", "months", "twice"):
+        frame = pd.DataFrame({"x": range(len(GAPS[name])), "y": 1.5}, index=GAPS[name])
+        for sort in (True, False):
+            lazy = gd.from_pandas(frame, npartitions=4, sort=sort)
+            for text in ("2024-01-03", "2024-01", "2024-05-03", "2024-01-02 12:00", "2024"):
+                for call in (
+                    lambda f, t: f - f.loc[t],
+                    lambda f, t: f.loc[t] * f,
+                    lambda f, t: f + f.loc[t, ["x", "y"]],
+                ):
+                    if name == "twice" and text != "2024":
+                        continue
+                    expected = outcome(lambda: call(frame, text))  # noqa: B023
+                    found = outcome(lambda: call(lazy, text).compute(**INLINE))  # noqa: B023
+                    assert_same(found, expected) if isinstance(expected, pd.DataFrame) else _assert_is(
+                        found, expected, text
+                    )
+        if name != "months":
+            with pytest.raises(ValueError, match="persisted rows of a text"):
+                _ = lazy - lazy.loc[str(GAPS[name][1].date())].persist(**INLINE)
+
+
+def test_values_of_a_text_are_set_where_it_has_rows():
+    for name in ("days", "hours", "falling", "months"):
+        frame = pd.DataFrame({"x": range(len(GAPS[name])), "y": 1.5}, index=GAPS[name])
+        lazy = gd.from_pandas(frame.iloc[[*range(5, len(frame)), *range(5)]], npartitions=4, sort=False)
+        for text in ("2024-01-03", "2024-01", "2024"):
+            expected, found = frame.copy(), lazy.copy()
+            if outcome(lambda: expected.loc[text]) is KeyError:  # noqa: B023
+                with pytest.raises(KeyError, match="2024-01-03"):
+                    found.loc[text, "y"] = 7.0
+                continue
+            expected.loc[text, "y"] = found.loc[text, "y"] = 7.0
+            assert_same(found.compute(**INLINE).sort_index(), expected.sort_index())
+        lazy = gd.from_pandas(frame, npartitions=4, sort=name != "falling")
+        lazy.loc["2031", "y"] = 7.0
+        with pytest.raises(KeyError, match=r"'2031': no label is in that time; rows are added by concat\(\)"):
+            lazy.compute(**INLINE)
+
+
+def _assert_is(found, expected, text):
+    assert found is expected, (text, found, expected)

@@ -12,15 +12,20 @@ from glassloom.dataframe.partitions import Partitions
 
 def rows_in_range(node: FrameExpr, low: Any, high: Any) -> FrameExpr:
     """Return the rows between labels, both included, out of the partitions that may have any."""
+    some = partitions_in_range(node, low, high)
+    return SomeRows(some, (), BlockCall(between, (Block(0), low, high), label="loc"))
+
+
+def partitions_in_range(node: FrameExpr, low: Any, high: Any) -> FrameExpr:
+    """Return the partitions that may have rows between labels: the node itself if all may."""
     divisions = node.divisions
     if divisions[0] is None:
-        return SomeRows(node, (), BlockCall(between, (Block(0), low, high), label="loc"))
+        return node
     final = node.npartitions - 1
     first = 0 if low is None else min(max(bisect_right(divisions, low) - 1, 0), final)
     last = final if high is None else min(max(bisect_right(divisions, high) - 1, first), final)
     numbers = tuple(range(first, last + 1))
-    chosen = Partitions(node, numbers) if len(numbers) < node.npartitions else node
-    return SomeRows(chosen, (), BlockCall(between, (Block(0), low, high), label="loc"))
+    return Partitions(node, numbers) if len(numbers) < node.npartitions else node
 
 
 def between(block: Any, low: Any, high: Any) -> Any:

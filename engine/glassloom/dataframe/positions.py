@@ -27,7 +27,7 @@ from glassloom.dataframe.setting_rows import (
     set_values,
     shown,
 )
-from glassloom.dataframe.text_labels import bounds_of_text, label_of_text, labels_of_texts, rows_of_text
+from glassloom.dataframe.text_labels import label_of_text, labels_of_texts, rows_of_text, rows_of_time
 from glassloom.dataframe.wrap import wrap
 
 
@@ -259,11 +259,16 @@ def rows_by_label(node: FrameExpr, labels: Any) -> FrameExpr:
 def rows_of_one_label(node: FrameExpr, label: Any) -> FrameExpr:
     """Return the node of all rows of one label of a frame, or a KeyError when computing. See `glassloom.dataframe.rows_of_label`.
 
-    A text among times may be several labels: it gives all rows in that time.
+    A text among times may be a stretch of time: it gives all rows in it.
     """
-    if isinstance(label, str) and isinstance(node.meta.index, (pd.DatetimeIndex, pd.PeriodIndex)):
-        return rows_of_text(node, label, bounds_of_text(node.meta.index, label))
-    label, _ = label_of_text(node, label)
+    text = label
+    if isinstance(text, str) and isinstance(node.meta.index, pd.DatetimeIndex):
+        found = rows_of_time(node, text)
+        if found is not None:
+            return found
+    label, bounds = label_of_text(node, text)
+    if bounds is not None:
+        return rows_of_text(node, text, bounds)
     return RowsOfLabel(*rows_by_label(node, [label]).operands)
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import sample
+from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import BlockOp, FrameExpr
-from glassloom.dataframe.reduction_nodes import TreeReduce
+from glassloom.dataframe.nodes import FrameExpr, SomeRows
+from glassloom.dataframe.reduction_nodes import TreeReduce, TreeSteps, WholeChunk
+from glassloom.expr.core import walk
 
 _ROWS = "rows-of-label-"
 """How tokens of `rows` begin: operations that keep rows keep the token, and so does what is persisted."""
+_ROWS_OF_TEXT = "rows-of-text-"
+"""The same of a text that may be one label."""
+_ROWS_AT_ONCE = 8
 
 
 class RowsOfLabel(TreeReduce):
@@ -25,38 +28,68 @@ class RowsOfLabel(TreeReduce):
         return f"{_ROWS}{self.name}"
 
 
-class OnlyRow(BlockOp):
-    """The only row of a frame, as a series by column. It is an error when computing if there are several."""
+class RowsOfText(SomeRows):
+    """All rows of a text that is one of the labels, or else a stretch of time: which of them `is_one` finds out, reading all labels."""
 
-    keeps_backend = True
+    parameters = ("frame", "others", "call", "given_meta", "is_one")
 
-    @cached_property
+    given_meta: Any
+    is_one: Callable[[], bool]
+
+    @property
     def meta(self) -> Any:
-        return sample(self.frame.meta).iloc[0]
+        return self.given_meta
+
+    @property
+    def rows(self) -> str:
+        return f"{_ROWS_OF_TEXT}{self.name}"
 
 
 def rows_beside(nodes: Sequence[FrameExpr]) -> list[FrameExpr]:
-    """Return operands of an operation, with a series by column for a frame of the rows of one label if there is another frame beside it."""
+    """Return operands of an operation, with a series by column for a frame of the rows of one label if there is another frame beside it.
+
+    Whether a text is one label is found out now.
+    """
     frames = [node for node in nodes if isinstance(node.meta, pd.DataFrame)]
     if len(frames) < 2 or not any(map(is_of_label, frames)):
         return list(nodes)
     whole = next((node for node in frames if not is_of_label(node)), frames[0])
-    names = {node.name for node in frames if is_of_label(node) and node.rows != whole.rows}
+    names = {node.name for node in frames if is_of_label(node) and node.rows != whole.rows and _is_of_one(node)}
     return [_row_of(node) if node.name in names else node for node in nodes]
 
 
 def is_of_label(node: FrameExpr) -> bool:
-    """Whether a node has the rows of one label."""
-    return node.rows.startswith(_ROWS)
+    """Whether a node has the rows of one label, or of a text that may be one."""
+    return node.rows.startswith((_ROWS, _ROWS_OF_TEXT))
+
+
+def _is_of_one(node: FrameExpr) -> bool:
+    if node.rows.startswith(_ROWS):
+        return True
+    asked = next((one for one in walk([node]) if isinstance(one, RowsOfText) and one.rows == node.rows), None)
+    if asked is None:
+        raise ValueError(
+            "the persisted rows of a text beside another frame: whether the text is one label or a stretch of time isn't known any more; "
+            "loc[pd.Timestamp(text)] is one label, loc[text:text] gives rows that are aligned"
+        )
+    return asked.is_one()
 
 
 def _row_of(node: FrameExpr) -> FrameExpr:
-    return OnlyRow(node, (), BlockCall(_only_row, (Block(0),), label="row"))
+    """Return the only row of a frame, as a series by column. It is an error when computing if there are several."""
+    rows = WholeChunk(node, (), BlockCall(_same, (Block(0),), label="row"))
+    steps = TreeSteps(concat, _only_row, sample(node.meta).iloc[0])
+    return TreeReduce(rows, steps, _ROWS_AT_ONCE, "row")
 
 
-def _only_row(block: Any) -> Any:
-    if len(block) != 1:
+def _same(block: Any) -> Any:
+    return block
+
+
+def _only_row(blocks: list[Any]) -> Any:
+    whole = concat(blocks)
+    if len(whole) != 1:
         raise ValueError(
-            f"a label that occurs {len(block)} times stands for no row: loc[[label]] gives all of its rows, as a frame whose rows are aligned"
+            f"a label that occurs {len(whole)} times stands for no row: loc[[label]] gives all of its rows, as a frame whose rows are aligned"
         )
-    return block.iloc[0]
+    return whole.iloc[0]

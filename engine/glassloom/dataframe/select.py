@@ -29,7 +29,8 @@ class Loc:
     ``frame - frame.loc[label]`` it is subtracted from each.
 
     A text among labels that are times is one label or a stretch of time, such as a day, by the resolution of all labels. Of a series that is
-    found out now, as it gives a value or a series; of a frame it gives all rows in that time, which may be none.
+    found out now, as it gives a value or a series; of a frame it gives all rows in that time, and is found out beside another frame. There may
+    be none of a stretch that has labels on both sides; it is a KeyError if the partitions that may have such rows don't tell.
 
     Lazy labels, such as ``x.idxmax()`` or ``x.nlargest(3).index``, are computed at once.
 

@@ -23,7 +23,7 @@ from glassloom.dataframe.nodes import FrameExpr, Projection, empty
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import Carried, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
-from glassloom.dataframe.text_labels import are_texts_of_times, labels_of_texts
+from glassloom.dataframe.text_labels import are_texts_of_times, check_of_text, labels_of_texts
 from glassloom.dataframe.widening import with_common_dtypes
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
 
@@ -51,8 +51,10 @@ def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
         return _where(rows)
     if is_mask(rows):
         return _where(condition_at_hand(frame, rows))
-    if isinstance(rows, str) and isinstance(meta.index, pd.DatetimeIndex):
-        rows = slice(rows, rows)
+    if isinstance(rows, str) and isinstance(meta.index, (pd.DatetimeIndex, pd.PeriodIndex)):
+        low, high = bounds(meta.index, slice(rows, rows))
+        checked = wrap(check_of_text(frame.expr, rows, "rows are added by concat()"))
+        return _where(operate(_is_between, frame, low, high, None, what, False, checked, label="between"))
     if isinstance(rows, slice) and rows.step is None:
         return _where(_between(frame, rows, what))
     if isinstance(rows, (list, np.ndarray, pd.Index)) or pd.api.types.is_scalar(rows):
@@ -342,7 +344,9 @@ def _is_alike(own: Any, wide: Any) -> bool:
     return bool(own == wide) or isinstance(own, pd.CategoricalDtype)
 
 
-def _is_between(block: Any, low: Any, high: Any, order: Run | None, what: str, needs_rising: bool) -> Any:
+def _is_between(
+    block: Any, low: Any, high: Any, order: Run | None, what: str, needs_rising: bool, checked: int = 0
+) -> Any:
     if order is not None and not order.rises:
         if not order.falls or needs_rising:
             raise not_in_order(what)
