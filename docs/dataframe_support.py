@@ -74,6 +74,11 @@ RESULTS = (
         "KeyError if all rows are before or after it, or the text is as fine as all labels; else a frame without rows",
     ),
     (
+        "`ewm(alpha=...).var()` of one value after which rows miss theirs, with an `alpha` below 0.003",
+        "missing",
+        "0 or missing, as sums of weights are rounded",
+    ),
+    (
         "`concat` of columns, and `merge` by columns, whose categories aren't known before",
         "categories, the union of all",
         "values, unless the categories are equal",

@@ -1,5 +1,7 @@
 """Windows over the rows are pandas', wherever the partitions end."""
 
+import itertools
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -7,7 +9,7 @@ import pytest
 from frame_helpers import assert_same, check_all, cut_frames
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_tests import examples
+from long_tests import cases, examples
 
 NUMBERS = ["i", "f"]
 
@@ -144,3 +146,29 @@ def test_weighted_means_stay_where_all_weights_have_fallen_to_zero(alpha, ignore
     lazy = gd.from_pandas(values, npartitions=7)
     options = {"alpha": alpha, "ignore_na": ignore_na}
     assert_same(lazy.ewm(**options).mean().compute(scheduler="inline"), values.ewm(**options).mean())
+
+
+SPEEDS = [{"alpha": 1.0}, {"alpha": 1 - 1e-10}, {"alpha": 0.999}, {"span": 2}, {"span": 1.2}, {"com": 1.0}, {"halflife": 30.0}, {"alpha": 0.002}, {"alpha": 1e-17}]  # fmt: skip
+
+
+@pytest.mark.parametrize("speed", SPEEDS, ids=str)
+@pytest.mark.parametrize("share_missing", [0.0, 0.6, 0.97])
+def test_weighted_variances_are_those_of_pandas_where_sums_of_weights_are_all_rounding(speed, share_missing):
+    for seed, rows in enumerate(cases((3, 12, 60, 400, 1500), (12, 300))):
+        random = np.random.default_rng(seed)
+        values = random.normal(size=(rows, 3)) + [0, 100, 0]
+        values[random.random(values.shape) < share_missing] = np.nan
+        values[rows // 4 : rows // 2] = np.nan  # some partitions have no value at all
+        frame = pd.DataFrame(values)
+        cuts = [0, *sorted(random.integers(0, rows + 1, 5)), rows]
+        parts = [gd.from_pandas(frame.iloc[one:other], npartitions=1) for one, other in itertools.pairwise(cuts)]
+        lazy = gd.concat(parts)
+        for ignore_na in (False, True):
+            windows = [one.ewm(**speed, ignore_na=ignore_na) for one in (lazy, frame)]
+            for call in (lambda w: w.var(), lambda w: w.std(), lambda w: w.var(bias=True), lambda w: w.mean()):
+                found, expected = (call(one) for one in windows)
+                found = found.compute(scheduler="inline")
+                if speed.get("alpha", 1) < 0.01:  # of one value pandas gives a variance of 0, or none, as it rounds
+                    several = frame.notna().cumsum() > 1
+                    found, expected = found.where(several), expected.where(several)
+                pd.testing.assert_frame_equal(found, expected, rtol=1e-7, atol=1e-12)

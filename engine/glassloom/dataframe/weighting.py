@@ -19,6 +19,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.running import finite, values_of
+from glassloom.dataframe.weight_sums import Presence, corrections, presence_after, presence_of, rows_of, rows_that_weigh
 
 _LEAST_LOGARITHM = -746.0
 """The exponential function of less is 0."""
@@ -32,31 +33,40 @@ class Decay:
     ----------
     how
         ``"mean"``, ``"sum"``, ``"var"`` or ``"std"``.
-    alpha
-        The part by which a weight falls, greater than 0, at most 1.
+    com
+        How fast weights fall, 0 or more: pandas' centre of mass.
     options
         Arguments of pandas' method.
     """
 
     how: str
-    alpha: float
+    com: float
     min_periods: int
     adjust: bool
     ignore_na: bool
     options: tuple[tuple[str, Any], ...] = ()
 
     def __glassloom_tokenize__(self) -> Any:
-        return (self.how, self.alpha, self.min_periods, self.adjust, self.ignore_na, self.options)
+        return (self.how, self.com, self.min_periods, self.adjust, self.ignore_na, self.options)
 
-    def windows(self, block: Any, alpha: float | None = None, min_periods: int | None = None) -> Any:
+    @property
+    def alpha(self) -> float:
+        """The part by which a weight falls from row to row, as pandas rounds it."""
+        return 1.0 / (1.0 + self.com)
+
+    @property
+    def fall(self) -> float:
+        """By what a weight is multiplied from row to row."""
+        return 1.0 - self.alpha
+
+    def windows(self, block: Any, min_periods: int | None = None) -> Any:
         """Return pandas' windows."""
         least = self.min_periods if min_periods is None else min_periods
-        return block.ewm(
-            alpha=self.alpha if alpha is None else alpha,
-            min_periods=least,
-            adjust=self.adjust,
-            ignore_na=self.ignore_na,
-        )
+        return block.ewm(com=self.com, min_periods=least, adjust=self.adjust, ignore_na=self.ignore_na)
+
+    def windows_of_column(self, values: Any) -> Any:
+        """Return pandas' windows of an array, of any number of rows."""
+        return self.windows(pd.Series(values), min_periods=0)
 
     def of_pandas(self, block: Any) -> Any:
         return getattr(self.windows(block), self.how)(**dict(self.options))
@@ -67,15 +77,25 @@ class Decay:
 
 
 class Weighted(NamedTuple):
-    """Of each column: sum of weights, mean, weighted squares of distances from it, sum of squared weights, number of values,
-    and by how much the weights of earlier rows fall. Of the rows up to each one, or of a partition."""
+    """Of each column: sum of weights, mean, variance without correction, the products of the weights of each two values, number of values,
+    and by how much the weights of earlier rows fall; of the last value the sum of weights and that fall. Of the rows up to each one, or of
+    a partition."""
 
     weight: Any
     mean: Any
-    squares: Any
-    weight2: Any
+    variance: Any
+    products: Any
     count: Any
     decay: Any
+    last_weight: Any
+    last_decay: Any
+
+
+class Total(NamedTuple):
+    """What a partition hands on: moments, and which rows have a value if that corrects variances."""
+
+    moments: Weighted
+    presence: Presence | None
 
 
 class Recursive(NamedTuple):
@@ -116,7 +136,8 @@ def _continued(decay: Decay, meta: Any, block: Any, before: Any = None) -> Any:
         return decay.of_pandas(block)
     values = _values(block)
     if decay.adjust:
-        made = _result(decay, _after(before, _moments(decay, values)))
+        moments = _after(before.moments, _moments(decay, values))
+        made = _result(decay, moments, _corrections(decay, values, before.presence, moments))
     else:
         made = _recursive_means(decay, values, before)
     if isinstance(meta, pd.Series):
@@ -132,14 +153,18 @@ def _moments(decay: Decay, values: Any) -> Weighted:
     ones = values.where(values.isna(), 1.0)
     weight = decay.windows(ones, min_periods=0).sum().fillna(0.0).to_numpy()
     mean = decay.windows(values, min_periods=0).mean().fillna(0.0).to_numpy()
-    squares = weight2 = np.zeros(values.shape)
-    if decay.has_spread:
-        squares = decay.windows(values, min_periods=0).var(bias=True).fillna(0.0).to_numpy() * weight
-        faster = 1 - (1 - decay.alpha) ** 2
-        weight2 = decay.windows(ones, faster, 0).sum().fillna(0.0).to_numpy()
     counts = np.cumsum(there, axis=0)
+    variance = products = np.zeros(values.shape)
+    if decay.has_spread:
+        variance = decay.windows(values, min_periods=0).var(bias=True).fillna(0.0).to_numpy()
+        if rows_that_weigh(decay.fall) is None:
+            factors = np.stack([corrections(decay.windows_of_column, column) for column in there.T], axis=1)
+            products = np.where(counts > 1, np.nan_to_num(weight**2 / factors), 0.0)
     steps = counts if decay.ignore_na else np.broadcast_to(np.arange(1, len(values) + 1)[:, None], values.shape)
-    return Weighted(weight, mean, squares, weight2, counts, _powers(1 - decay.alpha, steps))
+    falls = _powers(decay.fall, steps)
+    last = np.maximum.accumulate(np.where(there, np.arange(len(values))[:, None], 0), axis=0)
+    of_last = [np.take_along_axis(one, last, axis=0) for one in (weight, falls)]
+    return Weighted(weight, mean, variance, products, counts, falls, *of_last)
 
 
 def _powers(base: float, exponents: Any) -> Any:
@@ -152,48 +177,66 @@ def _powers(base: float, exponents: Any) -> Any:
     return powers[np.minimum(exponents, len(powers) - 1)]
 
 
-def _totals(decay: Decay, block: Any) -> Weighted | None:
-    return Weighted(*(one[-1] for one in _moments(decay, _values(block)))) if len(block) else None
+def _totals(decay: Decay, block: Any) -> Total | None:
+    if not len(block):
+        return None
+    values = _values(block)
+    presence = presence_of(values.notna().to_numpy(), decay.fall, decay.ignore_na) if decay.has_spread else None
+    return Total(Weighted(*(one[-1] for one in _moments(decay, values))), presence)
 
 
-def _joined(decay: Decay, parts: list[Weighted]) -> Weighted:
-    whole = parts[0]
+def _joined(decay: Decay, parts: list[Total]) -> Total:
+    moments, presence = parts[0]
     for part in parts[1:]:
-        whole = _after(whole, part)
-    return whole
+        moments = _after(moments, part.moments)
+        if presence is not None and part.presence is not None:
+            presence = presence_after(presence, part.presence, decay.fall, decay.ignore_na)
+    return Total(moments, presence)
 
 
 def _after(before: Weighted, own: Weighted) -> Weighted:
     """Return the moments of rows and those before."""
-    old = before.weight * own.decay
-    weight = old + own.weight
-    share = np.divide(old, weight, out=np.zeros_like(weight), where=weight > 0)
-    apart = np.where((old > 0) & (own.weight > 0), before.mean - own.mean, 0.0)
-    mean = np.where(own.count > 0, own.mean + apart * share, before.mean)  # weights may have fallen to 0
-    squares = before.squares * own.decay + own.squares + apart**2 * share * own.weight
+    old, has_new = before.weight * own.decay, own.count > 0
+    last_old = before.weight * own.last_decay
+    last_weight = last_old + own.last_weight
+    share = np.divide(last_old, last_weight, out=np.ones(last_weight.shape), where=has_new)
+    new_share = np.divide(own.last_weight, last_weight, out=np.zeros(last_weight.shape), where=has_new)
+    apart = np.where((before.count > 0) & has_new, before.mean - own.mean, 0.0)
+    mean = np.where(has_new, own.mean + apart * share, before.mean)
+    variance = before.variance * share + own.variance * new_share + apart**2 * share * new_share
     return Weighted(
-        weight,
+        old + own.weight,
         mean,
-        squares,
-        before.weight2 * own.decay**2 + own.weight2,
+        variance,
+        before.products * own.decay**2 + own.products + 2 * old * own.weight,
         before.count + own.count,
         before.decay * own.decay,
+        np.where(has_new, last_weight, before.last_weight),
+        np.where(has_new, before.decay * own.last_decay, before.last_decay),
     )
 
 
-def _result(decay: Decay, moments: Weighted) -> Any:
-    options = dict(decay.options)
+def _corrections(decay: Decay, values: Any, before: Presence | None, moments: Weighted) -> Any:
+    """Return the factors by which variances are corrected for few rows."""
+    if not decay.has_spread or dict(decay.options).get("bias", False):
+        return 1.0
+    if before is None:
+        several = (moments.products > 0) & (moments.count > 1)
+        factors = np.full(moments.weight.shape, np.nan)
+        return np.divide(moments.weight**2, moments.products, out=factors, where=several)
+    there, made = values.notna().to_numpy(), np.empty(values.shape)
+    for place, earlier in enumerate(rows_of(before)):
+        rows = np.concatenate([earlier, there[:, place]])
+        made[:, place] = corrections(decay.windows_of_column, rows)[len(earlier) :]
+    return made
+
+
+def _result(decay: Decay, moments: Weighted, factors: Any) -> Any:
     made = moments.mean
     if decay.how == "sum":
         made = moments.mean * moments.weight
     elif decay.has_spread:
-        total = moments.weight**2
-        free = total - moments.weight2
-        made = np.divide(moments.squares, moments.weight, out=np.zeros_like(total), where=moments.weight > 0)
-        if not options.get("bias", False):
-            made = np.divide(
-                made * total, free, out=np.full_like(total, np.nan), where=(free > 0) & (moments.count > 1)
-            )
+        made = moments.variance * factors
         if decay.how == "std":
             made = np.sqrt(np.maximum(made, 0.0))
     return np.where(moments.count >= max(decay.min_periods, 1), made, np.nan)
@@ -204,8 +247,8 @@ def _result(decay: Decay, moments: Weighted) -> Any:
 
 def _old_part(decay: Decay, gaps: Any) -> Any:
     """Return the part of the last mean in the next one, that many rows later."""
-    left = (1 - decay.alpha) ** (np.ones_like(gaps) if decay.ignore_na else gaps)
-    if HAS_COPY_ON_WRITE and decay.alpha == 0.5:  # pandas 3 takes a `com` of 1 for that of times: a value has the rest
+    left = decay.fall ** (np.ones_like(gaps) if decay.ignore_na else gaps)
+    if HAS_COPY_ON_WRITE and decay.com == 1:  # pandas 3 takes a `com` of 1 for that of times: a value has the rest
         return left
     return left / (left + decay.alpha)
 

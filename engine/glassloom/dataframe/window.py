@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -346,13 +345,19 @@ class Windows(Frame):
         speeds = {"com": com, "span": span, "halflife": halflife, "alpha": alpha}
         given = {name: value for name, value in speeds.items() if value is not None}
         self._meta.ewm(**given, min_periods=min_periods, adjust=adjust, ignore_na=ignore_na)  # pandas' objections
-        if com is not None:
-            fall = 1 / (1 + com)
-        elif span is not None:
-            fall = 2 / (span + 1)
-        else:
-            fall = 1 - math.exp(-math.log(2) / halflife) if halflife is not None else float(alpha or 0)
-        return Exponential(self, Decay("mean", fall, int(min_periods or 0), bool(adjust), bool(ignore_na)))
+        centre = _centre_of_mass(**given)
+        return Exponential(self, Decay("mean", centre, int(min_periods or 0), bool(adjust), bool(ignore_na)))
+
+
+def _centre_of_mass(com: Any = None, span: Any = None, halflife: Any = None, alpha: Any = None) -> float:
+    """Return how fast weights fall as pandas rounds it; one is given."""
+    if com is not None:
+        return float(com)
+    if span is not None:
+        return float((span - 1) / 2)
+    if halflife is not None:
+        return float(1 / (1 - np.exp(np.log(0.5) / halflife)) - 1)
+    return float((1 - alpha) / alpha)
 
 
 @with_arguments("Exponential")
