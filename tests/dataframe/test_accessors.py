@@ -7,6 +7,7 @@ import warnings
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from frame_helpers import assert_same
 
@@ -111,6 +112,28 @@ def test_parts_without_a_limit_are_as_many_as_the_text_with_most_has(values, pat
     lazy = gd.from_pandas(plain, npartitions=2)
     assert_same(lazy.str.split(pat, expand=True).compute(), plain.str.split(pat, expand=True))
     assert_same(lazy.str.rsplit(pat, expand=True).compute(), plain.str.rsplit(pat, expand=True))
+
+
+@pytest.mark.parametrize("dtype", ["str", "object", "category", "string[python]", pd.ArrowDtype(pa.string())], ids=str)
+def test_parts_and_repeated_texts_are_those_of_pandas_whatever_holds_the_texts(dtype):
+    series = pd.Series(["a b", "c", None, "d e f", "g", "", "x y", None], dtype=dtype, name="t")
+    counts = [1, 2, 3, 1, 0, 2, 1, 1]
+    for npartitions in (1, 3, 8):
+        lazy = gd.from_pandas(series, npartitions=npartitions)
+        for call in (
+            lambda s: s.str.split(" ", expand=True),
+            lambda s: s.str.rsplit(expand=True),
+            lambda s: s.str.repeat(2),
+        ):
+            assert_same(call(lazy).compute(scheduler="inline"), call(series))
+        missing = lazy[lazy.isna()].str.split(expand=True).compute(scheduler="inline")
+        assert_same(missing, series[series.isna()].str.split(expand=True))
+        if isinstance(dtype, pd.ArrowDtype):  # pandas takes no list there
+            continue
+        for repeats in (counts, np.array(counts)):
+            assert_same(lazy.str.repeat(repeats).compute(scheduler="inline"), series.str.repeat(repeats))
+        with pytest.raises(ValueError, match=r"Length of values \(2\) does not match length of index \(8\)"):
+            lazy.str.repeat([1, 2])
 
 
 def test_unknown_categories_are_found_out_by_what_needs_them():

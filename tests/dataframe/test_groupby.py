@@ -260,3 +260,13 @@ def test_means_of_floats_of_32_bits_are_such(sort):
     check_in_parts(frame, lambda f: f.groupby("k", sort=sort)[["x"]].agg(["mean", "max", "std"]))
     check_in_parts(frame, lambda f: f.groupby(["k", "s"], sort=sort).agg(mean=("x", "mean")))
     assert gd.from_pandas(frame, npartitions=2).groupby("k", sort=sort).x.mean().dtype == np.float32
+
+
+def test_groups_of_16_bit_floats_have_all_digits():
+    frame = pd.DataFrame({"k": [1, 2, 1, 2, 1, 2, 1], "v": np.array([1, 2, 3, 4, 5, np.nan, 7], dtype="f2")})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    for how in ("mean", "var", "std", "sem", "sum", "min", "max", "first", "prod", "median"):
+        found = getattr(lazy.groupby("k"), how)().compute(scheduler="inline")
+        expected = getattr(frame.groupby("k"), how)()  # has dtypes by how digits of means and variances fall
+        pd.testing.assert_frame_equal(found, expected, check_dtype=how not in ("mean", "var"), rtol=1e-7)
+    assert lazy.v.mean().compute() == frame.v.mean() and lazy.v.mean().compute().dtype == frame.v.mean().dtype

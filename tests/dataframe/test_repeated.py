@@ -113,3 +113,15 @@ def test_groups_of_keys_in_order_are_those_of_pandas(dtype):
     }
     assert_same(lazy.groupby("k").agg(spec).compute(), frame.groupby("k").agg(spec))
     assert_same(lazy.groupby("k", sort=False).size().compute(), frame.groupby("k", sort=False).size())
+
+
+@pytest.mark.parametrize("subset", [[], (), np.array([]), pd.Index([])], ids=repr)
+def test_rows_are_not_compared_by_no_columns(subset):
+    frame = pd.DataFrame({"x": [1, 1, 2]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    with pytest.raises(
+        ValueError, match=r"duplicated\(subset=.*: it names no columns to compare rows by; leave it out"
+    ):
+        lazy.duplicated(subset)
+    with pytest.raises(ValueError, match=r"drop_duplicates\(subset=.*: it names no columns"):
+        lazy.drop_duplicates(subset)

@@ -14,6 +14,7 @@ from glassloom.backends.pandas_ import is_frame
 from glassloom.collection import compute
 from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.call import Attribute, Method
+from glassloom.dataframe.column_at_hand import beside_values_at_hand
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import BlockOp, Rowwise
 from glassloom.dataframe.options import refused
@@ -200,10 +201,17 @@ class Texts(Accessor):
         if not expand:
             return operate(TextMethod(method), self._series, kwargs={**options, "n": n})
         if n is None or n < 1:
-            parts = operate(TextMethod(method), self._series, kwargs=options)
-            most, rows = compute(parts.str.len().max(), self._series.index.size)
-            n = (0 if rows else -1) if pd.isna(most) else int(most) - 1
+            most = tree(
+                self._series.expr, Operation(partial(_count_parts, method, options), max, max), 0, "count-parts"
+            )
+            n = int(wrap(most).compute()) - 1
         return operate(_split_into, self._series, method, n, kwargs=options, label=method)
+
+    def repeat(self, repeats: Any) -> Any:
+        """Return each text several times in a row: a number of times, or a list or array of numbers, one for each row."""
+        if not isinstance(repeats, (list, np.ndarray, pd.api.extensions.ExtensionArray)):
+            return operate(TextMethod("repeat"), self._series, repeats, label="repeat")
+        return wrap(beside_values_at_hand(self._series, _repeated, repeats, "repeat"))
 
     def get_dummies(self, sep: str = "|", dtype: Any = None) -> Any:
         """Return a column for each part between separators that a text has, with 1 where a row has it. Which parts there are is found out now.
@@ -226,6 +234,17 @@ class Texts(Accessor):
         texts = [sep.join(sorted(parts))] if parts else [None][:rows]
         like = pd.Series(texts, dtype=series.dtype).str.get_dummies(**options)[:0]
         return operate(_dummies, series, like, options, label="get-dummies")
+
+
+def _repeated(block: Any, repeats: Any) -> Any:
+    has_texts = _may_be_text(block) and bool(block.notna().any())
+    return TextMethod("repeat")(block, list(repeats) if has_texts else 1)
+
+
+def _count_parts(method: str, options: dict[str, Any], block: Any) -> int:
+    """Return how many columns the parts of texts take: none if there are no rows."""
+    known = block.dropna()
+    return int(TextMethod(method)(known, expand=True, **options).shape[1]) if len(known) else min(len(block), 1)
 
 
 def _texts_of_categories(block: Any) -> Any:

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.errors import UnknownColumn
@@ -53,6 +54,20 @@ def require_distinct(method: str, meta: Any) -> None:
         twice = list(dict.fromkeys(meta.columns[meta.columns.duplicated()]))
         raise NotImplementedError(
             f"{method} of a frame with equal names of columns ({twice!r}): rename them before, as frame.columns = [...]"
+        )
+
+
+def require_some_columns(method: str, subset: Any) -> None:
+    """Check that columns to compare rows by, if they are given, aren't none.
+
+    Raises
+    ------
+    ValueError
+        If they are.
+    """
+    if isinstance(subset, (list, tuple, np.ndarray, pd.Index)) and not len(subset):
+        raise ValueError(
+            f"{method}(subset={subset!r}): it names no columns to compare rows by; leave it out to compare all"
         )
 
 

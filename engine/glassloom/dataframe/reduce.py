@@ -367,7 +367,8 @@ def _join_sums(sums: list[tuple[int, float]], options: dict[str, Any]) -> tuple[
 
 def _mean(sums: tuple[int, float], dtype: Any, options: dict[str, Any]) -> Any:
     count, total = sums
-    return pd.Series([total / count if count else np.nan], dtype=_float_dtype(dtype))
+    made = np.dtype("float64") if dtype == np.float16 else _float_dtype(dtype)
+    return pd.Series([total / count if count else np.nan], dtype=made)
 
 
 def _variance(moments: Moments, dtype: Any, options: dict[str, Any]) -> Any:

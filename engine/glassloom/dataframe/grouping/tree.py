@@ -345,12 +345,21 @@ def _columns(plan: Aggregation, meta: Any, index: Any, table: Mapping[str, Any],
             made = one.result({part: table[plan.parts[one.place, part]] for part in one.parts})
         if one.how == "sum" and one.min_count <= 0 and made.dtype == object:
             made = made.where(made.notna(), 0)
-        if made.dtype != dtype and (one.how in _DTYPE_KNOWN or (made.dtype.kind == dtype.kind == "f")):
+        if dtype == np.float16 and one.how in _DTYPE_KNOWN:
+            made = _halved(made)
+        elif made.dtype != dtype and (one.how in _DTYPE_KNOWN or (made.dtype.kind == dtype.kind == "f")):
             made = made.astype(dtype)
         elif pd.api.types.is_object_dtype(dtype) and pd.api.types.is_string_dtype(made.dtype):
             made = made.astype(object)  # pandas 3 makes text of objects that all are
         columns.append(_narrowed(made, dtype) if one.how == "sum" else made)
     return columns
+
+
+def _halved(made: Any) -> Any:
+    """Return numbers made of 16-bit floats in these, as pandas does, if each of them is one; in others if not, as 16 bits have 3 digits."""
+    with np.errstate(over="ignore"):
+        narrow = made.astype(np.float16)
+    return narrow if ((narrow == made) | made.isna()).all() else made
 
 
 def _narrowed(sums: Any, dtype: Any) -> Any:

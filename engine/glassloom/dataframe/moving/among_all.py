@@ -13,7 +13,7 @@ from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, of_samples
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import numeric_columns
-from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.columns import require_columns, require_some_columns
 from glassloom.dataframe.moving.argsort import argsorted
 from glassloom.dataframe.moving.duplicated import duplicated_rows
 from glassloom.dataframe.moving.membership import prepared, rows_among
@@ -132,6 +132,7 @@ class FrameAmongAll(AmongAll):
         [False, False, True]
         """
         _require_keep(keep)
+        require_some_columns("duplicated", subset)
         labels = None
         if subset is not None:
             is_one = not isinstance(subset, (list, pd.Index, np.ndarray)) and (

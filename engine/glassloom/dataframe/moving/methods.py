@@ -11,7 +11,7 @@ from pandas.api.extensions import no_default
 
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Method
-from glassloom.dataframe.columns import require_columns, unused_name
+from glassloom.dataframe.columns import require_columns, require_some_columns, unused_name
 from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.reindex import reindexed
@@ -136,6 +136,7 @@ class MovingRows(Collection):
         if subset is not None:
             if not isinstance(self._expr.meta, pd.DataFrame):
                 raise TypeError("drop_duplicates of a series takes no subset")
+            require_some_columns("drop_duplicates", subset)
             labels = tuple(_listed(subset))
             require_columns(labels, self._expr.meta)
         count = self._expr.npartitions if split_out is True else _checked_count(split_out or 1)
