@@ -1,5 +1,7 @@
 """Small results whose shape depends on their values, and labels that are lazy, are computed at once; what they make is pandas'."""
 
+from functools import partial
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -17,6 +19,13 @@ FRAME = pd.DataFrame(
     },
     index=[10, 11, 12, 13, 14, 15],
 )
+
+
+def _shares(normalize, margins, f):
+    options = {"values": f.age, "aggfunc": "mean", "normalize": normalize, "margins": margins}
+    return _library(f).crosstab([f.sex, f.kind], f.port, **options)
+
+
 COLUMNS = {
     "unstacked sizes": lambda f: f.groupby(["sex", "kind"]).size().unstack(fill_value=0),
     "unstacked aggregations": lambda f: f.groupby(["sex", "kind"]).age.agg(["min", "max"]).unstack("sex"),
@@ -33,6 +42,11 @@ COLUMNS = {
         f.sex.rename(None), [f.kind.rename(None)], colnames=["kind"]
     ),
     "aggregated": lambda f: _library(f).crosstab(f.sex, [f.kind, f.port], f.age, aggfunc="sum"),
+    **{
+        f"shares of what is aggregated, of {normalize}{' with sums' * margins}": partial(_shares, normalize, margins)
+        for normalize in (True, 0, 1, "all", "index", "columns")
+        for margins in (False, True)
+    },
     "aggregated by name": lambda f: _library(f).crosstab(
         [f.sex, f.port], f.kind, f.age, ["who", "where"], ["what"], "max", margins=True, margins_name="any"
     ),
@@ -78,11 +92,11 @@ def test_large_ones_are_not_computed_unasked():
         NotSupported, match=r"unstack of 3 partitions isn't supported.* repartition\(npartitions=1\) before"
     ):
         lazy.set_index(["sex", "kind"], sort=False).age.unstack()
-    with pytest.raises(NotSupported, match=r"Use compute\(\)\.T, or melt\(\) of frames"):
+    with pytest.raises(NotSupported, match=r"Use compute\(\)\.T, or repartition\(npartitions=1\)\.T of a small frame"):
         _ = lazy.T
     assert_same(lazy[["kind"]].repartition(npartitions=1).T.compute(), FRAME[["kind"]].T)
-    with pytest.raises(NotImplementedError, match=r"crosstab\(normalize=True\) isn't supported: with values=, divide"):
-        gd.crosstab(lazy.sex, lazy.kind, values=lazy.age, aggfunc="sum", normalize=True)
+    with pytest.raises(ValueError, match="Not a valid normalize argument"):
+        gd.crosstab(lazy.sex, lazy.kind, values=lazy.age, aggfunc="sum", normalize="rows")
     for given in ({"values": lazy.age}, {"aggfunc": "sum"}):
         with pytest.raises(ValueError, match="crosstab: .* cannot be used without"):
             gd.crosstab(lazy.sex, lazy.kind, **given)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, cut_frames
+from glassloom.errors import OptionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import cases, examples
@@ -123,8 +124,12 @@ def test_weighted_variances_are_of_one_partition_as_pandas_weights_dont_move_wit
 
 def test_what_windows_cant_do_is_said():
     lazy = gd.from_pandas(pd.DataFrame({"x": [1.0, 2.0], "s": ["a", "b"]}), npartitions=2)
-    with pytest.raises(NotImplementedError, match=r"rolling\(step=2\) isn't supported: choose rows afterwards"):
-        lazy.x.rolling(2, step=2)
+    with pytest.raises(NotImplementedError, match="step is not supported with frequency windows"):
+        lazy.set_index(lazy.x.astype("datetime64[ns]")).rolling("2h", step=2)
+    with pytest.raises(OptionError, match="step=0 should be a number of rows, 1 or more"):
+        lazy.x.rolling(2, step=0)
+    with pytest.raises(NotImplementedError, match="step not implemented for corr"):
+        lazy.x.rolling(2, step=2).corr()
     with pytest.raises(NotImplementedError, match=r"rolling\(method='table'\) isn't supported"):
         lazy.rolling(2, method="table")
     with pytest.raises(ValueError, match="window='soon' should be a number of rows, or a time such as '2h'"):
@@ -135,8 +140,10 @@ def test_what_windows_cant_do_is_said():
         lazy.x.expanding().median()
     with pytest.raises(AttributeError, match="Rolling has no attribute 'y'.*no column 'y'"):
         lazy.rolling(2).y  # noqa: B018
-    with pytest.raises(NotImplementedError, match=r"rolling.corr\(other=None\) isn't supported: it takes two series"):
-        lazy.x.rolling(2).corr()
+    with pytest.raises(
+        NotImplementedError, match=r"rolling.corr\(other=<DataFrame>\) isn't supported: it takes two series"
+    ):
+        lazy[["x"]].rolling(2).corr(lazy[["x"]])
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.9, 1.0])
@@ -146,6 +153,35 @@ def test_weighted_means_stay_where_all_weights_have_fallen_to_zero(alpha, ignore
     lazy = gd.from_pandas(values, npartitions=7)
     options = {"alpha": alpha, "ignore_na": ignore_na}
     assert_same(lazy.ewm(**options).mean().compute(scheduler="inline"), values.ewm(**options).mean())
+
+
+PAIRS = {
+    "all pairs of columns": lambda f: f.rolling(3).cov(),
+    "correlations of all pairs": lambda f: f.rolling(4, min_periods=2, center=True)[["f", "g"]].corr(ddof=0),
+    "each column with itself": lambda f: f.rolling(3).cov(pairwise=False),
+    "a series with itself": lambda f: f.f.rolling(2).cov(),
+    "a column of all pairs": lambda f: f.rolling(3).cov()["g"].abs(),
+    "some windows": lambda f: f.rolling(3, step=2).sum(),
+    "some windows, whose middle is a row": lambda f: f.rolling(4, center=True, step=3).agg(["min", "count"]),
+    "functions of some windows": lambda f: f.f.rolling(2, step=5).apply(sum, raw=True),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize(
+    "index", [[3, 1, 2, 2, 5, 0, 4, 4, 9], pd.date_range("2024", periods=9, freq="h")], ids=["numbers", "times"]
+)
+def test_pairs_of_columns_and_some_of_the_windows_are_those_of_pandas(name, index):
+    values = {"f": [1.0, 2.0, np.nan, 4.0, 5.0, 6.0, 7.0, 3.0, 2.0], "g": range(9), "h": [3, 1, 2] * 3}
+    frame = pd.DataFrame(values, index=pd.Index(index, name="row")).rename_axis(columns="of")
+    cuts = [slice(0, 1), slice(1, 1), slice(1, 6), slice(6, 7), slice(7, 9)]
+    for lazy in (
+        gd.from_pandas(frame, npartitions=3, sort=False),
+        gd.concat([gd.from_pandas(frame[cut], npartitions=1, sort=False) for cut in cuts]),
+    ):
+        for some in (frame, frame[:0]):
+            made = lazy if len(some) else lazy[lazy.g < 0]
+            assert_same(PAIRS[name](made).compute(scheduler="inline"), PAIRS[name](some))
 
 
 SPEEDS = [{"alpha": 1.0}, {"alpha": 1 - 1e-10}, {"alpha": 0.999}, {"span": 2}, {"span": 1.2}, {"com": 1.0}, {"halflife": 30.0}, {"alpha": 0.002}, {"alpha": 1e-17}]  # fmt: skip

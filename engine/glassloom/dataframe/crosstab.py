@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.at_hand import at_hand
-from glassloom.dataframe.options import refused
 from glassloom.dataframe.wrap import is_node
 
 _VALUES = "values"
@@ -27,7 +26,7 @@ def crosstab(index: Any, columns: Any, values: Any = None, rownames: Any = None,
     rownames, colnames
         Lists of what to call rows and columns. Default: the names of the series.
     margins, margins_name, dropna, normalize
-        As pandas; `normalize` of counts alone.
+        As pandas.
 
     Examples
     --------
@@ -48,13 +47,12 @@ def crosstab(index: Any, columns: Any, values: Any = None, rownames: Any = None,
     options = {"margins": margins, "margins_name": margins_name, "dropna": dropna}
     if values is None:
         return at_hand(_counted(keys, names, {**options, "normalize": normalize}))
-    if normalize is not False:
-        raise refused("crosstab", "normalize", normalize, "with values=, divide the table by its sum")
     frame = _frame({**keys, _VALUES: _series("values", values)[0]})
     by = [list(keys)[: len(rows)], list(keys)[len(rows) :]]
     table = frame.pivot_table(_VALUES, *by, aggfunc, observed=dropna, **options).compute()
     called = [dict(zip(own, wanted, strict=True)) for own, wanted in zip(by, names, strict=True)]
-    return at_hand(table.rename_axis(index=called[0]).rename_axis(columns=called[1]))
+    named = table.rename_axis(index=called[0]).rename_axis(columns=called[1])
+    return at_hand(named if normalize is False else _normalized(named, normalize, margins_name if margins else None))
 
 
 def _counted(keys: dict[str, Any], names: tuple[list[Any], list[Any]], options: dict[str, Any]) -> pd.DataFrame:
@@ -68,6 +66,34 @@ def _counted(keys: dict[str, Any], names: tuple[list[Any], list[Any]], options: 
         rownames=names[0], colnames=names[1], **options,
     )  # fmt: skip
     return made if options["normalize"] is not False else made.fillna(0).astype("int64")
+
+
+def _normalized(table: pd.DataFrame, normalize: Any, total: Any) -> pd.DataFrame:
+    """Return a table divided by its sum (`normalize` True or ``"all"``), or each row or column by its own (``"index"``, ``"columns"``).
+
+    `total` is what the last row and column are called, which say what is aggregated of all; None: there are none.
+    """
+    by = "all" if normalize is True else {0: "index", 1: "columns"}.get(normalize, normalize)
+    if by not in ("all", "index", "columns"):
+        raise ValueError("Not a valid normalize argument")
+    if total is None:
+        return _shares(table, by).fillna(0)
+    last: Any = table.iloc[-1].name
+    if total != (last[0] if isinstance(last, tuple) else last):
+        raise ValueError(f"{total} not in pivoted DataFrame")
+    made = table.astype("float64")
+    made.iloc[:-1, :-1] = _shares(table.iloc[:-1, :-1], by)
+    made.iloc[:-1, -1] = table.iloc[:-1, -1] / table.iloc[:-1, -1].sum()
+    made.iloc[-1, :-1] = table.iloc[-1, :-1] / table.iloc[-1, :-1].sum()
+    made.iloc[-1, -1] = 1
+    rows, columns = (slice(None, -1) if by == one else slice(None) for one in ("columns", "index"))
+    return made.iloc[rows, columns].fillna(0)
+
+
+def _shares(table: pd.DataFrame, by: str) -> pd.DataFrame:
+    if by == "index":
+        return table.div(table.sum(axis=1), axis=0)
+    return table / (table.sum() if by == "columns" else table.sum(axis=1).sum(axis=0))
 
 
 def _frame(series: dict[str, Any]) -> Any:

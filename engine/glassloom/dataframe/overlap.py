@@ -15,7 +15,7 @@ from glassloom.backends.pandas_ import concat, guarded, of_samples
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.meta import checked, infer_meta, parse_meta
 from glassloom.dataframe.nodes import FrameExpr, empty
-from glassloom.dataframe.prefix import Carried, Scan, scan
+from glassloom.dataframe.prefix import Carried, CarriedBlocks, Scan, scan
 from glassloom.dataframe.wrap import bind, wrap
 from glassloom.errors import OptionError
 from glassloom.graph import function_label
@@ -111,16 +111,30 @@ def overlapping(
 
     The function keeps the number of rows. With `columnwise`, each column of its result is made of that of the frame.
     """
-    nodes = with_neighbours(frame, before, after, on=on)
-    others = tuple(node for node in nodes if node is not None)
-    numbers = iter(range(1, 3))
-    places = [Block(next(numbers)) if node is not None else None for node in nodes]
-    call = BlockCall(partial(_overlapped, function), (Block(0), *places), label=label)
+    others, call = _with_neighbours_as_operands(frame, function, before, after, label, on)
     if meta is None:
         meta = empty(of_samples(function, frame.meta))
     is_frame = isinstance(frame.meta, pd.DataFrame)
     remake = partial(_remade, function, before, after, label, on) if columnwise and is_frame else None
     return Carried(frame, others, call, meta, remake)
+
+
+def overlapping_rows(
+    frame: FrameExpr, function: Callable[[Any], Any], before: Any, after: Any, *, label: str
+) -> FrameExpr:
+    """Return the same as `overlapping` of a function that makes as many rows of each row, one after the other."""
+    others, call = _with_neighbours_as_operands(frame, function, before, after, label, None)
+    return CarriedBlocks(frame, others, call, empty(of_samples(function, frame.meta)))
+
+
+def _with_neighbours_as_operands(
+    frame: FrameExpr, function: Callable[[Any], Any], before: Any, after: Any, label: str, on: Any
+) -> tuple[tuple[FrameExpr, ...], BlockCall]:
+    nodes = with_neighbours(frame, before, after, on=on)
+    others = tuple(node for node in nodes if node is not None)
+    numbers = iter(range(1, 3))
+    places = [Block(next(numbers)) if node is not None else None for node in nodes]
+    return others, BlockCall(partial(_overlapped, function), (Block(0), *places), label=label)
 
 
 def _remade(
@@ -133,7 +147,10 @@ def _overlapped(function: Callable[[Any], Any], block: Any, before: Any, after: 
     start = 0 if before is None else len(before)
     whole = _surrounded(block, before, after)
     result = function(whole)
-    return result if len(whole) == len(block) else with_frequency_of(block, result.iloc[start : start + len(block)])
+    if len(whole) == len(block):
+        return result
+    each = len(result) // len(whole)  # rows that are made of a row
+    return with_frequency_of(block, result.iloc[start * each : (start + len(block)) * each])
 
 
 def with_frequency_of(block: Any, result: Any) -> Any:

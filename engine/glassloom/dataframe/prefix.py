@@ -12,7 +12,7 @@ from typing import Any
 
 from glassloom.backends.pandas_ import of_samples
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, SomeRows, empty
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, Rowwise, SomeRows, empty
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.expr import Expr, rule
 from glassloom.graph import Key, Task, TaskRef
@@ -115,6 +115,18 @@ class Carried(Rowwise):
 
 class CarriedRows(SomeRows):
     """An operation on some of a partition's rows that also needs what a scan says of the partitions beside."""
+
+    parameters = ("frame", "others", "call", "given_meta")
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
+class CarriedBlocks(BlockOp):
+    """An operation on partitions that also needs what a scan says of those beside, and whose rows are its own."""
 
     parameters = ("frame", "others", "call", "given_meta")
 

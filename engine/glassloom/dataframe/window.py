@@ -20,7 +20,8 @@ from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.options import piped, refused
-from glassloom.dataframe.overlap import overlapping
+from glassloom.dataframe.overlap import overlapping, overlapping_rows
+from glassloom.dataframe.positions import rows_between_positions
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.running import State, state_of, state_together, with_state
 from glassloom.dataframe.weighting import Decay, weighted
@@ -81,17 +82,21 @@ class Window:
 class Rolling(Window):
     """Windows of a number of rows or of a time, also over borders of partitions. Made by `DataFrame.rolling`."""
 
-    def __init__(self, frame: Any, window: Any, options: dict[str, Any], selection: Any = None) -> None:
+    def __init__(
+        self, frame: Any, window: Any, options: dict[str, Any], selection: Any = None, step: int | None = None
+    ) -> None:
         super().__init__(frame, selection)
         self._window = window
         self._options = options
+        self._step = step
 
     def __repr__(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self._options.items())
+        given = self._options if self._step is None else {**self._options, "step": self._step}
+        options = ", ".join(f"{name}={value!r}" for name, value in given.items())
         return f"Rolling(window={self._window!r}{', ' + options if options else ''})"
 
     def _selected(self, columns: Any) -> Rolling:
-        return Rolling(self._frame, self._window, self._options, columns)
+        return Rolling(self._frame, self._window, self._options, columns, self._step)
 
     def _is_weighted(self, how: str) -> bool:
         return "win_type" in self._options and hasattr(pd.api.typing.Window, how)
@@ -99,16 +104,17 @@ class Rolling(Window):
     def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
         self._require_weights_that_move(how, args)
         on = self._options.get("on")
-        reach = self._window if isinstance(self._window, (int, np.integer)) else _length_of(self._window)
+        reach = self._reach
         node = self._frame.expr
         if self._selection is not None and on is None:
             node, columnwise = Projection(node, self._selection), columnwise and isinstance(self._selection, list)
         selection = self._selection if on is not None else None
         call = partial(_rolled, self._window, self._options, selection, how, args, kwargs)
         after = reach if self._options.get("center") else 0
-        return wrap(
-            overlapping(node, call, reach, after, label=f"rolling-{how}", on=on, columnwise=columnwise and on is None)
+        made = overlapping(
+            node, call, reach, after, label=f"rolling-{how}", on=on, columnwise=columnwise and on is None
         )
+        return wrap(made if self._step is None else rows_between_positions(made, slice(None, None, self._step)))
 
     def _require_weights_that_move(self, how: str, args: tuple[Any, ...]) -> None:
         """Check that weights belong to places in the window. Those of pandas' variances belong to rows: they don't move with it."""
@@ -135,28 +141,64 @@ class Rolling(Window):
         return self._aggregated("apply", (func,), {name: value for name, value in options.items() if value is not None})
 
     def cov(self, other: Any = None, pairwise: Any = None, ddof: int = 1) -> Any:
-        """Return the covariance with another series in each window."""
+        """Return the covariance with another series in each window; of a frame those of its columns with each other. See `corr`."""
         return self._with_other("cov", other, pairwise, ddof)
 
     def corr(self, other: Any = None, pairwise: Any = None, ddof: int = 1) -> Any:
-        """Return the correlation with another series in each window."""
+        """Return the correlation with another series in each window; of a frame those of its columns with each other.
+
+        Parameters
+        ----------
+        other
+            A lazy series of the same rows, if the windows are over a series. Default: the series itself, or the columns of the frame.
+        pairwise
+            Of a frame, whether to make a row for each column of each row; if not, each column is held against itself.
+        ddof
+            What is subtracted from the number of values.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.from_pandas(pd.DataFrame({"x": [1, 2, 4], "y": [4, 2, 1]}), npartitions=2)
+        >>> frame.rolling(2).cov().loc[:, "x"].compute().tolist()
+        [nan, nan, 0.5, -1.0, 2.0, -1.0]
+        """
         return self._with_other("corr", other, pairwise, ddof)
 
     def _with_other(self, how: str, other: Any, pairwise: Any, ddof: int) -> Any:
+        if self._step is not None:
+            raise NotImplementedError(f"step not implemented for {how}")  # as in pandas
         frame = self._frame if self._selection is None else self._frame[self._selection]
-        are_series = (
-            isinstance(frame.expr.meta, pd.Series) and is_node(other) and isinstance(other.expr.meta, pd.Series)
-        )
-        if not are_series:
-            raise refused(f"rolling.{how}", "other", other, "it takes two series of the same rows")
+        is_series = isinstance(frame.expr.meta, pd.Series)
+        if other is None:
+            return self._with_itself(frame, how, not is_series and pairwise in (None, True), ddof)
+        if not is_series or not is_node(other) or not isinstance(other.expr.meta, pd.Series):
+            raise refused(
+                f"rolling.{how}", "other", other,
+                f"it takes two series of the same rows, as in frame.x.rolling(...).{how}(frame.y); frame.rolling(...).{how}() has all "
+                "pairs of columns",
+            )  # fmt: skip
         if pairwise:
             raise refused(f"rolling.{how}", "pairwise", pairwise, "name the pairs: one.rolling(...).corr(other)")
         pair = operate(_paired, frame, other, label="pair").expr
-        reach = self._window if isinstance(self._window, (int, np.integer)) else _length_of(self._window)
+        reach = self._reach
         name = frame.expr.meta.name if frame.expr.meta.name == other.expr.meta.name else None
         call = partial(_rolled_pair, self._window, self._options, how, ddof, name)
         after = reach if self._options.get("center") else 0
         return wrap(overlapping(pair, call, reach, after, label=f"rolling-{how}"))
+
+    def _with_itself(self, frame: Any, how: str, pairwise: bool, ddof: int) -> Any:
+        call = partial(_rolled_with_itself, self._window, self._options, how, pairwise, ddof)
+        reach = self._reach
+        after = reach if self._options.get("center") else 0
+        make = overlapping_rows if pairwise else overlapping
+        return wrap(make(frame.expr, call, reach, after, label=f"rolling-{how}"))
+
+    @property
+    def _reach(self) -> Any:
+        """How many rows, or how long, windows reach beyond a partition."""
+        return self._window if isinstance(self._window, (int, np.integer)) else _length_of(self._window)
 
 
 def _rolled(
@@ -168,6 +210,10 @@ def _rolled(
 
 def _paired(one: Any, other: Any) -> Any:
     return pd.concat([one.rename("one"), other.rename("other")], axis=1)
+
+
+def _rolled_with_itself(window: Any, options: dict[str, Any], how: str, pairwise: bool, ddof: int, block: Any) -> Any:
+    return getattr(block.rolling(window, **options), how)(pairwise=pairwise, ddof=ddof)
 
 
 def _rolled_pair(window: Any, options: dict[str, Any], how: str, ddof: int, name: Any, block: Any) -> Any:
@@ -260,8 +306,10 @@ class Windows(Frame):
             The column of times, instead of the index.
         closed
             Which ends of the window belong to it: ``"right"``, ``"left"``, ``"both"`` or ``"neither"``.
-        step, method
-            Only pandas' defaults.
+        step
+            Of how many rows one gets a result. Default: each. Not of windows of time.
+        method
+            Only pandas' default.
 
         Examples
         --------
@@ -271,8 +319,6 @@ class Windows(Frame):
         >>> x.rolling(2).sum().compute().tolist()
         [nan, 3.0, 5.0, 7.0]
         """
-        if step is not None:
-            raise refused("rolling", "step", step, "choose rows afterwards, with iloc[::step]")
         if method != "single":
             raise refused("rolling", "method", method, "columns are computed one by one")
         wanted = {
@@ -285,8 +331,10 @@ class Windows(Frame):
         options = {name: value for name, value in wanted.items() if value is not None}
         if not isinstance(window, (int, np.integer)):
             _length_of(window)
-        self._meta.rolling(window, **options)  # what pandas objects to is raised here
-        return Rolling(self, window, options)
+        self._meta.rolling(window, step=step, **options)  # what pandas objects to is raised here
+        if step == 0:
+            raise OptionError("rolling: step=0 should be a number of rows, 1 or more")
+        return Rolling(self, window, options, step=step)
 
     def expanding(self, min_periods: int = 1, method: str = "single") -> Expanding:
         """Return windows of all rows up to each one, to be aggregated.
