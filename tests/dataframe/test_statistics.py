@@ -6,6 +6,7 @@ from itertools import product
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from frame_helpers import assert_same, check_all, check_in_parts, cut_frames, partitionings
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
@@ -426,3 +427,15 @@ def test_infinite_values_do_not_count_in_a_matrix_of_ranks():
     frame = pd.DataFrame({"a": [1, np.inf, 3, -np.inf, 2], "b": [1.0, 2, 3, 4, 5], "n": [3, 2, 1, 5, 4]})
     found = gd.from_pandas(frame, npartitions=2).corr(method="spearman").compute()
     pd.testing.assert_frame_equal(found, frame.corr(method="spearman"))
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "boolean", "float64", pd.ArrowDtype(pa.float64())], ids=str)
+def test_variances_of_fewer_values_than_are_subtracted_are_those_of_pandas(dtype):
+    for values in ([1, 0], [1], [1, 1], [None, 1]):
+        series = pd.Series(values, dtype=dtype)
+        lazy = gd.from_pandas(series, npartitions=2)
+        for how in ("var", "std", "sem"):
+            for ddof in (0, 1, 2, 3):
+                expected = getattr(series, how)(ddof=ddof)
+                found = getattr(lazy, how)(ddof=ddof).compute(scheduler="inline")
+                assert (found is expected) or found == expected or (found != found and expected != expected)

@@ -10,7 +10,7 @@ from frame_helpers import assert_same, check_all, cut_frames
 from glassloom.errors import OptionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_tests import cases, examples
+from long_tests import examples
 
 NUMBERS = ["i", "f"]
 
@@ -190,7 +190,7 @@ SPEEDS = [{"alpha": 1.0}, {"alpha": 1 - 1e-10}, {"alpha": 0.999}, {"span": 2}, {
 @pytest.mark.parametrize("speed", SPEEDS, ids=str)
 @pytest.mark.parametrize("share_missing", [0.0, 0.6, 0.97])
 def test_weighted_variances_are_those_of_pandas_where_sums_of_weights_are_all_rounding(speed, share_missing):
-    for seed, rows in enumerate(cases((3, 12, 60, 400, 1500), (12, 300))):
+    for seed, rows in enumerate((12, 300)):
         random = np.random.default_rng(seed)
         values = random.normal(size=(rows, 3)) + [0, 100, 0]
         values[random.random(values.shape) < share_missing] = np.nan

@@ -374,7 +374,8 @@ def _mean(sums: tuple[int, float], dtype: Any, options: dict[str, Any]) -> Any:
 def _variance(moments: Moments, dtype: Any, options: dict[str, Any]) -> Any:
     count, _, _, squares = moments
     free = count - options.get("ddof", 1)
-    return pd.Series([squares / free if free > 0 else np.nan], dtype=_float_dtype(dtype))
+    of_few = np.inf if isinstance(dtype, BaseMaskedDtype) and squares > 0 else np.nan  # NumPy divides by 0 there
+    return pd.Series([squares / free if free > 0 else of_few], dtype=_float_dtype(dtype))
 
 
 def _deviation(moments: Moments, dtype: Any, options: dict[str, Any]) -> Any:
@@ -382,7 +383,9 @@ def _deviation(moments: Moments, dtype: Any, options: dict[str, Any]) -> Any:
 
 
 def _standard_error(moments: Moments, dtype: Any, options: dict[str, Any]) -> Any:
-    return _deviation(moments, dtype, options) / max(moments[0], 1) ** 0.5
+    if moments[0] <= options.get("ddof", 1):
+        return pd.Series([np.nan], dtype=_float_dtype(dtype))
+    return _deviation(moments, dtype, options) / moments[0] ** 0.5
 
 
 # Distinct values.
