@@ -296,7 +296,8 @@ def _split_into(block: Any, method: str, n: int, **options: Any) -> Any:
     """Return ``n + 1`` columns."""
     if n < 0:  # there are no rows
         return pd.DataFrame(index=block.index)
-    made = getattr(block.str, method)(n=n, expand=True, **options)
+    has_none = isinstance(block.dtype, pd.ArrowDtype) and bool(block.isna().all())  # of which pandas 2 makes no columns
+    made = pd.DataFrame(index=block.index) if has_none else getattr(block.str, method)(n=n, expand=True, **options)
     if made.shape[1] == n + 1:
         return made
     made = made if len(made) else pd.DataFrame(index=block.index)
