@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from glassloom import Client, LocalCluster, config
+from glassloom._allocators import settings_for_processes
 from glassloom.store.trim import trim_freed_memory
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc's allocator and /proc")
@@ -81,6 +82,46 @@ def test_trimming_returns_what_is_kept() -> None:
     del blocks
     trim_freed_memory()
     assert full - rss() > 150 * 2**20
+
+
+_FREED_IN_THREADS = """
+import ctypes, os, threading
+from glassloom.sampling.process import memory_of
+from glassloom.store.trim import reach_arena, trim_freed_memory
+
+def use() -> None:
+    reach_arena()
+    before.wait()
+    blocks = [malloc(2**22) for _ in range(10)]
+    for block in blocks:
+        ctypes.memset(block, 1, 2**22)
+    for block in reversed(blocks):
+        free(block)
+    freed.wait()
+    ended.wait()
+
+malloc, free = ctypes.CDLL(None).malloc, ctypes.CDLL(None).free
+malloc.argtypes, malloc.restype, free.argtypes = [ctypes.c_size_t], ctypes.c_void_p, [ctypes.c_void_p]
+
+before, freed, ended = (threading.Barrier(3) for _ in range(3))
+threads = [threading.Thread(target=use) for _ in range(2)]
+for thread in threads:
+    thread.start()
+before.wait()
+sizes = [memory_of(os.getpid()).own_bytes]
+freed.wait()
+sizes.append(memory_of(os.getpid()).own_bytes)
+trim_freed_memory()
+sizes.append(memory_of(os.getpid()).own_bytes)
+ended.wait()
+print(*((size - sizes[0]) // 2**20 for size in sizes[1:]))
+"""
+
+
+@linux
+def test_trimming_returns_what_threads_have_freed() -> None:
+    kept, left = map(int, _printed(_FREED_IN_THREADS, **settings_for_processes({})).split())
+    assert kept > 64 and left < 8
 
 
 def _pool_in_task() -> Any:

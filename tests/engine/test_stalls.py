@@ -14,6 +14,7 @@ from fault_helpers import both_workers, eventually, kill, worker_pids
 from glassloom import Client, wait
 from glassloom.errors import CancelledError, RemoteError, SerialisationError
 from glassloom.head.health import CANCELLED_S, STOPPED_S, STUCK_S, Health
+from glassloom.store.store import RETRY_FULL_DISK_S
 from long_tests import LONG_TESTS
 
 """Whether to stop workers for as long as it takes to be replaced, too."""
@@ -35,24 +36,39 @@ class UnpicklableError(Exception):
 
 def test_a_worker_must_go_when_something_has_been_wrong_for_too_long() -> None:
     health = Health()
-    well = {"is_stuck": False, "is_stopped": False, "cancelled": ()}
-    assert health.observe(0.0, **well | {"is_stopped": True}) == ""
-    assert health.observe(STOPPED_S - 0.1, **well | {"is_stopped": True}) == ""
-    assert health.observe(STOPPED_S, **well | {"is_stopped": True}) == "its process was stopped for 60 s"
+    assert health.observe(0.0, is_stopped=True, cancelled=()) == ""
+    assert health.observe(STOPPED_S - 0.1, is_stopped=True, cancelled=()) == ""
+    assert health.observe(STOPPED_S, is_stopped=True, cancelled=()) == "its process was stopped for 60 s"
 
 
 def test_what_went_by_does_not_count_any_more() -> None:
     health = Health()
     for at_s, is_stuck in ((0.0, True), (STUCK_S - 1, False), (STUCK_S, True), (2 * STUCK_S - 1, True)):
-        assert health.observe(at_s, is_stuck=is_stuck, is_stopped=False, cancelled=()) == ""
-    assert health.observe(2 * STUCK_S, is_stuck=True, is_stopped=False, cancelled=()) != ""
+        health.note_report(at_s, is_stuck=is_stuck)
+        assert health.observe(at_s, is_stopped=False, cancelled=()) == ""
+    health.note_report(2 * STUCK_S, is_stuck=True)
+    assert health.observe(2 * STUCK_S, is_stopped=False, cancelled=()) != ""
+
+
+def test_a_worker_that_told_nothing_new_is_not_taken_to_be_stuck_still() -> None:
+    """It, or the head, may have had no CPU: then its last report is old, and the next ones are still to be read."""
+    health = Health()
+    health.note_report(0.0, is_stuck=True)
+    health.note_report(STUCK_S - 0.5, is_stuck=True)
+    assert health.observe(10 * STUCK_S, is_stopped=False, cancelled=()) == ""
+    health.note_report(STUCK_S, is_stuck=True)
+    assert health.observe(10 * STUCK_S, is_stopped=False, cancelled=()) != ""
+
+
+def test_a_full_disk_is_tried_again_before_its_worker_is_taken_to_be_stuck() -> None:
+    assert 2 * RETRY_FULL_DISK_S < STUCK_S
 
 
 def test_cancelled_tasks_are_timed_one_by_one() -> None:
     health = Health()
     for number in range(20):
-        assert health.observe(float(number), is_stuck=False, is_stopped=False, cancelled=[number, number + 1]) == ""
-    reason = health.observe(19 + CANCELLED_S, is_stuck=False, is_stopped=False, cancelled=[19])
+        assert health.observe(float(number), is_stopped=False, cancelled=[number, number + 1]) == ""
+    reason = health.observe(19 + CANCELLED_S, is_stopped=False, cancelled=[19])
     assert reason == "a task that was cancelled on it went on for 10 s"
 
 

@@ -119,6 +119,12 @@ class WorkerConnection:
         """Return the keys of tasks for a worker that marks them for its device's profilers; none for others."""
         return [] if self.options.device is None else [key_text(key) for key in keys_of(item)]
 
+    def note_sample(self, sample: messages.Sample) -> None:
+        """The worker has told how it is."""
+        self.sample = sample
+        is_busy = sample.executing or sample.queued or sample.spillable_bytes or self.state.publishing
+        self.health.note_report(sample.at_s, is_stuck=self.pressure is Pressure.PAUSED and not is_busy)
+
     def info(self) -> messages.WorkerInfo:
         """Return what is known of it, for clients."""
         first = messages.Sample(0.0, 0.0, self.baseline_bytes, 0, 0, 0, 0, self.baseline_bytes)

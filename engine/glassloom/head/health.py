@@ -6,7 +6,7 @@ from collections.abc import Collection
 from enum import Enum
 
 STUCK_S = 5.0
-"""How long a worker may be paused with nothing running and nothing left to spill."""
+"""How long a worker may say that it is paused with nothing running and nothing left to spill."""
 CANCELLED_S = 10.0
 """How long a cancelled task may go on before its worker is replaced: the thread that it keeps is lost to others."""
 STOPPED_S = 60.0
@@ -20,35 +20,57 @@ GONE_S = 60.0
 """How long it may do so before the cluster ends: without it no worker can be replaced."""
 _LONGEST_STEP_S = 1.0
 
-_STUCK, _STOPPED = "stuck", "stopped"
+_STOPPED = "stopped"
 
 
 class Health:
     """What is wrong with one worker, and since when.
 
     >>> health = Health()
-    >>> [health.observe(at_s, is_stuck=True, is_stopped=False, cancelled=()) for at_s in (0.0, 4.0)]
-    ['', '']
-    >>> health.observe(5.0, is_stuck=True, is_stopped=False, cancelled=())
+    >>> health.note_report(0.0, is_stuck=True)
+    >>> health.note_report(4.0, is_stuck=True)
+    >>> health.observe(9.0, is_stopped=False, cancelled=())
+    ''
+    >>> health.note_report(5.0, is_stuck=True)
+    >>> health.observe(9.0, is_stopped=False, cancelled=())
     'for 5 s it was short of memory, ran nothing, and had nothing to write to disk'
     """
 
     def __init__(self) -> None:
         self._since: dict[str | int, float] = {}
+        self._stuck_since_s: float | None = None
+        self._stuck_s = 0.0
 
-    def observe(self, now_s: float, *, is_stuck: bool, is_stopped: bool, cancelled: Collection[int]) -> str:
-        """Take note of how the worker is; return why it must go, or ``""``.
+    def note_report(self, at_s: float, *, is_stuck: bool) -> None:
+        """Take note of what the worker told of itself at `at_s`.
+
+        Only what it has told counts: when it or the head had no CPU for a while, the last report is old, and all may be well.
 
         Parameters
         ----------
         is_stuck
-            Whether it is paused for its memory, with nothing running and nothing that could go to disk.
+            Whether it is paused for its memory, with nothing running, nothing being published and nothing that could go to disk.
+        """
+        if not is_stuck:
+            self._stuck_since_s, self._stuck_s = None, 0.0
+            return
+        if self._stuck_since_s is None:
+            self._stuck_since_s = at_s
+        self._stuck_s = at_s - self._stuck_since_s
+
+    def observe(self, now_s: float, *, is_stopped: bool, cancelled: Collection[int]) -> str:
+        """Take note of how the worker is; return why it must go, or ``""``.
+
+        Parameters
+        ----------
         is_stopped
             Whether its process is stopped.
         cancelled
             Numbers of the tasks on it that nobody wants any more, and that it hasn't answered for.
         """
-        ills: list[str | int] = [*cancelled, *[_STUCK] * is_stuck, *[_STOPPED] * is_stopped]
+        if self._stuck_s >= STUCK_S:
+            return _STUCK
+        ills: list[str | int] = [*cancelled, *[_STOPPED] * is_stopped]
         self._since = {ill: self._since.get(ill, now_s) for ill in ills}
         for ill, since_s in self._since.items():
             bound_s, reason = _BOUNDS.get(ill, _CANCELLED)
@@ -57,11 +79,8 @@ class Health:
         return ""
 
 
+_STUCK = f"for {STUCK_S:.0f} s it was short of memory, ran nothing, and had nothing to write to disk"
 _BOUNDS: dict[str | int, tuple[float, str]] = {
-    _STUCK: (
-        STUCK_S,
-        f"for {STUCK_S:.0f} s it was short of memory, ran nothing, and had nothing to write to disk",
-    ),
     _STOPPED: (STOPPED_S, f"its process was stopped for {STOPPED_S:.0f} s"),
 }
 _CANCELLED = (CANCELLED_S, f"a task that was cancelled on it went on for {CANCELLED_S:.0f} s")

@@ -214,6 +214,8 @@ class WorkerPool:
     def note_pressure(self, worker: WorkerConnection, message: messages.MemoryPressure) -> None:
         """A worker's memory has become short, or isn't any more."""
         before, worker.pressure = worker.pressure, Pressure(message.pressure)
+        if worker.pressure is not Pressure.PAUSED:
+            worker.health.note_report(0.0, is_stuck=False)
         self._scheduler.set_pressure(worker.number, worker.pressure)
         if worker.pressure is Pressure.PAUSED and message.device_bytes:
             self._metrics_writer.log("warning", explain_device(worker, message.device_bytes), worker.number)
@@ -359,11 +361,8 @@ def explain_device(worker: WorkerConnection, fixed_bytes: int) -> str:
 def _reason_to_replace(worker: WorkerConnection, now_s: float) -> str:
     if worker.ending:
         return ""
-    sample = worker.sample
-    is_busy = sample is None or sample.executing or sample.queued or sample.spillable_bytes
     return worker.health.observe(
         now_s,
-        is_stuck=worker.pressure is Pressure.PAUSED and not is_busy,
         is_stopped=is_stopped(worker.pid),
         cancelled=worker.state.stopping,
     )

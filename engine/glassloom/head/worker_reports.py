@@ -152,7 +152,7 @@ class WorkerReports:
 
     @staticmethod
     def _sampled(worker: WorkerConnection, message: messages.Sample) -> None:
-        worker.sample = message
+        worker.note_sample(message)
 
     @staticmethod
     def _crashed(worker: WorkerConnection, message: messages.WorkerCrashed) -> None:

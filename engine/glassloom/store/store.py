@@ -31,8 +31,9 @@ MIN_SPILL_BYTES = 512
 """Smaller results stay in memory: what is known of one takes nearly as much."""
 BATCH_BYTES = 4 * 2**20
 """How much of small results goes to one file, if there is as much."""
-RETRY_FULL_DISK_S = 5.0
-"""How long results stay in memory after the disk was found full, before it is tried again."""
+RETRY_FULL_DISK_S = 2.0
+"""How long results stay in memory after the disk was found full, before it is tried again: some times before the head replaces a worker that
+can't write (`head.health.STUCK_S`)."""
 READ_BOUND_S = 60.0
 """How long a reader waits for another thread that reads the same result, before it reads that itself."""
 

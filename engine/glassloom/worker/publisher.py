@@ -13,6 +13,7 @@ from glassloom.protocol import messages
 from glassloom.protocol.clock import monotonic_s
 from glassloom.store.device_store import Results
 from glassloom.store.segment import SegmentWriter, free_location
+from glassloom.store.trim import reach_arena
 from glassloom.worker.sender import BATCH_S, Sender
 from glassloom.worker.user_code import Shared, share_result
 
@@ -58,6 +59,7 @@ class Publisher:
 
     def run(self) -> None:
         """Publish until the process ends."""
+        reach_arena()
         while True:
             self.step()
 

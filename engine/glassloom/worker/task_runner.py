@@ -14,6 +14,7 @@ from glassloom.protocol.failure import Failure
 from glassloom.protocol.messages import RunTask
 from glassloom.sampling.stack_sampler import SampledThread
 from glassloom.store.device_store import DeviceStore, Results
+from glassloom.store.trim import reach_arena
 from glassloom.worker.device_tasks import DeviceTasks
 from glassloom.worker.inputs import CallTable, InputLost, Inputs
 from glassloom.worker.lane_results import LaneResults
@@ -98,6 +99,7 @@ class TaskRunner:
             self._sender.send(messages.Recalled(numbers))
 
     def _run_tasks(self, slot: int) -> None:
+        reach_arena()
         run_inside_task(SynchronousRuntime())
         thread = TaskThread(self._secede, self._rejoin)
         set_task_thread(thread)

@@ -38,6 +38,7 @@ from glassloom.store.device_store import DeviceStore, Results
 from glassloom.store.segment import SegmentWriter
 from glassloom.store.spill_file import codec_is_available
 from glassloom.store.store import RETRY_FULL_DISK_S, Store
+from glassloom.store.trim import reach_arena
 from glassloom.worker import plugins, user_code
 from glassloom.worker.device_watch import DeviceWatch
 from glassloom.worker.forked_child import on_fork
@@ -267,6 +268,7 @@ class Worker:
     # The memory thread
 
     def _watch_memory(self) -> None:
+        reach_arena()
         self._check_codec()
         is_busy = False
         while not self._stopping.wait(_WATCH_BUSY_S if is_busy else _WATCH_IDLE_S):
