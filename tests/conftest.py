@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 
+import combinations
 import file_order
 import pytest
 from glassloom.cluster import options
@@ -53,6 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell's background jobs and nohup ignore these, and so would every process that the tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    config.pluginmanager.register(combinations)
     config.addinivalue_line("markers", f"{_FAULT}(what): the test does this to a cluster, which must survive it")
 
 

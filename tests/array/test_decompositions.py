@@ -16,6 +16,7 @@ def low_rank(rows, columns, rank, dtype="f8"):
     )
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
 @pytest.mark.parametrize("shape", [(60, 40), (40, 60)])
 @pytest.mark.parametrize(("iterator", "n"), [("power", 0), ("power", 2), ("QR", 2)])

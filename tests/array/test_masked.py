@@ -102,6 +102,7 @@ MASK = np.array([False, True, False, False, True])
 PLACES = np.array([3, 1])
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 @pytest.mark.parametrize("of_masks", [True, False], ids=["masked", "nothing-masked"])
 @pytest.mark.parametrize("dtype", ["i8", "f8"])

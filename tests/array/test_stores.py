@@ -49,6 +49,7 @@ def scheduler(request):
     return "threads" if request.param == "threads" else request.getfixturevalue("client")
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(("storage", "offset"), list(itertools.product(STORAGE, [(0, 0), (3, 9)])), ids=str)
 def test_blocks_that_share_a_chunk_or_a_shard_lose_nothing(storage, offset, scheduler, tmp_path):
     for number, blocks in enumerate(BLOCKS):
@@ -550,6 +551,7 @@ def _as_array(tmp_path):
     return target, ga.from_array(target, chunks=(8, 10), copy=False), lambda: target
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("place", [_as_zarr, _as_memory_map, _as_data_set, _as_array])
 @pytest.mark.parametrize(
     "function",

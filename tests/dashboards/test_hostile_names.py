@@ -123,6 +123,7 @@ def _texts(value: object) -> list[str]:
     return [text for one in value for text in _texts(one)] if isinstance(value, (list, tuple)) else []
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("page", [page.id for page in PAGES])
 @pytest.mark.parametrize("is_over", [False, True], ids=["live", "ended"])
 def test_every_view_shows_hidden_characters_as_escapes(page, is_over):

@@ -44,6 +44,7 @@ from opened_pages import FRAME_BYTES, Opened, aggregate_of, events, shared_aggre
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("page", [page.id for page in PAGES])
 @pytest.mark.parametrize(
     "shape",

@@ -26,6 +26,7 @@ def test_a_long_table_says_how_many_rows_it_leaves_out():
     assert "<p>1,234 more rows are not shown.</p>" in html
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("page", WITH_TABLES)
 @pytest.mark.parametrize(
     "shape",

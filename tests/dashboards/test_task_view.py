@@ -302,6 +302,7 @@ KEYS = [
 ]
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("is_told", [True, False])
 @pytest.mark.parametrize("key", KEYS)
 def test_each_task_is_found_by_its_own_key_and_its_page_shows_it(key, is_told):

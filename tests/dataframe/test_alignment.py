@@ -67,6 +67,7 @@ def made(function, *frames):
     return found.compute(**INLINE) if hasattr(found, "compute") else found
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("numbers", [(3, 2), (2, 5), (1, 3), (3, 1)])
 def test_operands_are_aligned_by_label_whatever_their_divisions(name, numbers):

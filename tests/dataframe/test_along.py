@@ -90,6 +90,7 @@ CARRIED = {
 }
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("numbers", [[2], [3, 2, 1, 0], [0, 3]], ids=str)
 @pytest.mark.parametrize("name", CARRIED)
 def test_a_column_of_chosen_partitions_is_made_of_all_partitions(name, numbers):

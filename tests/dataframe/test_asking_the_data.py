@@ -90,6 +90,7 @@ def test_any_objects_are_converted_as_pandas_does(values, method):
         assert_same(getattr(lazy, method)().compute(**INLINE), expected)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("options", [{}, {"sort": True}, {"use_na_sentinel": False}])
 @pytest.mark.parametrize(
     "values",

@@ -187,6 +187,7 @@ def test_rows_keep_their_places(name):
     run()
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("npartitions", [1, 2, 6])
 @pytest.mark.parametrize("name", ["function", "rank", "cumcount", "ngroup", "shift", "filter", "cumsum"])
 def test_rows_of_partitions_with_only_missing_keys_keep_their_places(name, npartitions):
@@ -438,6 +439,7 @@ def test_a_meta_of_names_and_dtypes_has_the_keys_as_index():
         assert made.columns.tolist() == made.compute(**INLINE).columns.tolist() == ["k", "x"]
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("sort", [True, False])
 @pytest.mark.parametrize("ascending", [True, False])
 @pytest.mark.parametrize("keys", ["c", ["c", "d"], ["i", "c"]], ids=str)

@@ -43,6 +43,7 @@ def texts(tmp_path):
     return tmp_path
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("blocksize", [None, 1000])
 @pytest.mark.parametrize(
     "options",
@@ -110,6 +111,7 @@ def test_labels_and_ends_of_csv_that_cant_be_are_named(texts):
         gd.read_csv(texts / "plain.csv", iterator=True)
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("blocksize", [None, 1000, "default"])
 @pytest.mark.parametrize(
     ("name", "options"),

@@ -64,6 +64,7 @@ def check(joined, expected, *, has_labels):
     assert_same(of_equal_order(joined.reset_index(drop=True)), of_equal_order(expected.reset_index(drop=True)))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("broadcast", [None, False], ids=["with a whole side", "by hash"])
 @pytest.mark.parametrize("by", [pytest.param(by, marks=pytest.mark.long) if by in MIRRORED else by for by in BY])
 @pytest.mark.parametrize("how", HOWS)

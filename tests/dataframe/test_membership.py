@@ -44,6 +44,7 @@ def test_many_values_are_looked_for_as_pandas_does(kind):
             assert_same(lazy.isin(values).compute(**INLINE), expected)
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("kind", ["str", "missing", "string", "object", "int64"])
 @pytest.mark.parametrize("other", ["str", "missing", "string", "object", "int64"])
 def test_lazy_values_are_looked_for_as_pandas_does(kind, other):
@@ -89,6 +90,7 @@ MAPPERS = {
 }  # fmt: skip
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("kind", SERIES)
 @pytest.mark.parametrize("na_action", [None, "ignore"])
 def test_values_are_looked_up_in_large_dicts_as_pandas_does(kind, na_action):

@@ -51,6 +51,7 @@ def test_any_merge_by_columns_is_that_of_pandas(data):
     assert_same_rows(got, frame.merge(other, **options))
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("by", ["k", ["k", "n"], "names", "index and column", "column and index", "index"])
 def test_merges_are_sorted_by_their_keys_as_in_pandas(how, by):

@@ -135,6 +135,7 @@ MARGINS = [
 ]
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("aggfunc", ["sum", len, [np.max, "mean"]])
 @pytest.mark.parametrize("number", range(len(MARGINS)))
 @pytest.mark.parametrize(
@@ -200,7 +201,7 @@ TABLES = [
     [
         pytest.param(MANY.assign(when=WHEN.when), marks=pytest.mark.long, id="values"),
         pytest.param(WHEN, id="gaps"),
-        pytest.param(WHEN.dropna()[:1], id="one row"),
+        pytest.param(WHEN.dropna()[:1], marks=pytest.mark.long, id="one row"),
     ],
 )
 def test_tables_have_the_columns_that_those_of_pandas_have(frame, number):
@@ -267,6 +268,7 @@ def test_a_margin_has_a_name_of_its_own():
         gd.from_pandas(frame, npartitions=2).pivot_table(values="x", index="row", margins=True, margins_name=1)
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("aggfunc", [["mean", "mean"], ["sum", np.mean], [len], lambda x: x.max() - x.min()])
 @pytest.mark.parametrize("columns", ["column", ["column", "other"], None])
 def test_tables_take_functions_and_the_same_aggregation_twice(aggfunc, columns):

@@ -133,6 +133,7 @@ TABLES = [
 ]
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("options", TABLES)
 @pytest.mark.parametrize("has_missing", [False, True])
 def test_pivot_tables_take_what_pandas_takes(options, has_missing):

@@ -34,6 +34,7 @@ def value_of(frame, name, method):
     return found.compute(**INLINE) if hasattr(found, "compute") else found
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("labels", [None, "i", "s"])
 @pytest.mark.parametrize("name", ["x", "i", "s", "d"])
 def test_scalars_are_of_the_types_of_pandas(name, labels):
@@ -151,6 +152,7 @@ UNLIKE = pd.DataFrame(
 )
 
 
+@pytest.mark.pairwise
 @pytest.mark.skipif(pd.__version__ < "3", reason="before version 3 pandas had other dtypes of rows of results")
 @pytest.mark.parametrize("skipna", [True, False])
 @pytest.mark.parametrize("columns", [["i", "f", "n", "a"], ["i", "b", "f"], ["m", "a"]])

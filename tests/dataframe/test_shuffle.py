@@ -105,6 +105,7 @@ def no_batches(monkeypatch):
     monkeypatch.setattr(exchange, "BYTES_TOGETHER", 0)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("together", [0, exchange.BYTES_TOGETHER])
 @pytest.mark.parametrize("shares_memory", [True, False])
 @pytest.mark.parametrize("n_stages", [1, 2, 3])

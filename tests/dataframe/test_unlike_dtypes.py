@@ -57,6 +57,7 @@ def lazy(cuts):
     return gd.from_map(pieces.__getitem__, range(len(pieces)), meta=ROWS[:0])
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize(
     "cuts", [pytest.param(one, marks=pytest.mark.long) if len(one) == 3 else one for one in CUTS], ids=str
 )
@@ -121,6 +122,7 @@ OF_ALL = {
 }
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("cuts", CUTS, ids=str)
 @pytest.mark.parametrize("missed", MISSED)
 @pytest.mark.parametrize("name", OF_ALL)

@@ -42,6 +42,7 @@ def of_equal_order(frame):
 UNLIKE = pd.DataFrame({"c": pd.Categorical(["x", "q", None], categories=["q", "x"]), "y": [1.5, 2.5, 3.5]})
 
 
+@pytest.mark.each_choice
 @cut
 @pytest.mark.parametrize("how", ["inner", "left", "right", "outer"])
 def test_keys_of_unlike_categories_become_values_in_all_partitions(cuts, how):
@@ -52,6 +53,7 @@ def test_keys_of_unlike_categories_become_values_in_all_partitions(cuts, how):
     assert not any(isinstance(block.c.dtype, pd.CategoricalDtype) for block in blocks_of(made))
 
 
+@pytest.mark.pairwise
 @cut
 @pytest.mark.parametrize("names", [("n", None), (None, "n"), ("n", "m"), ("n", "n")])
 @pytest.mark.parametrize("how", ["inner", "left", "right", "outer"])
@@ -75,6 +77,7 @@ def test_a_join_of_a_column_with_labels_promises_the_labels_of_the_left_rows():
     assert (made._meta.index.name, made._meta.index.dtype) == (None, expected.index.dtype)
 
 
+@pytest.mark.pairwise
 @cut
 @pytest.mark.parametrize("how", ["left", "outer"])
 @pytest.mark.parametrize(
@@ -103,6 +106,7 @@ DUMMIES = {
 }
 
 
+@pytest.mark.each_choice
 @cut
 @pytest.mark.parametrize("make", DUMMIES.values(), ids=DUMMIES.keys())
 def test_dummies_have_the_names_of_pandas(cuts, make):
@@ -125,6 +129,7 @@ BINNED = {
 }
 
 
+@pytest.mark.each_choice
 @cut
 @pytest.mark.parametrize("name", BINNED)
 def test_rows_without_a_time_keep_their_place_though_missing_keys_are_groups(cuts, name):
@@ -139,6 +144,7 @@ def test_values_of_such_groups_become_a_column_of_the_frame():
     assert_same(made.compute(), ROWS.assign(n=ROWS.groupby(by, dropna=False).f.cumsum()))
 
 
+@pytest.mark.each_choice
 @cut
 @pytest.mark.parametrize("freq", ["4h", "1D", "7min"])
 def test_durations_are_grouped_in_stretches_beside_other_keys(cuts, freq):

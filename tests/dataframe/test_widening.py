@@ -34,6 +34,7 @@ def lazy(cuts):
     return gd.from_map(pieces.__getitem__, range(len(pieces)), meta=WHOLE[:0])
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("cuts", CUTS, ids=str)
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_all_partitions_have_the_dtypes_of_the_meta(cuts, change):

@@ -157,6 +157,7 @@ def test_one_thread_holds_no_more_than_the_graph_makes_it_hold(case: str) -> Non
     assert peak_held(graph, wanted) <= bound
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(("n_workers", "nthreads"), [(1, 4), (4, 1), (4, 2)])
 @pytest.mark.parametrize("case", CASES)
 def test_further_threads_hold_a_few_blocks_more_each(case: str, n_workers: int, nthreads: int) -> None:

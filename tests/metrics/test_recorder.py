@@ -236,6 +236,7 @@ def test_where_the_disk_is_full_new_frames_take_the_place_of_the_oldest(tmp_path
     recorder.close()
 
 
+@pytest.mark.pairwise
 @pytest.mark.fault("the disk of a cluster's log is full")
 @pytest.mark.parametrize("error", [errno.EFBIG, errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("room", [0, 900, 3_500, 7_000, 12_000, 30_000])
