@@ -44,9 +44,9 @@ lab: setup
 	jupyter lab $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)/notebooks" \
 	  --LabApp.default_url=/lab/tree/01-first-look.ipynb $(LAB_ARGS)
 
-# Tests wait for other processes for a part of their time, so that there is one process more than there are CPUs; each imports all tests first.
-# Each takes the next file, in the order of tests/shared/file_order.py.
-PYTEST_PROCESSES = $(shell $(PYTHON) -c "import os; print(min((os.cpu_count() or 1) + 1, 4))")
+# Tests wait for other processes for half of their time, so that there are two processes more than CPUs, but four at most; each imports all tests first
+# (10 s of CPU, and up to 1.2 GiB in the end). Each takes the next file, in the order of tests/shared/file_order.py.
+PYTEST_PROCESSES = $(shell $(PYTHON) -c "import os; print(min((os.cpu_count() or 1) + 2, 4))")
 
 test: setup labextension/node_modules
 	sh tests/e2e/install-chromium.sh
@@ -72,7 +72,7 @@ test-pandas2: .venv-pandas2/.set-up
 
 # What takes minutes: what tries more than `make test` does (10^5 task completions among random faults, interrupts at a fifth of all places and
 # crashes at a third, others each day, all queries of TPC-H), what `make test` leaves out (more of JupyterLab in Chromium, workers that are stuck for
-# long, jobs of MPI and Slurm, all notebooks), and three times as many examples of all properties.
+# long, jobs of MPI and Slurm, all notebooks), and five times as many examples of all properties.
 long: setup
 	sh tests/distributed/install-batch-systems.sh
 	sh tests/e2e/install-chromium.sh

@@ -67,14 +67,14 @@ def _walk(node: ast.AST, module: str, kind: str, is_package: bool) -> Iterator[I
             base = _absolute(child, module, is_package)
             for alias in child.names:
                 yield Import(module, _module_or_parent(base, alias.name), kind, child.lineno)
-        elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from _walk(child, module, "types" if kind == "types" else "function", is_package)
         elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
             for statement in child.body:
                 yield from _walk(ast.Module([statement], []), module, "types", is_package)
             for statement in child.orelse:
                 yield from _walk(ast.Module([statement], []), module, kind, is_package)
-        else:
+        elif not isinstance(child, ast.expr):  # in an expression nothing is imported
             yield from _walk(child, module, kind, is_package)
 
 

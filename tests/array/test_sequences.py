@@ -11,6 +11,7 @@ SEQUENCES = (
 )  # fmt: skip
 
 
+@pytest.mark.each_choice
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])

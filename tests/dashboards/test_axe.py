@@ -117,8 +117,8 @@ DETAILS = {
 """What there is besides the pages as they open: an address, what is clicked there, and what is waited for."""
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("theme", cases(PALETTES, ["dark"]))
+@pytest.mark.long
+@pytest.mark.parametrize("theme", PALETTES)
 def test_axe_finds_nothing_in_what_is_opened_of_a_real_cluster(browser, real_cluster, theme):
     found = {}
     with open_site(browser) as site, open_tab_of(site) as tab:

@@ -255,6 +255,7 @@ def test_every_card_of_a_report_is_there_with_data_and_numbers_without_a_network
     assert tables > 7 and links == 0
 
 
+@pytest.mark.long
 def test_a_report_of_many_tasks_is_small(path):
     synthetic.write_recording(path, synthetic.make_recorder(Shape(workers=50, tasks=200_000)))
     assert len(report_html(path)) < 6_000_000

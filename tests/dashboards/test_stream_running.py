@@ -155,6 +155,7 @@ def test_thousands_that_run_with_hostile_names_fit_into_a_frame():
     assert "It has run for 49 s." in text and "<img" not in page.card("task-stream").details.text
 
 
+@pytest.mark.long
 def test_a_frame_of_a_million_tasks_while_some_run_is_cheap():
     aggregate = aggregate_of(Shape(workers=4, threads=4, tasks=10**6, layers=40))
     last_s = aggregate.tasks.stop_s - STARTED_AT_S

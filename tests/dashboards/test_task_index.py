@@ -90,6 +90,7 @@ def test_rows_keep_their_numbers_when_older_ones_go(monkeypatch, batch):
     assert tasks.finder.spans([0]) == []
 
 
+@pytest.mark.long
 def test_a_key_is_found_among_a_million_and_the_index_is_small():
     tasks, size = TaskTable(), 5000
     for first in range(0, 10**6, size):

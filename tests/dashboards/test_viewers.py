@@ -39,6 +39,7 @@ async def close_all(server: Serving, page: str, connections: list) -> None:
         await context._cleanup_sessions(0)
 
 
+@pytest.mark.long
 @pytest.mark.fault("30 tabs are closed at once")
 def test_closing_many_tabs_runs_no_garbage_collection_but_one_when_nobody_looks_any_more(publish, monkeypatch):
     publish(Shape(tasks=50))

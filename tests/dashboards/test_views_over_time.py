@@ -174,6 +174,7 @@ def test_without_a_limit_no_line_is_drawn_and_a_far_one_is_said():
     assert opened.card("memory").plot.y_range.end < 2**30
 
 
+@pytest.mark.long
 def test_twelve_hours_of_a_hundred_workers_are_small_frames():
     aggregate = cluster(workers=100, layers=30)
     for moment in range(1500):

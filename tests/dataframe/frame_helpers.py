@@ -85,15 +85,16 @@ def partitionings(frame):
 
 def check_in_parts(frame, operation, **options):
     """Check that an operation makes of a frame in several partitionings what it makes of pandas'; also what it raises."""
-    for lazy in partitionings(frame):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                expected = operation(frame)
-            except (TypeError, ValueError, KeyError) as error:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            expected = operation(frame)
+        except (TypeError, ValueError, KeyError) as error:
+            for lazy in partitionings(frame):
                 with pytest.raises(type(error)):
                     operation(lazy).compute(scheduler="inline")
-                continue
+            return
+        for lazy in partitionings(frame):
             assert_same(operation(lazy).compute(scheduler="inline"), expected, **options)
 
 

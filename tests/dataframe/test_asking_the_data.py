@@ -262,6 +262,7 @@ def test_codes_of_many_categories_have_the_dtype_that_they_promise(count):
 TAGS = pd.Series(["b|a", "", None, "a||c", "b", "d|a"], index=[1, 1, 2, 3, 3, 3])
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("dtype", ["str", object])
 @pytest.mark.parametrize("options", [{}, {"sep": "a"}, {"dtype": bool}, {"dtype": "int8"}])
 def test_parts_of_texts_become_columns_of_numbers(dtype, options):

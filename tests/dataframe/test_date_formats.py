@@ -35,6 +35,7 @@ FORMS = {
 }
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("engine", ["c", "pyarrow"])
 @pytest.mark.parametrize("name", FORMS)
 def test_times_are_parsed_as_pandas_parses_the_whole_file(tmp_path, name, engine):

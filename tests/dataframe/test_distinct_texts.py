@@ -42,6 +42,7 @@ def test_methods_of_repeated_texts_are_those_of_pandas(kind):
         assert_same(getattr(lazy.str, method)(**options).compute(**INLINE), getattr(series.str, method)(**options))
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("kind", SERIES)
 @pytest.mark.parametrize("na_action", [None, "ignore"])
 def test_repeated_texts_are_looked_up_as_pandas_does(kind, na_action):

@@ -239,6 +239,7 @@ def test_rows_are_drawn_from_each_group():
         lazy.groupby("k").sample(1, 0.5)
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("how", ["sum", "prod", "mean", "min", "max", "count", "first"])
 @pytest.mark.parametrize("options", [{"observed": False}, {"observed": False, "dropna": False}, {"observed": True}])
 def test_where_no_row_is_of_a_group_values_have_the_dtype_that_pandas_has(how, options):

@@ -232,6 +232,7 @@ def events():
     return pd.DataFrame({"k": random.choice(["x", "y", None], 40), "t": times, "f": random.random(40), "i": range(40)})
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize(
     "how",
     [

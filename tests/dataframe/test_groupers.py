@@ -123,6 +123,7 @@ OF_ARROWS = {
 }
 
 
+@pytest.mark.each_choice
 @pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="pandas 2 has such stretches as NumPy's times without a name")
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 @pytest.mark.parametrize("name", OF_ARROWS)

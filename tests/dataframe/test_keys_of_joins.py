@@ -86,6 +86,7 @@ def test_keys_of_unlike_dtypes_have_those_of_pandas(pair, how, by, broadcast):
         check(made, expected, has_labels=by.startswith("labels"))
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("by", ["labels on the right", "labels on the left"])
 def test_rows_without_partner_have_missing_labels_in_all_partitions(how, by):

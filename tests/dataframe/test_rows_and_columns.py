@@ -348,6 +348,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("name", TIMES)
 @pytest.mark.parametrize("sort", [True, False])
 def test_texts_are_labels_or_stretches_of_time_by_the_resolution_of_all_labels(name, sort):

@@ -49,6 +49,7 @@ def joined(folder):
         return pd.concat(parts, ignore_index=all(isinstance(part.index, pd.RangeIndex) for part in parts))
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize("name", COLUMNS)
 def test_files_of_unlike_types_are_read_as_pandas_puts_them_together(tmp_path, name, is_turned):

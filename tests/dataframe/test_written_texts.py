@@ -219,6 +219,7 @@ TIMES = {
 }
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 @pytest.mark.parametrize(
     "names", [("days", "hours"), ("hours", "thousandths", "days"), ("finest", "none", "millionths"), ("days", "days")]

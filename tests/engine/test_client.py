@@ -553,6 +553,7 @@ def test_a_chain_of_ten_thousand_tasks_runs(client: Client) -> None:
     assert value.compute(scheduler=client) == 10_000
 
 
+@pytest.mark.long
 def test_a_graph_of_a_hundred_thousand_tasks_runs(client: Client) -> None:
     futures = client.map(tasks.inc, range(100_000))
     assert sum(client.gather(futures)) == 5000050000

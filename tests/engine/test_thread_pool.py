@@ -21,6 +21,7 @@ from glassloom._gc import gc_paused
 from glassloom.errors import GraphError, ThreadPoolEnded
 from glassloom.graph import Graph, Key, Task, TaskRef
 from glassloom.local.threads import ThreadsRuntime, default_threads
+from long_tests import LONG_TESTS
 from pools import end, eventually, holds_nothing
 
 WAIT_S = 60.0
@@ -330,11 +331,12 @@ def status_of(child: int, timeout_s: float = WAIT_S) -> int:
     return -signal.SIGKILL
 
 
+@pytest.mark.more
 @pytest.mark.fault("a process whose pool of threads is busy forks")
 @pytest.mark.parametrize("name", ["threads", "own"])
 def test_a_forked_child_computes_while_its_parents_pool_is_busy(pool: ThreadsRuntime, name: str) -> None:
     runtime = default_threads() if name == "threads" else pool
-    for _ in range(20):
+    for _ in range(20 if LONG_TESTS else 5):
         go = threading.Event()
         busy = Asking(runtime, Task("busy", go.wait, (WAIT_S,)))
         graph = Graph({("x-1", n): Task(("x-1", n), int) for n in range(3000)})

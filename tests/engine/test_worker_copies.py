@@ -67,6 +67,7 @@ WAYS = [
 ]  # fmt: skip
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("n_bytes", [100, 20_000, 200_000])
 @pytest.mark.parametrize("way", WAYS)
 def test_no_worker_keeps_a_result_that_was_let_go(

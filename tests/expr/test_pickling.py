@@ -28,6 +28,7 @@ def _called(depth):
     return value
 
 
+@pytest.mark.each_choice
 @pytest.mark.parametrize("make", [_chain, _called])
 @pytest.mark.parametrize(
     "again",

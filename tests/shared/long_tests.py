@@ -15,8 +15,8 @@ LONG_TESTS = os.environ.get("GLASSLOOM_LONG_TESTS") == "1"
 
 
 def examples(n_long: int) -> int:
-    """Return how many examples of a property to try: `n_long` in `make long`, else a third. Each run draws others."""
-    return n_long if LONG_TESTS else max(n_long // 3, 1)
+    """Return how many examples of a property to try: `n_long` in `make long`, else a fifth. Each run draws others."""
+    return n_long if LONG_TESTS else max(n_long // 5, 1)
 
 
 def cases(every: Iterable[Case], few: Iterable[Case]) -> list[Case]:
