@@ -109,6 +109,7 @@ def test_of_a_stopped_worker_the_wait_warns_and_its_results_are_made_again(
     closes_soon(client)
 
 
+@pytest.mark.long
 @pytest.mark.fault("a client connects while a worker of dask.distributed's is stopped (SIGSTOP)")
 def test_who_connects_beside_a_stopped_worker_is_told_or_served(
     patient: Processes, monkeypatch: pytest.MonkeyPatch
@@ -208,6 +209,7 @@ def test_that_a_closed_client_reconnects_no_more_is_not_logged(caplog: pytest.Lo
     assert [record.getMessage() for record in caplog.records] == ["something else"]
 
 
+@pytest.mark.long
 @pytest.mark.fault("a scheduler of dask.distributed's is killed while nothing waits for it")
 def test_the_first_question_to_a_killed_scheduler_says_that_it_is_lost(cluster: Processes) -> None:
     before = _event_loops()
@@ -225,6 +227,7 @@ def test_the_first_question_to_a_killed_scheduler_says_that_it_is_lost(cluster: 
     eventually(lambda: _event_loops() <= before)
 
 
+@pytest.mark.long
 @pytest.mark.fault("a client of dask.distributed's has given up a killed scheduler")
 @pytest.mark.parametrize("ask", [False, True])
 def test_a_client_that_has_closed_itself_is_closed_whole(

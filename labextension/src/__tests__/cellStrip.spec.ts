@@ -219,9 +219,14 @@ function open(
   return [notebook, strips, executed];
 }
 
+/** React draws in slices of 5 ms: on a busy machine it may take one for each few of a strip's elements. */
+const SLICES = 20;
+
 async function drawn(): Promise<void> {
-  await settle();
-  await new Promise(resolve => setTimeout(resolve, 0));
+  for (let slice = 0; slice < SLICES; slice++) {
+    await settle();
+    await new Promise(resolve => setTimeout(resolve, 0));
+  }
   await settle();
 }
 
