@@ -12,7 +12,11 @@ def test_each_module_that_tries_more_in_make_long_says_so() -> None:
     asking = [
         path
         for path in TESTS.rglob("test_*.py")
-        if re.search(r"^from long_tests import .*(LONG_TESTS|\bcases\b)", path.read_text(), re.M)
+        if re.search(
+            r"^from (long_tests import .*(LONG_TESTS|\bcases\b)|frame_helpers import .*\bcheck_in_parts\b)",
+            path.read_text(),
+            re.M,
+        )
     ]
     assert asking
     assert [str(path) for path in asking if not re.search(r"pytest\.mark\.(more|long)\b", path.read_text())] == []
@@ -23,7 +27,9 @@ def test_each_module_that_says_so_tries_more_in_make_long() -> None:
     mark = re.compile(r"^(@|pytestmark = )pytest\.mark\.more\b", re.M)
     marked = [path for path in TESTS.rglob("test_*.py") if mark.search(path.read_text())]
     assert marked
-    assert [str(path) for path in marked if not re.search(r"LONG_TESTS|\bcases\(", path.read_text())] == []
+    assert [
+        str(path) for path in marked if not re.search(r"LONG_TESTS|\b(cases|check_in_parts)\(", path.read_text())
+    ] == []
 
 
 def test_each_property_tries_more_in_make_long() -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from glassloom.expr import simplify, walk
 from hypothesis import strategies as st
+from long_tests import LONG_TESTS
 
 
 def assert_same(got, expected, *, check_dtype=True, check_freq=False):
@@ -84,17 +85,21 @@ def partitionings(frame):
 
 
 def check_in_parts(frame, operation, **options):
-    """Check that an operation makes of a frame in several partitionings what it makes of pandas'; also what it raises."""
+    """Check that an operation makes of a frame in several partitionings what it makes of pandas'; also what it raises.
+
+    One partition is tried in `make long` alone: mark tests that call this `more`.
+    """
+    lazies = partitionings(frame)[0 if LONG_TESTS else 1 :]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             expected = operation(frame)
         except (TypeError, ValueError, KeyError) as error:
-            for lazy in partitionings(frame):
+            for lazy in lazies:
                 with pytest.raises(type(error)):
                     operation(lazy).compute(scheduler="inline")
             return
-        for lazy in partitionings(frame):
+        for lazy in lazies:
             assert_same(operation(lazy).compute(scheduler="inline"), expected, **options)
 
 

@@ -69,6 +69,7 @@ def _library(frame):
     return pd if isinstance(frame, pd.DataFrame) else gd
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", COLUMNS)
 def test_shapes_that_depend_on_values_are_those_of_pandas(name):
     check_in_parts(FRAME, COLUMNS[name])

@@ -20,6 +20,7 @@ DROPS = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", DROPS)
 def test_rows_are_dropped_by_label_as_in_pandas(name):
     frame, drops = DROPS[name]
@@ -29,12 +30,14 @@ def test_rows_are_dropped_by_label_as_in_pandas(name):
         check_in_parts(frame, lambda f, wanted=wanted: f.drop(index=wanted, columns=np.array(["x"]), errors="ignore"))
 
 
+@pytest.mark.more
 def test_labels_of_a_level_are_dropped_as_in_pandas():
     check_in_parts(LEVELS, lambda f: f.drop([1, 2], level="n"))
     check_in_parts(LEVELS, lambda f: f.drop([1, 9], level="n"))
     check_in_parts(NUMBERS, lambda f: f.drop(index=1, inplace=False).x)
 
 
+@pytest.mark.more
 def test_lazy_labels_are_dropped_wherever_they_are():
     for frame in (NUMBERS, TIMES, TWICE):
         check_in_parts(frame, lambda f: f.drop(f[f.x % 3 == 0].index))

@@ -98,6 +98,7 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("text", [*ALL_ROWS, *AS_PANDAS, *FUNCTIONS])
 def test_rows_are_those_that_pandas_chooses(text):
     call = with_variables("query", text)
@@ -131,6 +132,7 @@ def test_values_are_those_that_pandas_makes(text):
             assert_same(got, expected)
 
 
+@pytest.mark.more
 def test_names_of_index_levels_are_columns():
     named = PLAIN.set_axis(pd.Index(range(7), name="k"))
     check_in_parts(named, lambda frame: frame.query("k > 2 and index < 6"))
@@ -140,6 +142,7 @@ def test_names_of_index_levels_are_columns():
         check_in_parts(PLAIN.rename(columns={"x": 0}), lambda frame: frame.query("`0` > `0`.mean()"))
 
 
+@pytest.mark.more
 def test_options_are_those_of_pandas():
     check_in_parts(PLAIN, lambda frame: frame.query("(x > 2) & (y < 4)", parser="python"))
     check_in_parts(PLAIN, lambda frame: frame.query("x > limit", resolvers=[{"limit": 2}]))

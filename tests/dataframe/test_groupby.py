@@ -251,6 +251,7 @@ def test_where_no_row_is_of_a_group_values_have_the_dtype_that_pandas_has(how, o
         assert_same(getattr(lazy, how)().compute(**INLINE), getattr(frame.groupby("c", **options), how)())
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("sort", [True, False])
 def test_means_of_floats_of_32_bits_are_such(sort):
     """Of groups whose rows follow each other pandas 3.1 makes means of 64 bits: partitions can't know whether all do."""

@@ -62,6 +62,7 @@ SUBSCRIPTS = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("case", SUBSCRIPTS)
 def test_lazy_values_choose_as_their_values_do(case):
     check_in_parts(PLAIN.assign(name=["x", "y", "z", "x", "y", "z", "z"]), SUBSCRIPTS[case])
@@ -177,6 +178,7 @@ def test_arrays_of_labels_are_numpys(case):
                 assert value == pytest.approx(function(expected)), name
 
 
+@pytest.mark.more
 def test_arrays_of_labels_choose_set_and_group_rows():
     operations = (
         lambda f: f[f.index.isin([11, 14])],

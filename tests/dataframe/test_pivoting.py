@@ -8,16 +8,17 @@ from frame_helpers import assert_same, blocks_of
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from long_tests import examples
+from long_tests import LONG_TESTS, examples
 
 INLINE = {"scheduler": "inline"}
 
 
 def cut(frame):
-    """Return a frame in one partition, in three, and in partitions of which some are empty."""
+    """Return a frame in one partition (in `make long`), in three, and in partitions of which some are empty."""
     pieces = [frame[:0], frame[:2], frame[2:2], frame[2:]]
     ragged = gd.from_map(pieces.__getitem__, range(4), meta=frame[:0])
-    return [gd.from_pandas(frame, npartitions=1, sort=False), gd.from_pandas(frame, npartitions=3, sort=False), ragged]
+    counts = (1, 3) if LONG_TESTS else (3,)
+    return [*(gd.from_pandas(frame, npartitions=count, sort=False) for count in counts), ragged]
 
 
 def check(frame, operation):
@@ -76,6 +77,7 @@ PIVOTS = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("case", PIVOTS)
 def test_pivoted_values_are_those_of_pandas(case):
     frame, given_options = PIVOTS[case]
@@ -85,6 +87,7 @@ def test_pivoted_values_are_those_of_pandas(case):
     check(frame, lambda some: some.pivot(**options))
 
 
+@pytest.mark.more
 @settings(max_examples=examples(23))
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from("abc"), st.integers(-5, 5)), max_size=12))
 def test_any_distinct_pairs_are_pivoted_as_pandas_does(rows):
@@ -143,7 +146,7 @@ MARGINS = [
 )
 def test_margins_are_those_of_pandas(frame, number, aggfunc):
     options = {"index": "row", "aggfunc": aggfunc, "margins": True, **MARGINS[number]}
-    lazy = cut(frame)[2]
+    lazy = cut(frame)[-1]
     assert_same(lazy.pivot_table(**options).compute(**INLINE), frame.pivot_table(**options))
 
 
@@ -195,6 +198,7 @@ TABLES = [
 ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("number", range(len(TABLES)))
 @pytest.mark.parametrize(
     "frame",
@@ -212,7 +216,7 @@ def test_tables_have_the_columns_that_those_of_pandas_have(frame, number):
         expected = frame.pivot_table(**options)
     except (ValueError, TypeError, KeyError) as error:
         with pytest.raises(type(error)):
-            cut(frame)[2].pivot_table(**options).compute(**INLINE)
+            cut(frame)[-1].pivot_table(**options).compute(**INLINE)
         return
     for lazy in cut(frame):
         got = lazy.pivot_table(**options)
@@ -240,6 +244,7 @@ def test_labels_of_a_table_may_be_series():
     assert_same(got.compute(**INLINE), expected)
 
 
+@pytest.mark.more
 def test_labels_of_rows_with_margins_may_be_series():
     for lazy in cut(GAPS):
         got = lazy.pivot_table("x", index=lazy.y % 3, aggfunc="sum", margins=True)
@@ -268,6 +273,7 @@ def test_a_margin_has_a_name_of_its_own():
         gd.from_pandas(frame, npartitions=2).pivot_table(values="x", index="row", margins=True, margins_name=1)
 
 
+@pytest.mark.more
 @pytest.mark.each_choice
 @pytest.mark.parametrize("aggfunc", [["mean", "mean"], ["sum", np.mean], [len], lambda x: x.max() - x.min()])
 @pytest.mark.parametrize("columns", ["column", ["column", "other"], None])
@@ -277,6 +283,7 @@ def test_tables_take_functions_and_the_same_aggregation_twice(aggfunc, columns):
         assert_same(lazy.pivot_table(**options).compute(**INLINE), MANY.pivot_table(**options))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "options", [{}, {"index": None}, {"dropna": False}, {"values": ["x", "y"]}, {"fill_value": 0.0}]
 )

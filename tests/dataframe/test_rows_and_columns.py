@@ -433,6 +433,7 @@ FORMULAS = [
 ]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("text", QUERIES)
 def test_queries_ask_all_rows_where_a_method_does(text):
     def chosen(frame):
@@ -444,6 +445,7 @@ def test_queries_ask_all_rows_where_a_method_does(text):
     check_in_parts(VALUES[:1], chosen)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("text", FORMULAS)
 def test_formulas_ask_all_rows_where_a_method_does(text):
     check_in_parts(VALUES, lambda frame: frame.eval(text))
@@ -468,6 +470,7 @@ WITH_LAZY = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("case", WITH_LAZY)
 def test_lazy_values_in_lists_and_dicts_are_computed(case):
     for frame in (VALUES, VALUES[:1]):
@@ -531,6 +534,7 @@ CHOSEN = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", CHOSEN)
 def test_columns_are_chosen_one_by_one_where_some_have_one_name(name):
     once = TWICE.set_axis(list("abxcy"), axis=1).assign(d=pd.to_timedelta([1, 2, 3, 4], "h"))

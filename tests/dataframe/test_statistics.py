@@ -399,6 +399,7 @@ def test_products_of_years_are_floats_if_one_is_missing_in_any_partition():
     assert_same(lazy.prod().compute(**INLINE), frame.prod())
 
 
+@pytest.mark.more
 def test_correlations_of_ranks_are_those_of_pandas():
     frame = pd.DataFrame(
         {
