@@ -19,6 +19,8 @@ const esModules = [
 module.exports = {
   ...jupyterlab(__dirname),
   automock: false,
+  // All CPUs; by default one is left free.
+  maxWorkers: '100%',
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/lib'],
   reporters: ['default'],
   testRegex: 'src/.*\\.spec\\.tsx?$',
