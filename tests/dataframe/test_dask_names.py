@@ -53,7 +53,7 @@ def test_a_number_of_rows_is_drawn_of_all_partitions(replace):
     assert not drawn.equals(lazy().sample(n=60, random_state=6, replace=replace).compute())
 
 
-@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("replace", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_all_rows_are_drawn_equally_often(replace):
     frame = lazy(5, pd.DataFrame({"x": range(20)})[:17])
     counts = np.zeros(17)
@@ -76,7 +76,7 @@ def chances(weights, n):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("replace", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_rows_are_drawn_by_their_weights(replace):
     weights = np.array([1.0, 0.0, 4.0, 2.0, np.nan, 0.5, 2.0])
     frame = lazy(3, pd.DataFrame({"x": range(7), "w": weights}))

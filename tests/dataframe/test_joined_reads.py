@@ -135,9 +135,13 @@ WHOLE = {
     "a new column": lambda f: f.assign(z=f.x * 2 + f.k, w=f.s.str.upper()),
     "missing values filled": lambda f: f[["s"]].assign(s=f.s.fillna("none")),
 }
+ALIKE = ("a column", "no row", "a new column")
+"""What differs little from the others: left to `make long`."""
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in ALIKE else name for name in WHOLE]
+)
 def test_partitions_that_become_one_frame_are_read_several_at_a_time(path, frame, name):
     lazy = WHOLE[name](gd.read_parquet(path))
     (read,) = [node for node in walk(simplify([lazy.expr], keeps_blocks=False)) if type(node).__name__ == "Read"]

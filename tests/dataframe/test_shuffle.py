@@ -183,7 +183,7 @@ def test_many_partitions_make_no_n_squared_pieces(n_partitions, n_stages, shares
     assert sum(read) < (1 if shares_memory else 2) * n_stages * (root + 1) * n_partitions * 1.1
 
 
-@pytest.mark.parametrize("shares_memory", [True, False])
+@pytest.mark.parametrize("shares_memory", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_small_partitions_are_merged_before_they_are_cut(shares_memory):
     """By as many tasks as would otherwise be ten times more; none holds more than it may."""
     n_partitions, rows = 800, 160
@@ -208,7 +208,7 @@ def test_no_task_holds_more_than_it_may_of_small_partitions(monkeypatch, shares_
     assert sum(made) == 2 * n_partitions * n_rows
 
 
-@pytest.mark.parametrize("shares_memory", [True, False])
+@pytest.mark.parametrize("shares_memory", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_calls_to_pandas_do_not_grow_with_the_square_of_the_partitions(monkeypatch, shares_memory, no_batches):
     n_partitions = 225
     lazy = gd.from_pandas(pd.DataFrame({"k": range(4 * n_partitions)}), npartitions=n_partitions)

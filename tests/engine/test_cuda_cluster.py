@@ -243,7 +243,12 @@ def test_head_fork_server_and_client_load_no_cuda_library(client):
 
 
 @pytest.mark.parametrize(
-    "module", ["glassloom.client", "glassloom.array", "glassloom.dataframe", "glassloom_server.extension"]
+    "module",
+    [
+        *(pytest.param(module, marks=pytest.mark.long) for module in ("glassloom.client", "glassloom.array")),
+        "glassloom.dataframe",  # which imports those two
+        "glassloom_server.extension",
+    ],
 )
 def test_nothing_that_is_imported_outside_workers_loads_a_cuda_library(module, uuids):
     told = ", ".join(map(repr, CUDA_LIBRARIES))

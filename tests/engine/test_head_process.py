@@ -280,7 +280,15 @@ def break_the_head(monkeypatch: pytest.MonkeyPatch, method: str, switch: Path) -
 
 @pytest.mark.fault("an error in the head's own code")
 @pytest.mark.parametrize(
-    "method", ["_collect_samples", "_settle", "_on_client_message", "_on_worker_message", "_worker_exited"]
+    "method",
+    [
+        "_collect_samples",
+        "_on_client_message",
+        *(
+            pytest.param(method, marks=pytest.mark.long)
+            for method in ("_settle", "_on_worker_message", "_worker_exited")
+        ),
+    ],
 )
 def test_an_error_in_the_head_ends_the_cluster_and_the_user_learns_why(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -150,7 +150,7 @@ async def run_in(connection: Any, code: str, until: str) -> None:
                 return
 
 
-@pytest.mark.parametrize("end", ["restarted", "shut down"])
+@pytest.mark.parametrize("end", [pytest.param("restarted", marks=pytest.mark.long), "shut down"])
 async def test_the_end_of_a_notebooks_kernel_that_computes_is_no_loss(
     jp_fetch, jp_ws_fetch, jp_serverapp, services, end
 ):
