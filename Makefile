@@ -44,7 +44,7 @@ lab: setup
 	jupyter lab $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)/notebooks" \
 	  --LabApp.default_url=/lab/tree/01-first-look.ipynb $(LAB_ARGS)
 
-# Tests wait for other processes for half of their time, so that there are two processes more than CPUs, but four at most; each imports all tests first
+# Tests wait for other processes for about 40 % of their time, so that there are two processes more than CPUs, but four at most; each imports all tests first
 # (10 s of CPU, and up to 1.2 GiB in the end). Each takes the next file, in the order of tests/shared/file_order.py.
 PYTEST_PROCESSES = $(shell $(PYTHON) -c "import os; print(min((os.cpu_count() or 1) + 2, 4))")
 
