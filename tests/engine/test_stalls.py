@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,10 @@ import tasks
 from fault_helpers import both_workers, eventually, kill, worker_pids
 from glassloom import Client, wait
 from glassloom.errors import CancelledError, RemoteError, SerialisationError
+from glassloom.head.connections import WorkerConnection
 from glassloom.head.health import CANCELLED_S, STOPPED_S, STUCK_S, Health
+from glassloom.protocol import messages
+from glassloom.scheduler import Pressure
 from glassloom.store.store import RETRY_FULL_DISK_S
 from long_tests import LONG_TESTS
 
@@ -58,6 +62,28 @@ def test_a_worker_that_told_nothing_new_is_not_taken_to_be_stuck_still() -> None
     assert health.observe(10 * STUCK_S, is_stopped=False, cancelled=()) == ""
     health.note_report(STUCK_S, is_stuck=True)
     assert health.observe(10 * STUCK_S, is_stopped=False, cancelled=()) != ""
+
+
+@pytest.mark.parametrize(
+    ("told", "publishing", "is_stuck"),
+    [
+        ({}, [], True),
+        ({}, [1], False),
+        ({"executing": 1}, [], False),
+        ({"queued": 1}, [], False),
+        ({"spillable_bytes": 1}, [], False),
+    ],
+)
+def test_a_worker_that_can_still_do_something_is_not_stuck(
+    told: dict[str, int], publishing: list[int], is_stuck: bool
+) -> None:
+    state: Any = SimpleNamespace(publishing=dict.fromkeys(publishing))
+    missing: Any = None
+    worker = WorkerConnection(missing, missing, os.getpid(), state, pressure=Pressure.PAUSED)
+    for at_s in (0.0, STUCK_S):
+        sizes = {"executing": 0, "queued": 0, "spillable_bytes": 0, **told}
+        worker.note_sample(messages.Sample(at_s, 0.0, 1, 0, 0, own_bytes=1, **sizes))
+    assert bool(worker.health.observe(STUCK_S, is_stopped=False, cancelled=())) is is_stuck
 
 
 def test_a_full_disk_is_tried_again_before_its_worker_is_taken_to_be_stuck() -> None:
