@@ -395,7 +395,7 @@ def _distinct(column: Any, options: dict[str, Any]) -> Any:
     """Return a column of the distinct values, in any order."""
     if is_text(column.dtype):  # pandas encodes text to find where it repeats
         return pd.Series(column.unique(), name=column.name)
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
+    if isinstance(column, pd.Series) and isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         return pd.Series(distinct_numbers(column.to_numpy()), name=column.name)
     return column.drop_duplicates()
 
