@@ -389,6 +389,8 @@ def test_users_functions_may_have_arguments_of_any_name():
 
     for meta in ({}, {"meta": {"y": PLAIN.y.dtype}}):
         assert_same(frame.map_partitions(times, **options, **meta).compute(**INLINE), PLAIN[["y"]] * 120)
+    called = frame.y.apply(lambda value, block: value * block, block=3, meta=("y", PLAIN.y.dtype))
+    assert_same(called.compute(**INLINE), PLAIN.y * 3)
     assert gl.delayed(lambda self, function, key: (self, function, key))(self=1, function=2, key=3).compute(
         **INLINE
     ) == (1, 2, 3)

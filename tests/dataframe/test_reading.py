@@ -40,6 +40,7 @@ def test_the_file_of_each_row_is_a_category(tmp_path):
     assert list(lazy.file.compute().cat.categories) == files
     assert lazy[["file"]].compute().file.tolist() == files
     assert list(gd.read_csv(tmp_path / "*.csv", include_path_column=True).columns) == ["x", "path"]
+    assert lazy[["x"]].compute().x.tolist() == lazy.drop(columns="file").compute().x.tolist() == [97, 98]
 
 
 def test_a_value_that_is_not_of_the_given_dtype_is_named_with_its_line(tmp_path):

@@ -145,13 +145,15 @@ VALUES = {
     "times": pd.to_datetime("2024-01-01") + pd.to_timedelta(_RANDOM.integers(0, 10**15, 9_000)),
     "missing values": pd.array(np.where(_RANDOM.random(9_000) < 0.2, None, np.arange(9_000)), dtype="Int64"),
     "sorted values": np.arange(9_000) / 7,
+    "few values": np.arange(30_000) % 3,
+    "periods": pd.period_range("2000", periods=9_000, freq="D"),
 }
 
 
 @pytest.mark.parametrize("kind", VALUES)
 def test_quantiles_are_values_of_pandas_however_these_are_spread(kind):
     series = pd.Series(VALUES[kind])
-    fractions = [0, 0.1, 0.25, 0.5, 0.75, 0.9999, 1]
+    fractions = [0.9, 0, 0.25, 0.5, 0.1, 0.9999, 1, 0.5, *np.linspace(0.99, 0.01, 25)]
     for npartitions in (1, 30):
         lazy = gd.from_pandas(series, npartitions=npartitions, sort=False)
         for interpolation in ("lower", "nearest"):

@@ -193,6 +193,12 @@ def test_numbers_with_zeros_before_them_in_names_of_folders_are_numbers_as_for_p
         assert found.k.cat.categories.dtype == expected.k.cat.categories.dtype
 
 
+def test_names_of_folders_that_are_the_same_number_stay_texts(tmp_path):
+    plain = pd.DataFrame({"v": range(4), "k": ["01", "1", "02", "2"]})
+    gd.from_pandas(plain, npartitions=1).to_parquet(tmp_path / "a", partition_on="k")
+    assert sorted(gd.read_parquet(tmp_path / "a").k.compute()) == ["01", "02", "1", "2"]
+
+
 def test_names_of_columns_are_set_with_all_that_an_index_says():
     labels = LABELS["levels"][:2]
     plain = pd.DataFrame({"a": [1, 2], "b": [3, 4]})

@@ -209,9 +209,9 @@ class Texts(Accessor):
 
     def repeat(self, repeats: Any) -> Any:
         """Return each text several times in a row: a number of times, or a list or array of numbers, one for each row."""
-        if not isinstance(repeats, (list, np.ndarray, pd.api.extensions.ExtensionArray)):
+        if not isinstance(repeats, (list, tuple, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
             return operate(TextMethod("repeat"), self._series, repeats, label="repeat")
-        return wrap(beside_values_at_hand(self._series, _repeated, repeats, "repeat"))
+        return wrap(beside_values_at_hand(self._series, _repeated, np.asarray(repeats), "repeat"))
 
     def get_dummies(self, sep: str = "|", dtype: Any = None) -> Any:
         """Return a column for each part between separators that a text has, with 1 where a row has it. Which parts there are is found out now.

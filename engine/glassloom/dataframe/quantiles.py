@@ -32,6 +32,10 @@ _SENT_PART, _SENT = 1 / 32, 4096
 """Buckets aren't divided again if they have at most this part of all values, or this number of them."""
 
 
+_MOST_COMPARED = 16
+"""With more ranges, looking up that of each value takes less time than comparing all values with each."""
+
+
 class Wanted(NamedTuple):
     """What is asked for: a method of pandas' series, ``quantile`` or ``median``, and its arguments."""
 
@@ -118,14 +122,12 @@ def _numbers(block: Any) -> tuple[Any, int]:
     """Return the values that aren't missing as a NumPy array, and the number of those that are."""
     missing = block.isna().to_numpy()
     some = block[~missing] if missing.any() else block
-    if some.dtype.kind in "mM":
+    if some.dtype.kind in "mM" or isinstance(some.dtype, pd.PeriodDtype):
         values = some.astype("int64").to_numpy()
     else:
         values = some.to_numpy(dtype=getattr(some.dtype, "numpy_dtype", None))
-    if (
-        isinstance(some.dtype, BaseMaskedDtype) and values.dtype.kind == "f"
-    ):  # before pandas 3, 0 / 0 isn't missing there
-        values = values[~np.isnan(values)]
+    if isinstance(some.dtype, BaseMaskedDtype) and values.dtype.kind == "f":
+        values = values[~np.isnan(values)]  # before pandas 3, 0 / 0 isn't missing there
     return values, len(block) - len(values)
 
 
@@ -150,16 +152,24 @@ def _floats(values: Any) -> Any:
     return values.astype("float64", copy=False)
 
 
-def _within(floats: Any, low: float, high: float) -> Any:
-    """Return which floats are in a range; a slice, if all are."""
-    return slice(None) if (low, high) == (-np.inf, np.inf) else (floats >= low) & (floats <= high)
+def _in_ranges(values: Any, floats: Any, places: Places) -> list[Any]:
+    """Return the values in each range."""
+    lows, highs = np.array(places.lows), np.array(places.highs)
+    if places.lows == [-np.inf] and places.highs == [np.inf]:
+        return [values]
+    if len(lows) <= _MOST_COMPARED:
+        return [values[(floats >= low) & (floats <= high)] for low, high in zip(lows, highs, strict=True)]
+    numbers = np.searchsorted(lows, floats, side="right") - 1
+    (inside,) = np.nonzero((numbers >= 0) & (floats <= highs[numbers]))
+    numbers = numbers[inside]
+    ordered = values[inside[np.argsort(numbers, kind="stable")]]
+    return np.split(ordered, np.cumsum(np.bincount(numbers, minlength=len(lows)))[:-1])
 
 
 def _counted(block: Any, places: Places) -> Counted:
     values, missing = _numbers(block)
     floats = _floats(values)
-    ranges = zip(places.lows, places.highs, strict=True)
-    return Counted(missing, [_histogram(_keys(floats[_within(floats, low, high)])) for low, high in ranges])
+    return Counted(missing, [_histogram(_keys(some)) for some in _in_ranges(floats, floats, places)])
 
 
 def _histogram(keys: Any) -> Histogram:
@@ -234,23 +244,20 @@ def _in_buckets(places: Places, histograms: list[Histogram]) -> Places:
     """Return the places of the same values, in those buckets of the ranges' histograms in which they are."""
     lows: list[float] = []
     highs: list[float] = []
-    range_of, within, n_within = [], [], 0
+    range_of, within, n_within = np.zeros_like(places.range_of), np.zeros_like(places.places), 0
     for number, histogram in enumerate(histograms):
-        inside = places.places[places.range_of == number]
+        is_inside = places.range_of == number
+        inside = places.places[is_inside]
         ends = np.cumsum(histogram.counts)
         chosen, bucket_of = np.unique(np.searchsorted(ends, inside, side="right"), return_inverse=True)
-        within.append(inside - (ends - histogram.counts)[chosen][bucket_of])
-        range_of.append(bucket_of + len(lows))
+        within[is_inside] = inside - (ends - histogram.counts)[chosen][bucket_of]
+        range_of[is_inside] = bucket_of + len(lows)
         n_within += int(histogram.counts[chosen].sum())
         for bucket in histogram.buckets[chosen].tolist():
             next_low = (bucket + 1) << histogram.shift
             lows.append(_float_of(bucket << histogram.shift))
             highs.append(_float_of(next_low - 1 if next_low else -2))  # the key -1 would be that of -0.0
-    return Places(places.total, places.missing, lows, highs, n_within, _flat(range_of), _flat(within))
-
-
-def _flat(arrays: list[Any]) -> Any:
-    return np.concatenate([np.zeros(0, dtype="int64"), *arrays])
+    return Places(places.total, places.missing, lows, highs, n_within, range_of, within)
 
 
 def _ranks(wanted: Wanted, count: int) -> list[int]:
@@ -272,9 +279,7 @@ class Chosen(NamedTuple):
 
 def _chosen(block: Any, places: Places) -> Chosen:
     values, _ = _numbers(block)
-    floats = _floats(values)
-    ranges = zip(places.lows, places.highs, strict=True)
-    distinct = [np.unique(values[_within(floats, low, high)], return_counts=True) for low, high in ranges]
+    distinct = [np.unique(some, return_counts=True) for some in _in_ranges(values, _floats(values), places)]
     return Chosen(places, [one[0] for one in distinct], [one[1] for one in distinct])
 
 
@@ -323,7 +328,9 @@ def _value_at(place: int, values: Any, counts: Any) -> Any:
 
 
 def _series(values: Sequence[Any], known: Any) -> Any:
-    made = pd.Series(np.array(values), name=known.name)
+    made: pd.Series = pd.Series(np.array(values), name=known.name)
+    if isinstance(known.dtype, pd.PeriodDtype):
+        return pd.Series(pd.arrays.PeriodArray(made.to_numpy(), dtype=known.dtype), name=known.name)
     are_floats = made.dtype.kind == "f" and is_narrowing(
         made.dtype, known.dtype
     )  # of a partition alone, as replace() makes them

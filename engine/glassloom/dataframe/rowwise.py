@@ -79,7 +79,7 @@ class CallForEach:
     def __name__(self) -> str:
         return self._method
 
-    def __call__(self, block: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, block: Any, /, *args: Any, **kwargs: Any) -> Any:
         if self._meta is None or len(block) or not isinstance(block, (pd.DataFrame, pd.Series)):
             made = call_users_function(self._called, block, *args, **kwargs)
             require_at_hand_values(made, self._method, args)
@@ -88,7 +88,7 @@ class CallForEach:
             )
         return without_rows(self._meta, block.index)
 
-    def _called(self, block: Any, *args: Any, **kwargs: Any) -> Any:
+    def _called(self, block: Any, /, *args: Any, **kwargs: Any) -> Any:
         if self._method == "map" and type(args[0]) in (dict, pd.Series):  # pandas makes an object of each text
             found = of_distinct_texts(block, lambda distinct: distinct.map(*args, **kwargs))
             if found is not None:

@@ -8,6 +8,7 @@ weigh anything.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,11 +78,17 @@ _LEAST_LOGARITHM = -746.0
 """The exponential function of less is 0."""
 
 
-def corrections(windows: Any, there: Any) -> Any:
-    """Return the factor of the variance for each of the rows of a column, of which is said whether they have a value; NaN if pandas has none.
+def corrections(windows: Any, columns: Sequence[Any]) -> list[Any]:
+    """Return the factors of the variances for the rows of each column, of which is said whether they have a value; NaN if pandas has none.
 
-    `windows` makes pandas' windows of a series.
+    `windows` makes pandas' windows of a series. Columns of values at the same rows, as are those without missing ones, have the same factors.
     """
+    of_rows = {there.tobytes(): there for there in columns}
+    found = {key: _factors(windows, there) for key, there in of_rows.items()}
+    return [found[there.tobytes()] for there in columns]
+
+
+def _factors(windows: Any, there: Any) -> Any:
     values = np.where(there, np.cumsum(there) % 2.0, np.nan)  # neighbours differ: the variance of several isn't 0
     made = windows(values)
     biased, corrected = made.var(bias=True).to_numpy(), made.var(bias=False).to_numpy()

@@ -158,7 +158,7 @@ def _moments(decay: Decay, values: Any) -> Weighted:
     if decay.has_spread:
         variance = decay.windows(values, min_periods=0).var(bias=True).fillna(0.0).to_numpy()
         if rows_that_weigh(decay.fall) is None:
-            factors = np.stack([corrections(decay.windows_of_column, column) for column in there.T], axis=1)
+            factors = np.stack(corrections(decay.windows_of_column, there.T), axis=1)
             products = np.where(counts > 1, np.nan_to_num(weight**2 / factors), 0.0)
     steps = counts if decay.ignore_na else np.broadcast_to(np.arange(1, len(values) + 1)[:, None], values.shape)
     falls = _powers(decay.fall, steps)
@@ -224,11 +224,9 @@ def _corrections(decay: Decay, values: Any, before: Presence | None, moments: We
         several = (moments.products > 0) & (moments.count > 1)
         factors = np.full(moments.weight.shape, np.nan)
         return np.divide(moments.weight**2, moments.products, out=factors, where=several)
-    there, made = values.notna().to_numpy(), np.empty(values.shape)
-    for place, earlier in enumerate(rows_of(before)):
-        rows = np.concatenate([earlier, there[:, place]])
-        made[:, place] = corrections(decay.windows_of_column, rows)[len(earlier) :]
-    return made
+    pairs = zip(rows_of(before), values.notna().to_numpy().T, strict=True)
+    rows = [np.concatenate([earlier, own]) for earlier, own in pairs]
+    return np.stack([factors[-len(values) :] for factors in corrections(decay.windows_of_column, rows)], axis=1)
 
 
 def _result(decay: Decay, moments: Weighted, factors: Any) -> Any:

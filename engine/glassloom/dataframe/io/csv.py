@@ -466,7 +466,7 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     missing = [name for name in meta.columns if name not in frame.columns]
     if missing:
         raise MetaError(f"{block.path!r} lacks the columns {missing}, which the first file has")
-    others = [name for name in frame.columns if name not in meta.columns]
+    others = [name for name in frame.columns if name not in meta.columns and name != parser.path_column]
     if others and any(name != parser.path_column for name in meta.columns):
         raise MetaError(
             f"{block.path!r} has the columns {others}, which the first file lacks: give usecols={list(meta.columns)}, or read "

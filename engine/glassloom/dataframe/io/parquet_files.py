@@ -178,11 +178,12 @@ def folder_names(path: str) -> dict[str, str | None]:
 
 
 def _as_numbers(texts: list[str | None]) -> list[Any]:
+    """Return texts as numbers if all are whole ones of 32 bits, and no two are the same number, as "1" and "01"."""
     if not all(text is None or _WHOLE_NUMBER.fullmatch(text) for text in texts):
         return list(texts)
     numbers = [None if text is None else int(text) for text in texts]
     is_int32 = all(number is None or -(1 << 31) <= number < 1 << 31 for number in numbers)
-    return list(numbers) if is_int32 else list(texts)
+    return list(numbers) if is_int32 and len(set(numbers)) == len(set(texts)) else list(texts)
 
 
 def hive_type(column: HiveColumn) -> pa.DataType:
