@@ -281,3 +281,13 @@ def test_labels_are_asked_for_and_compared():
     pd.testing.assert_frame_equal(lazy[chosen].compute(**INLINE), plain.loc[["a", "e"]])
     pd.testing.assert_frame_equal(lazy.loc[~chosen & (lazy.a > 5)].compute(**INLINE), plain.loc["g":])
     assert (lazy.index > "c").compute(**INLINE).tolist() == (plain.index > "c").tolist()
+
+
+@pytest.mark.parametrize("text", ["2000-01-05 00:00:00.000000001", "2001", "NaT", "nonsense"])
+@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+def test_a_text_that_is_none_of_the_times_sets_no_row(text, unit):
+    labels = pd.date_range("2000-01-01", periods=5, unit=unit)
+    lazy = gd.from_pandas(pd.DataFrame({"x": range(5)}, index=labels), npartitions=2)
+    with pytest.raises(KeyError, match=text):
+        lazy.loc[text, "x"] = -1
+        lazy.compute(scheduler="inline")

@@ -52,8 +52,8 @@ def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
     if is_mask(rows):
         return _where(condition_at_hand(frame, rows))
     if isinstance(rows, str) and isinstance(meta.index, (pd.DatetimeIndex, pd.PeriodIndex)):
-        low, high = bounds(meta.index, slice(rows, rows))
         checked = wrap(check_of_text(frame.expr, rows, "rows are added by concat()"))
+        low, high = bounds(meta.index, slice(rows, rows))
         return _where(operate(_is_between, frame, low, high, None, what, False, checked, label="between"))
     if isinstance(rows, slice) and rows.step is None:
         return _where(_between(frame, rows, what))

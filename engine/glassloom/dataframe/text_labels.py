@@ -211,11 +211,15 @@ def check_of_text(node: FrameExpr, text: str, hint: str) -> TreeReduce:
     index: Any = node.meta.index
     try:
         parsed, resolution = index._parse_with_reso(text)
+        if parsed is pd.NaT:
+            raise KeyError(text)
         both = _bounds(index, resolution, parsed)
         if isinstance(index, pd.PeriodIndex):
             return may_have_none(node, text, both, None if _is_stretch(index, resolution, text) else 0, hint)
     except Exception as error:  # pytz' errors are no ValueErrors
         raise _no_label(text, error) from None
+    if pd.Timestamp(text).as_unit(index.unit) != pd.Timestamp(text):
+        raise KeyError(f"{text!r} is finer than the labels, which are whole {index.unit}; {hint}")
     is_known = resolution.attrname in _FINEST_FIRST
     return may_have_none(node, text, both, _FINEST_FIRST.index(resolution.attrname) if is_known else None, hint)
 
