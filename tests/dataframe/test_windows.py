@@ -208,3 +208,13 @@ def test_weighted_variances_are_those_of_pandas_where_sums_of_weights_are_all_ro
                     several = frame.notna().cumsum() > 1
                     found, expected = found.where(several), expected.where(several)
                 pd.testing.assert_frame_equal(found, expected, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("how", ["mean", "sum", "var", "std"])
+@pytest.mark.parametrize("alpha", [0.5, 1e-5])
+def test_weighted_windows_of_no_columns_have_none(how, alpha):
+    frame = pd.DataFrame(index=range(8))
+    lazy = gd.from_pandas(frame, npartitions=3)
+    assert_same(
+        getattr(lazy.ewm(alpha=alpha), how)().compute(scheduler="inline"), getattr(frame.ewm(alpha=alpha), how)()
+    )

@@ -30,8 +30,6 @@ _MOST_BUCKETS, _VALUES_PER_BUCKET, _FEWEST = 2**14, 16, 16
 """As many buckets with values in them are sent, 256 KiB of numbers and counts, and fewer of few values: an eighth of their bytes."""
 _SENT_PART, _SENT = 1 / 32, 4096
 """Buckets aren't divided again if they have at most this part of all values, or this number of them."""
-
-
 _MOST_COMPARED = 16
 """With more ranges, looking up that of each value takes less time than comparing all values with each."""
 

@@ -158,7 +158,7 @@ def _moments(decay: Decay, values: Any) -> Weighted:
     if decay.has_spread:
         variance = decay.windows(values, min_periods=0).var(bias=True).fillna(0.0).to_numpy()
         if rows_that_weigh(decay.fall) is None:
-            factors = np.stack(corrections(decay.windows_of_column, there.T), axis=1)
+            factors = _side_by_side(corrections(decay.windows_of_column, there.T), values)
             products = np.where(counts > 1, np.nan_to_num(weight**2 / factors), 0.0)
     steps = counts if decay.ignore_na else np.broadcast_to(np.arange(1, len(values) + 1)[:, None], values.shape)
     falls = _powers(decay.fall, steps)
@@ -226,7 +226,12 @@ def _corrections(decay: Decay, values: Any, before: Presence | None, moments: We
         return np.divide(moments.weight**2, moments.products, out=factors, where=several)
     pairs = zip(rows_of(before), values.notna().to_numpy().T, strict=True)
     rows = [np.concatenate([earlier, own]) for earlier, own in pairs]
-    return np.stack([factors[-len(values) :] for factors in corrections(decay.windows_of_column, rows)], axis=1)
+    return _side_by_side([factors[-len(values) :] for factors in corrections(decay.windows_of_column, rows)], values)
+
+
+def _side_by_side(columns: list[Any], values: Any) -> Any:
+    """Return columns, of which there may be none, as an array of the shape of `values`."""
+    return np.array(columns, dtype="float64").reshape(values.shape[::-1]).T
 
 
 def _result(decay: Decay, moments: Weighted, factors: Any) -> Any:
