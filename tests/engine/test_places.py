@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import leaks
@@ -161,9 +162,12 @@ def spilling() -> Iterator[Client]:
 
 
 def _spilled(client: Client) -> dict[str, int]:
-    """Return how many files each worker's directory has."""
-    folders = Path(client._record.directory).glob("spill-w*")
-    return {folder.name: len(list(folder.iterdir())) for folder in folders}
+    """Return how many files each worker's directory has. Those of workers that have ended may go meanwhile."""
+    counts: dict[str, int] = {}
+    for folder in Path(client._record.directory).glob("spill-w*"):
+        with suppress(FileNotFoundError):
+            counts[folder.name] = len(list(folder.iterdir()))
+    return counts
 
 
 def test_what_a_worker_has_spilled_goes_with_it_when_workers_are_restarted(spilling: Client) -> None:
