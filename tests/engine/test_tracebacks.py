@@ -7,12 +7,14 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import glassloom as gl
 import glassloom.array as ga
+import glassloom.dataframe as gd
 import pytest
 from glassloom import Client, as_completed, config
 from glassloom.protocol.tracebacks import drop_engine_frames
@@ -46,9 +48,28 @@ def compute_array() -> Any:
     return (ga.ones((4, 4), chunks=2) + 1).map_blocks(divide, dtype=float).sum().compute()
 
 
+def compute_frame() -> Any:
+    return gd.from_dict({"x": [1, 2]}, npartitions=1).map_partitions(_raises_in_a_block, meta={"x": int}).compute()
+
+
+def _raises_in_a_block(_block: Any) -> Any:
+    with _block_of_with():
+        raise AssertionError
+
+
+@contextmanager
+def _block_of_with() -> Iterator[None]:
+    raise ValueError("before it begins")
+    yield
+
+
 @pytest.mark.parametrize(
     ("cause", "frames"),
-    [(compute_delayed, ["compute_delayed", "divide"]), (compute_array, ["compute_array", "divide", "_helper"])],
+    [
+        (compute_delayed, ["compute_delayed", "divide"]),
+        (compute_array, ["compute_array", "divide", "_helper"]),
+        (compute_frame, ["compute_frame", "_raises_in_a_block", "_block_of_with"]),
+    ],
 )
 def test_on_threads_only_frames_of_the_user_are_shown(cause: Callable[[], Any], frames: list[str]) -> None:
     assert frames_of(cause) == frames

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
-from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
+from glassloom.dataframe.lazy_arguments import hiding_as, with_lazy_arguments_checked
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.options import refused
 
@@ -431,7 +431,7 @@ def _taking(
 
     taking.__signature__ = _signature(own, places, untaken, options_of)  # type: ignore[attr-defined]
     taking.__qualname__ = where
-    return taking
+    return hiding_as(method, taking)
 
 
 def _places(parameters: list[inspect.Parameter]) -> list[str]:

@@ -61,7 +61,13 @@ def _checking(method: Callable[..., Any], where: str) -> Callable[..., Any]:
         return method(*args, **kwargs)
 
     checking.checks_lazy_arguments = True  # type: ignore[attr-defined]
-    return checking
+    return hiding_as(method, checking)
+
+
+def hiding_as(method: Callable[..., Any], around: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that was put around a method, so that it hides the engine's frames from users if the method does."""
+    decorate = getattr(method, "hides_engine_frames", None)
+    return around if decorate is None else decorate(around)
 
 
 def _check(method: Callable[..., Any], where: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

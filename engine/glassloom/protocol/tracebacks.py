@@ -7,9 +7,9 @@ the option ``tracebacks.show-engine`` is set.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +26,9 @@ _MARK = "__glassloom_task__"
 
 def mark_task_error(error: BaseException, key: str) -> None:
     """Note on an exception that the task of this key raised it."""
-    with suppress(AttributeError, TypeError):  # some exceptions take no attributes: they keep all their frames
+    with contextlib.suppress(
+        AttributeError, TypeError
+    ):  # some exceptions take no attributes: they keep all their frames
         setattr(error, _MARK, key)
 
 
@@ -41,6 +43,7 @@ def hides_engine_frames(function: Callable[P, T]) -> Callable[P, T]:
             drop_engine_frames(error)
             raise
 
+    wrapper.hides_engine_frames = hides_engine_frames  # type: ignore[attr-defined]  # for those that are put around it
     return wrapper
 
 
@@ -74,7 +77,9 @@ def without_engine(trace: TracebackType | None, *, keeps_last: bool = True) -> T
 
 
 def _is_engine(entry: Any) -> bool:
-    return is_engine_file(entry.tb_frame.f_code.co_filename)
+    """Whether a frame is the engine's, or one of the standard library's where a block of ``with`` begins or ends."""
+    filename = entry.tb_frame.f_code.co_filename
+    return is_engine_file(filename) or filename == contextlib.__file__
 
 
 def is_engine_file(filename: str) -> bool:
