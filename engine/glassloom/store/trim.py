@@ -52,19 +52,31 @@ def reach_arena() -> None:
         with _lock:
             _held[address] = [address]
         _threads.holder = _Holder()
-        finalize(_threads.holder, _let_go, address).atexit = False
+        finalize(_threads.holder, _let_go, address, os.getpid()).atexit = False
 
 
 class _Holder:
     """Lives as long as its thread."""
 
 
-def _let_go(address: int) -> None:
+def _let_go(address: int, pid: int) -> None:
+    """Free the chunk of a thread that has ended; not in a forked child, where all threads but one end, one of which may have had the lock."""
+    if os.getpid() != pid:
+        return
     libc = _glibc()
     with _lock:
         [place] = _held.pop(address)
         if libc is not None:
             libc.free(place)
+
+
+def _begin_anew_in_child() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_begin_anew_in_child)
 
 
 def _trim_ends_of_arenas(libc: Any) -> None:
