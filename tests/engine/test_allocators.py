@@ -153,3 +153,31 @@ def test_an_option_set_in_the_program_reaches_workers(monkeypatch: pytest.Monkey
 
 def _environment() -> str | None:
     return os.environ.get("ARROW_DEFAULT_MEMORY_POOL")
+
+
+_FORKED = """
+import os, threading
+from glassloom.store import trim
+
+def thread():
+    trim.reach_arena()
+    began.set()
+    over.wait()
+
+began, over = threading.Event(), threading.Event()
+threading.Thread(target=thread, daemon=True).start()
+began.wait()
+with trim._lock:  # as a thread has it that trims
+    child = os.fork()
+if not child:
+    trim.reach_arena()
+    trim.trim_freed_memory()
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+over.set()
+"""
+
+
+@linux
+def test_a_forked_child_waits_for_no_thread_that_trimmed() -> None:
+    assert _printed(_FORKED) == "7"

@@ -15,6 +15,8 @@ import numpy as np
 
 _LEAST_SHARE = 2.0**-120
 """Rows that weigh less beside the last value change neither sums of weights nor, divided by what rounding leaves of these, a variance."""
+LEAST_LOGARITHM = -746.0
+"""The exponential function of less is 0."""
 _MOST_ROWS = 2**15
 """How many rows are carried on at most."""
 
@@ -71,11 +73,7 @@ def _tail(there: Any, most: int, fall: float, ignore_na: bool) -> tuple[Any, int
 
 def _rows_until_nothing(fall: float) -> int:
     """Return after how many rows a weight is 0."""
-    return 1 if fall <= 0 else math.ceil(_LEAST_LOGARITHM / math.log(fall))
-
-
-_LEAST_LOGARITHM = -746.0
-"""The exponential function of less is 0."""
+    return 1 if fall <= 0 else math.ceil(LEAST_LOGARITHM / math.log(fall))
 
 
 def corrections(windows: Any, columns: Sequence[Any]) -> list[Any]:

@@ -19,10 +19,15 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.running import finite, values_of
-from glassloom.dataframe.weight_sums import Presence, corrections, presence_after, presence_of, rows_of, rows_that_weigh
-
-_LEAST_LOGARITHM = -746.0
-"""The exponential function of less is 0."""
+from glassloom.dataframe.weight_sums import (
+    LEAST_LOGARITHM,
+    Presence,
+    corrections,
+    presence_after,
+    presence_of,
+    rows_of,
+    rows_that_weigh,
+)
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,7 @@ def _moments(decay: Decay, values: Any) -> Weighted:
 def _powers(base: float, exponents: Any) -> Any:
     """Return powers of a number from 0 to 1. Most of large exponents are 0, and aren't computed."""
     most = int(exponents.max(initial=0))
-    n_positive = most if base == 1 else 0 if base == 0 else math.ceil(_LEAST_LOGARITHM / math.log(base))
+    n_positive = most if base == 1 else 0 if base == 0 else math.ceil(LEAST_LOGARITHM / math.log(base))
     powers = base ** np.arange(min(n_positive, most) + 1.0)
     if n_positive < most:
         powers = np.append(powers, 0.0)

@@ -16,9 +16,17 @@ _KEPT_BY = {_M_TRIM_THRESHOLD: "MALLOC_TRIM_THRESHOLD_", _M_TOP_PAD: "MALLOC_TOP
 _HELD_BYTES, _LEFT_BYTES = 2**18, 2**16
 """Size of the chunk that is held in each arena, and what it is cut to: what is cut off must be 64 KiB or more."""
 
+
+class _Chunk:
+    """Memory that a thread holds. It may move when it is cut."""
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+
 _threads = threading.local()
-_held: dict[int, list[int]] = {}
-"""By its first address: where the chunk is that a thread holds. A list of one: it may move."""
+_held: set[_Chunk] = set()
+"""The chunk of each thread."""
 _lock = threading.Lock()
 
 
@@ -49,25 +57,26 @@ def reach_arena() -> None:
         return
     address = libc.malloc(_HELD_BYTES)
     if address:
+        chunk = _Chunk(address)
         with _lock:
-            _held[address] = [address]
+            _held.add(chunk)
         _threads.holder = _Holder()
-        finalize(_threads.holder, _let_go, address, os.getpid()).atexit = False
+        finalize(_threads.holder, _let_go, chunk, os.getpid()).atexit = False
 
 
 class _Holder:
     """Lives as long as its thread."""
 
 
-def _let_go(address: int, pid: int) -> None:
+def _let_go(chunk: _Chunk, pid: int) -> None:
     """Free the chunk of a thread that has ended; not in a forked child, where all threads but one end, one of which may have had the lock."""
     if os.getpid() != pid:
         return
     libc = _glibc()
     with _lock:
-        [place] = _held.pop(address)
+        _held.remove(chunk)
         if libc is not None:
-            libc.free(place)
+            libc.free(chunk.address)
 
 
 def _begin_anew_in_child() -> None:
@@ -86,9 +95,9 @@ def _trim_ends_of_arenas(libc: Any) -> None:
     with _lock:
         for parameter in kept:
             libc.mallopt(parameter, 0)
-        for place in _held.values():
+        for chunk in _held:
             for nbytes in (_LEFT_BYTES, _HELD_BYTES):
-                place[0] = libc.realloc(place[0], nbytes) or place[0]
+                chunk.address = libc.realloc(chunk.address, nbytes) or chunk.address
         for parameter, value in kept.items():
             libc.mallopt(parameter, int(value))
 

@@ -1,4 +1,4 @@
-"""The labels of the extremes of groups: before rows move, partitions leave out those that are none of their own rows' extremes."""
+"""`idxmin` and `idxmax` of groups: before rows move, partitions leave out those that can't be the result."""
 
 from __future__ import annotations
 
