@@ -349,6 +349,29 @@ def test_arrays_in_memory_are_cut_into_partitions():
         gd.from_array(values, ["x", "y"])
 
 
+def test_arrays_of_records_become_frames_of_their_fields():
+    values = np.array([(1, 0.5, "u"), (2, 1.5, "v"), (3, 2.5, "w")], dtype=[("n", "i4"), ("x", "f8"), ("t", "U1")])
+    lazy = gd.from_array(values, chunksize=2)
+    assert lazy.divisions == (0, 2, 2)
+    pd.testing.assert_frame_equal(
+        lazy.compute(), pd.DataFrame({name: values[name] for name in "nxt"}), check_index_type=False
+    )
+    chosen = gd.from_array(ga.asarray(values, chunks=2), columns=["x", "n"])
+    pd.testing.assert_frame_equal(chosen.compute(), pd.DataFrame(values)[["x", "n"]])
+    with pytest.raises(ValueError, match=r"the records have no fields \['z'\]; they have \['n', 'x', 't'\]"):
+        gd.from_array(values, columns=["x", "z"])
+
+
+def test_a_list_of_one_name_makes_a_frame_of_an_array_with_one_axis():
+    made = gd.from_array(ga.arange(4, chunks=2), columns=["n"])
+    pd.testing.assert_frame_equal(made.compute(), pd.DataFrame({"n": np.arange(4)}))
+    with pytest.raises(ValueError, match="has 2 names for 1 columns"):
+        gd.from_array(ga.arange(4, chunks=2), columns=["n", "m"])
+    for method in ("to_array", "to_records"):
+        with pytest.raises(OptionError, match="lengths=5 should be a list of the partitions' numbers of rows, or True"):
+            getattr(made, method)(lengths=5)
+
+
 def test_delayed_frames_and_functions_may_differ_from_their_meta_where_asked():
     make = gl.delayed(lambda n: pd.DataFrame({"x": [n], "y": [n]}))
     lax = gd.from_delayed(dfs=[make(1), make(2)], meta={"x": "int64"}, prefix="parts", verify_meta=False)

@@ -303,14 +303,58 @@ def test_the_column_of_paths_takes_the_place_of_none(tmp_path):
             read(tmp_path / name, include_path_column="x")
 
 
-def test_a_file_without_a_byte_among_others_is_named(tmp_path):
-    (tmp_path / "a.csv").write_text("x\n1\n")
-    (tmp_path / "b.csv").write_text("")
-    with pytest.raises(ReadError, match=r"b\.csv' can't be read as CSV: No columns to parse from file"):
-        gd.read_csv(tmp_path / "*.csv").compute()
+@pytest.mark.parametrize("empty", ["a.csv", "b.csv", "c.csv"])
+@pytest.mark.parametrize("header", ["infer", None])
+def test_a_file_without_a_byte_has_no_rows(tmp_path, empty, header):
+    frame = pd.DataFrame({"x": [1, 2], "y": ["u", "v"]})
+    for name in ("a.csv", "b.csv", "c.csv"):
+        frame.to_csv(tmp_path / name, index=False, header=header is not None)
+    (tmp_path / empty).write_text("")
+    lazy = gd.read_csv(tmp_path / "*.csv", header=header, include_path_column=True)
+    found = lazy.compute().reset_index(drop=True)
+    both = pd.concat([frame, frame], ignore_index=True)
+    assert_same(found[lazy.columns[:2]].set_axis(["x", "y"], axis=1), both)
+    assert str(tmp_path / empty) not in found["path"].tolist() and str(tmp_path / empty) in found["path"].cat.categories
+    assert len(lazy) == 4 and lazy[lazy.columns[0]].sum().compute() == 6
+
+
+def test_files_without_a_byte_alone_are_an_error(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("")
+    with pytest.raises(ReadError, match=r"a\.csv' can't be read as CSV: No columns to parse from file"):
+        gd.read_csv(tmp_path / "*.csv")
     (tmp_path / "none").mkdir()
     with pytest.raises(FileNotFoundError, match=r"holds no \.csv or \.tsv or \.txt file$"):
         gd.read_csv(tmp_path / "none")
+
+
+@pytest.mark.parametrize("read", [gd.read_csv, gd.read_json, gd.read_parquet, gd.read_orc])
+def test_columns_may_be_chosen_twice(tmp_path, read):
+    frame = pd.DataFrame({"x": [1, 2], "y": ["u", "v"], "z": [0.5, 1.5]})
+    kind = read.__name__.removeprefix("read_")
+    options = {"csv": {"index": False}, "json": {"orient": "records", "lines": True}}.get(kind, {})
+    getattr(frame, f"to_{kind}")(tmp_path / f"a.{kind}", **options)
+    lazy, columns = read(tmp_path / f"a.{kind}"), ["z", "x", "x", "y", "z"]
+    assert_same(lazy[columns].compute(), frame[columns])
+    assert_same(lazy[columns].head(1), frame[columns].head(1))
+    assert_same(lazy[lazy.x > 1][columns].compute(), frame[frame.x > 1][columns])
+
+
+def test_a_function_makes_something_else_of_paths(tmp_path):
+    for number, name in enumerate(["2020-a", "2020-b", "2021"]):
+        (tmp_path / f"{name}.csv").write_text(f"x,y\n{number},7\n")
+        (tmp_path / f"{name}.json").write_text(f'{{"x": {number}, "y": 7}}\n')
+
+    def year(path):
+        return int(path.rpartition("/")[2][:4])
+
+    double = {"path": year, "y": lambda text: int(text) * 2}
+    lazy = gd.read_csv(tmp_path / "*.csv", include_path_column=True, converters=double)
+    assert lazy.compute().values.tolist() == [[0, 14, 2020], [1, 14, 2020], [2, 14, 2021]]
+    assert list(lazy.path.compute().cat.categories) == [2020, 2021] == list(lazy.path.cat.categories)
+    assert lazy[lazy.path == 2021].x.compute().tolist() == [2]
+    as_json = gd.read_json(tmp_path / "*.json", include_path_column="year", path_converter=year)
+    assert as_json.year.compute().tolist() == [2020, 2020, 2021]
 
 
 def test_text_that_cannot_be_parsed_is_a_value_error_as_for_pandas(tmp_path):

@@ -138,6 +138,21 @@ def test_csv_goes_into_one_file_or_many_as_pandas_writes_it(tmp_path, plain, fra
         frame.to_csv(tmp_path / "more.csv", mode="a")
 
 
+def test_text_that_is_written_returns_the_paths_of_its_files(tmp_path, plain, frame, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    paths = frame.to_csv("out", index=False)
+    assert paths == [f"{tmp_path}/out/part-{number:04}.csv" for number in range(frame.npartitions)]
+    assert_same(
+        gd.read_csv(paths).x.compute().reset_index(drop=True), plain.x.reset_index(drop=True), check_dtype=False
+    )
+    assert frame.to_csv(tmp_path / "one.csv", single_file=True) == [f"{tmp_path}/one.csv"]
+    named = frame.to_json(tmp_path / "n-*.json", name_function=lambda number: f"{number:02}")
+    assert named == [f"{tmp_path}/n-{number:02}.json" for number in range(frame.npartitions)]
+    elsewhere = frame.to_json("memory://written-paths")
+    assert len(gd.read_json(elsewhere)) == len(plain) and elsewhere[0].startswith("memory://")
+    assert frame.to_csv("lazy", compute=False).compute() == len(plain)
+
+
 def test_json_and_orc_come_back(tmp_path, plain, frame):
     frame.to_json(tmp_path / "json")
     assert_same(gd.read_json(tmp_path / "json").compute().reset_index(drop=True), plain)

@@ -135,7 +135,6 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("function", "read_csv read_table read_fwf read_json", "sample", ANY, "columns and dtypes are taken from the first thousand rows"),
     ("function", "read_csv read_table read_fwf", "sample_rows", ANY, "columns and dtypes are taken from the first thousand rows"),
     ("function", "read_csv read_table read_fwf", "enforce", ANY, "a file that lacks columns of the first one is an error in any case"),
-    ("function", "read_json", "path_converter", (None,), "map() of the column of paths"),
     ("function", "read_json", "typ", ("frame",), "choose a column of the frame"),
     ("function", "read_orc", "aggregate_files", (None, False), "repartition() joins small partitions"),
     ("function", "read_parquet", "calculate_divisions gather_statistics", ANY, "divisions are taken from the footers' statistics where these have them"),

@@ -51,6 +51,10 @@ class Measuring(Frame):
         """Return the arrays that a function makes of the partitions as one lazy array."""
         if lengths is True:
             lengths = [int(one) for one in self.map_partitions(len).compute()]
+        if lengths is not None and not isinstance(lengths, (list, tuple, np.ndarray)):
+            raise OptionError(
+                f"lengths={lengths!r} should be a list of the partitions' numbers of rows, or True to compute them"
+            )
         rows = self._expr.lengths if lengths is None else tuple(lengths)
         if rows is not None and len(rows) != self.npartitions:
             raise OptionError(f"lengths={lengths!r} has {len(rows)} numbers for {self.npartitions} partitions")

@@ -29,7 +29,8 @@ from glassloom.dataframe.io.common_types import is_text
 from glassloom.dataframe.io.compression import ENDINGS, chosen_compression
 from glassloom.dataframe.io.date_formats import with_date_formats
 from glassloom.dataframe.io.filesystems import Files, locate
-from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, fitted_labels, require_new_column, unreadable_value
+from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, fitted_labels, unreadable_value
+from glassloom.dataframe.io.path_column import PathColumn, path_column
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
@@ -75,8 +76,10 @@ class CsvSource(Source):
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
         if columns is None:
             return BlockCall(_read_block, (Block(0), self.parser, self.meta), label=self.label)
+        once = list(dict.fromkeys(columns))
+        arguments = (Block(0), self.parser.for_columns(once), self.meta[once])
         return BlockCall(
-            _read_block, (Block(0), self.parser.for_columns(list(columns)), self.meta[list(columns)]), label=self.label
+            _read_block, arguments if len(once) == len(columns) else (*arguments, list(columns)), label=self.label
         )
 
 
@@ -90,13 +93,12 @@ class Parser:
     function: Callable[..., Any]
     options: dict[str, Any]
     files: Files
-    path_column: str | None
-    paths: tuple[str, ...]
+    path_column: PathColumn | None
     header: bytes = b""
     headers: dict[str, bytes] = field(default_factory=dict)
 
     def __glassloom_tokenize__(self) -> Any:
-        return (self.function, self.options, self.header, self.headers, self.files, self.path_column, self.paths)
+        return (self.function, self.options, self.header, self.headers, self.files, self.path_column)
 
     def with_headers(self, headers: dict[str, bytes]) -> Parser:
         """Return the parser for blocks of files that lack these headers."""
@@ -106,7 +108,7 @@ class Parser:
 
     def for_columns(self, columns: list[Any]) -> Parser:
         """Return a parser that reads these columns alone."""
-        in_file = [name for name in columns if name != self.path_column]
+        in_file = [name for name in columns if not self.is_path(name)]
         options = {**self.options, "usecols": in_file} if in_file else dict(self.options)
         if isinstance(options.get("parse_dates"), list):
             options["parse_dates"] = [name for name in options["parse_dates"] if name in columns]
@@ -118,13 +120,11 @@ class Parser:
         """Return the frame of a block."""
         with self.files.unchanged(block.state, self.function.__name__):
             frame = self._parse(block, {**self.options, **options})
-        return self._with_path(frame, block)
+        return frame if self.path_column is None else self.path_column.added(frame, block.path)
 
-    def _with_path(self, frame: Any, block: TextBlock) -> Any:
-        if self.path_column is not None:
-            require_new_column(self.path_column, frame, block.path)
-            frame[self.path_column] = pd.Categorical([block.path] * len(frame), categories=list(self.paths))
-        return frame
+    def is_path(self, name: Any) -> bool:
+        """Whether a column is that of the files' paths."""
+        return self.path_column is not None and name == self.path_column.name
 
     def _parse(self, block: TextBlock, options: dict[str, Any]) -> Any:
         is_local = self.files.arrow is None
@@ -171,7 +171,8 @@ def read_csv(
         Whether columns of whole numbers, for which `dtype` says nothing, are read as floats: values may be missing
         further down.
     include_path_column
-        Whether to add a categorical column with the path of the file; or its name. Default name: ``"path"``.
+        Whether to add a categorical column with the path of the file; or its name. Default name: ``"path"``. A function for it
+        in ``converters`` makes something else of the path.
     backend, storage_options, filesystem
         As in `read_parquet`.
     options
@@ -271,19 +272,23 @@ def _read_text(
         options = {name: value for name, value in options.items() if name != "memory_map"}
     files, names = locate(path, **where)
     states = files.find(names, _SUFFIXES)
-    path_column = ("path" if include_path_column is True else include_path_column) or None
-    paths = tuple(dict.fromkeys(state[0] for state in states))
-    parser = Parser(function, options, files, path_column, paths)
-    sample = _read_sample(states[0][0], parser)
+    name = "path" if include_path_column is True else include_path_column
+    converters = dict(options.get("converters") or {})
+    convert = converters.pop(name, None) if name else None
+    if convert is not None:
+        options = {**options, "converters": converters or None}
+    parser = Parser(function, options, files, path_column(name, (state[0] for state in states), convert))
+    sample_path = next((state[0] for state in states if state[1]), states[0][0])  # files without a byte have no rows
+    sample = _read_sample(sample_path, parser)
     if assume_missing:
         options = {**options, "dtype": _with_floats(sample, options)}
         parser = replace(parser, options=options)
-        sample = _read_sample(states[0][0], parser)
-    options = _with_dates_by_name(options, states[0][0], parser, sample)
+        sample = _read_sample(sample_path, parser)
+    options = _with_dates_by_name(options, sample_path, parser, sample)
     options, sample = with_date_formats(
         options,
         sample,
-        partial(_sample_of_texts, states[0][0], parser),
+        partial(_sample_of_texts, sample_path, parser),
         is_all=lambda rows: len(states) == 1 and len(rows) < SAMPLE_ROWS,
     )
     parser = replace(parser, options=options)
@@ -309,10 +314,10 @@ def _read_text(
     token = tokenize(states, blocks, parser)
     rows = None if any(compressed) or options.get("nrows") is not None else likely_rows(blocks, states, files)
     read = wrap(Read(CsvSource(blocks, parser, sample, token, rows), None, None, None))
-    return read if labels is None else _with_labels(read, labels, path_column)
+    return read if labels is None else _with_labels(read, labels, parser)
 
 
-def _with_labels(frame: Any, wanted: Any, path_column: str | None) -> Any:
+def _with_labels(frame: Any, wanted: Any, parser: Parser) -> Any:
     """Return a frame labelled by some of its columns: by name, or by place among those that are read.
 
     Raises
@@ -320,7 +325,7 @@ def _with_labels(frame: Any, wanted: Any, path_column: str | None) -> Any:
     ValueError
         If there is no such column.
     """
-    columns = [name for name in frame.columns if name != path_column]
+    columns = [name for name in frame.columns if not parser.is_path(name)]
     keys = []
     for one in wanted if isinstance(wanted, (list, tuple)) else [wanted]:
         is_place = isinstance(one, int) and one not in columns
@@ -452,22 +457,32 @@ def _fields(data: bytes, options: dict[str, Any]) -> list[tuple[int, int]]:
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
+def _read_block(block: TextBlock, parser: Parser, meta: Any, order: list[Any] | None = None) -> Any:
+    """Return the frame of a block, with the columns of `meta`; of `order`, if a column is wanted more than once."""
+    frame = _fitted_block(block, parser, meta)
+    return frame if order is None else frame[order]
+
+
+def _fitted_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
     try:
         frame = parser.parse(block)
         if texts := _texts_read_as_numbers(frame, meta):
             dtypes = parser.options.get("dtype") or {}
             frame = parser.parse(block, dtype={**dtypes, **texts})
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
+    except (
+        pd.errors.EmptyDataError
+    ):  # no line at all, not even a header: as some programs write a partition without rows
+        return meta
+    except (pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
         raise ParseError(f"{block.path!r} can't be read as CSV: {error}") from error
     except ValueError as error:
         raise MetaError(f"{where}: {_reason(block, parser)}{error}") from error
     missing = [name for name in meta.columns if name not in frame.columns]
     if missing:
         raise MetaError(f"{block.path!r} lacks the columns {missing}, which the first file has")
-    others = [name for name in frame.columns if name not in meta.columns and name != parser.path_column]
-    if others and any(name != parser.path_column for name in meta.columns):
+    others = [name for name in frame.columns if name not in meta.columns and not parser.is_path(name)]
+    if others and not all(parser.is_path(name) for name in meta.columns):
         raise MetaError(
             f"{block.path!r} has the columns {others}, which the first file lacks: give usecols={list(meta.columns)}, or read "
             "the files by themselves and put them together with concat()"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.errors import MetaError, OptionError
+from glassloom.errors import MetaError
 
 SAMPLE_ROWS = 1000
 FirstLine = Callable[[], "int | None"]
@@ -139,20 +139,6 @@ def fitted_labels(block: Any, meta: Any, where: str, first_line: FirstLine) -> A
     labels, wanted = (index.to_frame(index=False, name=names) for index in (block.index, meta.index))
     made = fitted(labels, wanted, where, first_line).set_index(levels).index
     return block.set_axis(made.set_names(block.index.names))
-
-
-def require_new_column(name: str, block: Any, path: str) -> None:
-    """Check that the column of paths isn't in a file.
-
-    Raises
-    ------
-    OptionError
-        If it is.
-    """
-    if name in block.columns:
-        raise OptionError(
-            f"include_path_column={name!r}: {path!r} has a column of this name; give another one, such as 'path_of_file'"
-        )
 
 
 def unreadable_value(frame: Any, dtypes: Any, first_line: FirstLine) -> str:

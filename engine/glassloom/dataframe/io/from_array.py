@@ -23,7 +23,7 @@ _ROWS = 50_000
 @implements("to_dataframe")
 @with_function_arguments()
 def from_array(x: Any, chunksize: int | str | None = None, columns: Any = None, *, index: Any = None) -> Any:
-    """Make a frame of an array with two axes, a series of one with one axis.
+    """Make a frame of an array with two axes, or of records; a series of one with one axis.
 
     Parameters
     ----------
@@ -32,7 +32,8 @@ def from_array(x: Any, chunksize: int | str | None = None, columns: Any = None, 
     chunksize
         Rows a partition. Default: as the array is cut; 50,000 if it is in memory.
     columns
-        The names of the columns; the name of the series. By default columns are numbered.
+        The names of the columns; the name of the series, or a list of it for a frame of one column. By default columns are
+        numbered. Of records: their fields, in this or another order.
     index
         A lazy index with a partition for each block, whose labels rows get. Default: rows are numbered from 0.
 
@@ -110,11 +111,28 @@ def _frame_with_labels(block: Any, names: Any, labels: Any) -> Any:
 def _names(whole: Array, columns: Any) -> Any:
     if whole.ndim not in (1, 2):
         raise ValueError(f"a frame of an array with {whole.ndim} axes, shape {whole.shape}; it needs 1 or 2")
-    if whole.ndim == 1:
+    if whole.dtype.names is not None:
+        return _fields(whole.dtype.names, columns)
+    if whole.ndim == 1 and not isinstance(columns, (list, pd.Index)):
         return columns
-    names = list(range(int(whole.shape[1]))) if columns is None else list(columns)
-    if len(names) != whole.shape[1]:
-        raise ValueError(f"columns={columns!r} has {len(names)} names for {whole.shape[1]} columns")
+    width = 1 if whole.ndim == 1 else int(whole.shape[1])
+    names = list(range(width)) if columns is None else list(columns)
+    if len(names) != width:
+        raise ValueError(f"columns={columns!r} has {len(names)} names for {width} columns")
+    return names
+
+
+def _fields(fields: tuple[str, ...], columns: Any) -> list[str]:
+    """Return the fields of records that become columns.
+
+    Raises
+    ------
+    ValueError
+        If `columns` names others.
+    """
+    names = list(fields) if columns is None else [columns] if isinstance(columns, str) else list(columns)
+    if others := [name for name in names if name not in fields]:
+        raise ValueError(f"columns={columns!r}: the records have no fields {others}; they have {list(fields)}")
     return names
 
 
@@ -122,6 +140,8 @@ def frame_of(block: Any, names: Any, begin: int | None) -> Any:
     """Return a block of rows as a pandas object, its index beginning there; from 0 if that isn't known."""
     first = begin or 0
     index = pd.RangeIndex(first, first + len(block))
-    if block.ndim == 1:
+    if block.dtype.names is not None:
+        return pd.DataFrame({name: block[name] for name in names}, index=index)
+    if block.ndim == 1 and not isinstance(names, list):
         return pd.Series(block, index=index, name=names)
     return pd.DataFrame(block.reshape(len(block), len(names)), index=index, columns=names)

@@ -15,7 +15,8 @@ from glassloom.dataframe.io.blocks import NO_HEADER, TextBlock, cut_files, first
 from glassloom.dataframe.io.compression import ENDINGS
 from glassloom.dataframe.io.date_formats import json_formats, with_json_times
 from glassloom.dataframe.io.filesystems import Files, locate
-from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, require_new_column
+from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted
+from glassloom.dataframe.io.path_column import path_column
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.meta import parse_meta
@@ -63,6 +64,7 @@ def read_json(
     blocksize: int | str | None = None,
     meta: Any = None,
     include_path_column: bool | str = False,
+    path_converter: Callable[[str], Any] | None = None,
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
     **options: Any,
@@ -87,6 +89,8 @@ def read_json(
         are left out.
     include_path_column, storage_options, filesystem
         As in `read_csv`.
+    path_converter
+        Returns what the column of paths has in place of a path.
     options
         Further options of `pandas.read_json`: ``dtype``, ``convert_dates``...
 
@@ -128,13 +132,11 @@ def read_json(
         one or options.get("nrows") is not None or not has_lines_of_bytes(options.get("encoding")) for one in compressed
     ]
     _, blocks = cut_files(states, files, size, NO_HEADER, b"", whole=whole)
-    column = "path" if include_path_column is True else include_path_column
     settings: dict[str, Any] = {
         "formats": None,
         "how": how,
-        "column": column,
+        "path_column": path_column(include_path_column, (state[0] for state in states), path_converter),
         "chosen": meta is not None,
-        "paths": tuple(dict.fromkeys(state[0] for state in states)),
     }
     sample = parse_meta(meta) if meta is not None else _sample(blocks[0], files, settings)
     by_pandas = options.get("engine") != "pyarrow"
@@ -163,10 +165,8 @@ def _parsed(block: TextBlock, files: Files, settings: dict[str, Any], more: dict
             frame = _parsed_now(block, files, settings, more)
     except (ValueError, UnicodeDecodeError) as error:
         raise ParseError(f"{block.path!r} can't be read as JSON (lines={settings['how']['lines']}): {error}") from error
-    if settings["column"]:
-        require_new_column(settings["column"], frame, block.path)
-        frame[settings["column"]] = pd.Categorical([block.path] * len(frame), categories=list(settings["paths"]))
-    return frame
+    column = settings["path_column"]
+    return frame if column is None else column.added(frame, block.path)
 
 
 def _parsed_now(block: TextBlock, files: Files, settings: dict[str, Any], more: dict[str, Any]) -> Any:

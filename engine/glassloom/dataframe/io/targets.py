@@ -142,6 +142,7 @@ class Place:
         overwrite: bool = False,
         exclusive: bool = False,
     ) -> None:
+        self.path = path
         self.single_file = single_file
         head, _, tail = path.rpartition("/")
         has_star = "*" in tail and not single_file
@@ -169,6 +170,12 @@ class Place:
         digits = len(str(count - 1))
         name = self.name_function or (lambda number: f"{number:0{digits}}")
         return [self.pattern.replace("*", text) for text in names_by(name, range(count))]
+
+    def paths(self, names: Sequence[str]) -> list[str]:
+        """Return the paths of the partitions' files, by their names, as they can be read: URLs where the place was one."""
+        protocol, is_url, _ = self.path.partition("://")
+        start = f"{protocol}://" if is_url and self.staging.files != LOCAL else ""
+        return [f"{start}{self.staging.folder}/{name}" for name in ([self.pattern] if self.single_file else names)]
 
     def _follow_links(self, where: dict[str, Any]) -> None:
         """Write the file that links lead to, in the folder where that is."""

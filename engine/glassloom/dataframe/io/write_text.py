@@ -69,6 +69,11 @@ def to_csv(
     options
         Further options of `pandas.DataFrame.to_csv`: ``index``, ``sep``...
 
+    Returns
+    -------
+    list of str
+        The paths of the files, in the order of the partitions.
+
     Raises
     ------
     FileExistsError
@@ -180,13 +185,15 @@ def _write_texts(
             options["compression"] = None
     places = places_of_unlike_texts(frame.expr, **forms) if frame.expr.has_rows else ()
     if not places:
-        return write_partitions(frame, write, names, options, publish, compute=compute)
+        made = write_partitions(frame, write, names, options, publish, compute=compute)
+        return place.paths(names) if compute else made
     kept = {"write": write, "places": places, "options": options}
 
     def again(node: Write, staging: Staging) -> FrameExpr:
         return rewritten(node, Rewriting(write, places, staging, options))
 
-    return write_partitions(frame, write_and_keep, names, kept, publish, compute=compute, again=again)
+    made = write_partitions(frame, write_and_keep, names, kept, publish, compute=compute, again=again)
+    return place.paths(names) if compute else made
 
 
 def _require_writable(to_bytes: Callable[..., bytes], frame: Any, settings: dict[str, Any]) -> None:
