@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -10,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from glassloom._users_functions import call_users_function
+from glassloom.array.api.creation import from_delayed as array_of_delayed
+from glassloom.array.api.joining import concatenate
 from glassloom.backends.pandas_ import concat, guarded, is_frame, rows_between
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Attribute, BlockCall
@@ -100,7 +103,7 @@ class Frame(Collection, Operators, Explainable):
 
     def repartition(
         self,
-        npartitions: int | None = None,
+        npartitions: int | Sequence[Any] | None = None,
         *,
         divisions: Sequence[Any] | None = None,
         partition_size: int | str | None = None,
@@ -113,7 +116,7 @@ class Frame(Collection, Operators, Explainable):
         ----------
         npartitions
             1 or more. With fewer than before, neighbours are joined; with more, partitions are cut by numbers of
-            rows, and the divisions are not known any more.
+            rows, and the divisions are not known any more. A list or tuple is `divisions`.
         divisions
             The labels at which partitions shall begin, and the last one. This frame's divisions must be known, and begin
             and end there.
@@ -157,14 +160,16 @@ class Frame(Collection, Operators, Explainable):
         Parameters
         ----------
         func
-            Gets a pandas object, which it may change, and `args` and `kwargs`. Returns a pandas object, or a value:
-            then the result is a series of one value a partition.
+            Gets a pandas object, which it may change, and `args` and `kwargs`. Returns a pandas object; or an array, such as
+            predictions for its rows: then the result is a lazy array, a block for each partition; or a value: then the
+            result is a series of one value a partition.
         args, kwargs
             Further arguments. Frames among them are taken partition by partition; they must be cut as this one is,
             or have one partition.
         meta
             What the function returns: an empty pandas object, ``{"column": dtype}`` for a frame, or
-            ``("name", dtype)`` for a series. Default: the function is tried on two made-up rows.
+            ``("name", dtype)`` for a series; or an empty array, of its axes and dtype. Default: the function is tried on two
+            made-up rows.
         keep_divisions
             Whether rows keep index labels of their own partition, so that the divisions stay known.
         enforce_metadata
@@ -195,7 +200,11 @@ class Frame(Collection, Operators, Explainable):
                 BlockCall(partial(_call_guarded, func), plain.args, plain.kwargs, label), nodes, "map_partitions"
             )
         else:
-            found = parse_meta(meta, self._meta)
+            found = meta if isinstance(meta, np.ndarray) else parse_meta(meta, self._meta)
+        if isinstance(found, np.ndarray) and found.ndim:
+            return self._arrays_of(
+                BlockCall(partial(_call_guarded, func), plain.args, plain.kwargs, label), nodes, found
+            )
         if not is_frame(found):
             found = pd.Series([found])[:0]
         if clear_divisions and keep_divisions:
@@ -205,6 +214,17 @@ class Frame(Collection, Operators, Explainable):
         if nodes[0].npartitions < cut[0].npartitions:
             raise DivisionError(f"map_partitions({label}): call it on the frame with {cut[0].npartitions} partitions")
         return wrap((MapKeeping if keep_divisions else Map)(nodes[0], tuple(nodes[1:]), made, found))
+
+    def _arrays_of(self, function: BlockCall, nodes: Sequence[FrameExpr], like: np.ndarray) -> Any:
+        """Return the arrays that a function makes of the partitions of some nodes as one lazy array."""
+        count = max(node.npartitions for node in nodes)
+        shape: tuple[Any, ...] = (math.nan, *like.shape[1:])
+        blocks = []
+        for number in range(count):
+            parts = [wrap(node if node.npartitions == 1 else Partitions(node, (number,))) for node in nodes]
+            made = call(function, tuple(parts), {}, pure=True, label=function.label)
+            blocks.append(array_of_delayed(made, shape, like.dtype))
+        return concatenate(blocks) if count > 1 else blocks[0]
 
     # Rows.
 

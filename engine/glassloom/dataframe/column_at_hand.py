@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,7 @@ def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
     """
     node: FrameExpr = frame.expr
     if isinstance(value, Array):
-        return _with_lazy_array(frame, name, value)
+        return beside_lazy_array(frame, partial(_with_named_array, name), value, f"column {name!r}")
     if isinstance(value, pd.Series):
         setting = BlockCall(_with_labels, (Block(0), name, Block(1)), label="setitem")
         return WithColumn(node, setting, _pieces_by_label(node, _as_wide_as_needed(frame, value)))
@@ -103,13 +103,15 @@ def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
 
 
 def beside_values_at_hand(series: Any, function: Callable[[Any, Any], Any], values: Any, what: str) -> FrameExpr:
-    """Return the node of what an operator makes of a series and an array or list with a value for each row.
+    """Return the node of what an operator makes of a series and an array or list with a value for each row, or a lazy array.
 
     Raises
     ------
     ValueError
         If there are not as many values as rows.
     """
+    if isinstance(values, Array):
+        return beside_lazy_array(series, function, values, what)
     array = pd.Series(values).array if isinstance(values, list) else values
     pieces = _pieces_by_place(series, array, what)
     return BesideValues(series.expr, BlockCall(function, (Block(0), Block(1)), label=what), pieces)
@@ -148,20 +150,40 @@ def _pieces_by_place(frame: Any, values: Any, what: str) -> tuple[Any, ...]:
     return tuple(values[begin:end].copy() for begin, end in zip(ends, ends[1:], strict=False))
 
 
-def _with_lazy_array(frame: Any, name: Any, array: Array) -> FrameExpr:
-    """Return the node of a frame with a column whose values are the blocks of a lazy array, one a partition."""
+def beside_lazy_array(frame: Any, function: Callable[[Any, Any], Any], array: Array, what: str) -> FrameExpr:
+    """Return the node of what a function makes of each partition and a block of a lazy array, with a value for each row.
+
+    Raises
+    ------
+    ValueError
+        If the array has more axes than one, or other blocks than there are partitions.
+    """
     if array.ndim != 1 or len(array.chunks[0]) != frame.npartitions:
         raise ValueError(
-            f"column {name!r}: an array of shape {array.shape} in {array.numblocks} blocks; it needs one axis, and a block for "
+            f"{what}: an array of shape {array.shape} in {array.numblocks} blocks; it needs one axis, and a block for "
             f"each of the {frame.npartitions} partitions"
         )
     parts = [
-        call(_with_array, (part, name, array.blocks[number]), {}, pure=True, label="setitem")
+        call(function, (part, array.blocks[number]), {}, pure=True, label=what)
         for number, part in enumerate(frame.partitions)
     ]
-    meta = _with_array(frame.expr.meta, name, np.empty(0, array.dtype))
+    meta = function(frame.expr.meta, np.empty(0, array.dtype))
     made: FrameExpr = from_delayed(parts, meta=meta, divisions=frame.divisions if frame.known_divisions else None).expr
     return made
+
+
+def rows_by_lazy_array(frame: Any, condition: Array) -> FrameExpr:
+    """Return the node of the rows for which a lazy array of booleans is true. Raises as `beside_lazy_array`."""
+    return beside_lazy_array(frame, _chosen, condition, "condition")
+
+
+def is_lazy_mask(value: Any) -> bool:
+    """Whether a value is a lazy array of booleans."""
+    return isinstance(value, Array) and value.dtype == bool
+
+
+def _chosen(block: Any, condition: Any) -> Any:
+    return block[condition]
 
 
 def _pieces_by_label(node: FrameExpr, series: pd.Series) -> tuple[Any, ...]:
@@ -187,6 +209,10 @@ def _with_array(block: Any, name: Any, values: Any) -> Any:
     block = block.copy(deep=False)
     block[name] = pd.Series(values, index=block.index)
     return block
+
+
+def _with_named_array(name: Any, block: Any, values: Any) -> Any:
+    return _with_array(block, name, values)
 
 
 def _with_labels(block: Any, name: Any, series: pd.Series) -> Any:

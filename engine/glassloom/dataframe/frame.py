@@ -12,7 +12,7 @@ import pandas as pd
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import FrameAtHand
 from glassloom.dataframe.call import Method
-from glassloom.dataframe.column_at_hand import is_column, with_column_at_hand
+from glassloom.dataframe.column_at_hand import is_column, is_lazy_mask, rows_by_lazy_array, with_column_at_hand
 from glassloom.dataframe.column_places import columns_at, places_chosen
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_to_columns
@@ -22,6 +22,7 @@ from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.expressions import rows_where, value_of
 from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
+from glassloom.dataframe.io.in_memory import Constructors
 from glassloom.dataframe.io.writers import FrameWriters
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
@@ -67,6 +68,7 @@ class DataFrame(
     Setting,
     Reductions,
     FrameWriters,
+    Constructors,
 ):
     """A lazy pandas DataFrame, cut into partitions.
 
@@ -170,6 +172,8 @@ class DataFrame(
             return wrap(Filter(*cut_alike([self._expr, key.expr], "frame[condition]", takes_single=True)))
         if isinstance(key, slice):
             return self.iloc[key] if is_of_positions(key) else self.loc[key]
+        if is_lazy_mask(key):
+            return wrap(rows_by_lazy_array(self, key))
         if is_mask(key):
             return wrap(Filter(self._expr, condition_at_hand(self, key).expr))
         if isinstance(key, (list, pd.Index)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from glassloom.collection import Collection, compute
 from glassloom.dataframe.wrap import is_node
@@ -13,8 +14,11 @@ from glassloom.dataframe.wrap import is_node
 def key_at_hand(key: Any) -> Any:
     """Return a key with the lazy scalars in it computed, together: one, the ends of slices, and those in lists and tuples.
 
-    Lazy objects that have rows stay as they are.
+    Lazy objects that have rows stay as they are. Labels in an array or a series at hand become a list.
     """
+    if type(key) is tuple:
+        key = tuple(map(_listed, key))
+    key = _listed(key)
     if isinstance(key, (str, int, float)) or not (found := _scalars_in(key)):
         return key
     values = dict(zip(map(id, found), compute(*found, traverse=False), strict=True))
@@ -26,6 +30,11 @@ def is_lazy_scalar(value: Any) -> bool:
     if not is_node(value) or value.expr.has_rows:
         return False
     return not isinstance(value.expr.meta, np.ndarray)  # such as a comparison of labels makes: a value for each
+
+
+def _listed(key: Any) -> Any:
+    is_array = isinstance(key, (pd.Series, np.ndarray, pd.api.extensions.ExtensionArray)) and key.ndim == 1
+    return list(pd.Index(key)) if is_array and not pd.api.types.is_bool_dtype(key.dtype) else key
 
 
 def _scalars_in(key: Any) -> list[Any]:

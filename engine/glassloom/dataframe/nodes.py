@@ -573,8 +573,12 @@ def _view_columns(frame: Any, columns: pd.Index) -> Any:
     return made
 
 
+_MOST_BLOCKS = 90
+"""pandas warns where a column is added to a frame of more than 100 blocks, which a user who has added them one by one can't help."""
+
+
 def _assign(frame: Any, names: tuple[Any, ...], *values: Any) -> Any:
-    frame = frame.copy(deep=False)
+    frame = frame.copy(deep=len(getattr(getattr(frame, "_mgr", None), "blocks", ())) > _MOST_BLOCKS)
     for name, value in zip(names, values, strict=True):
         if not len(frame) and is_frame(value):  # pandas would add its rows to a partition that has none
             value = rows_between(value, None, 0)

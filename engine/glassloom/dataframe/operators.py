@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom._users_functions import require_no_users_function
+from glassloom.array.api.array import Array
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.nodes import Columnwise, Rowwise
 from glassloom.dataframe.wrap import is_node, operate
@@ -43,6 +44,8 @@ def _is_of_places(lazy: Any, other: Any, function: Callable[..., Any] | None = N
     TypeError
         If it is an array of more than one axis.
     """
+    if isinstance(other, Array):
+        return other.ndim > 0 and isinstance(lazy.expr.meta, pd.Series)
     if not isinstance(other, (np.ndarray, list, pd.api.extensions.ExtensionArray)) or len(np.shape(other)) == 0:
         return False
     if isinstance(other, np.ndarray) and other.ndim > 1:

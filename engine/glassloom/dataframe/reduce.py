@@ -73,12 +73,17 @@ def tree(
 ) -> TreeReduce:
     """Return the node of a reduction.
 
+    Parameters
+    ----------
+    split_every
+        How many partial results are combined at once; False: all.
+
     Raises
     ------
     OptionError
         If `split_every` is less than 2.
     """
-    every = SPLIT_EVERY if split_every is None else split_every
+    every = SPLIT_EVERY if split_every is None else max(2, frame.npartitions) if split_every is False else split_every
     if not isinstance(every, int) or every < 2:
         raise OptionError(f"split_every={split_every!r} should be a whole number, 2 or more")
     blocks = tuple(Block(number) for number in range(1 + len(others)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -11,7 +10,6 @@ import pandas as pd
 
 from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import converted
-from glassloom.backends.pandas_ import of_samples
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.backend import to_backend
@@ -21,11 +19,11 @@ from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
-from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
-from glassloom.dataframe.nodes import BlockOp, Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows, empty
+from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows
 from glassloom.dataframe.options import is_columns, piped, refused
+from glassloom.dataframe.replacing import clipping, replacing
 from glassloom.dataframe.rows_of_label import is_of_label
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
 from glassloom.dataframe.unlike_dtypes import (
@@ -34,9 +32,7 @@ from glassloom.dataframe.unlike_dtypes import (
     with_numbers_for_functions,
     with_one_dtype,
 )
-from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, dtypes_of, with_common_dtypes, with_dtypes_of
 from glassloom.dataframe.wrap import bind, holds_lazy, is_node, operate, wrap
-from glassloom.expr.core import walk
 from glassloom.graph import function_label
 
 _UNSET: Any = pd.api.extensions.no_default
@@ -116,72 +112,6 @@ def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwa
         found = infer_meta(call, nodes, method) if found is None else found
     nodes, call = bind(CallForEach(method, found), (frame, function, *args), kwargs, label=label)
     return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
-
-
-class Widened(Method):
-    """A method of pandas whose dtypes depend on whether a value is replaced: all partitions get those of one that is."""
-
-    __slots__ = ("wide",)
-
-    def __init__(self, method: str, wide: Any) -> None:
-        super().__init__(method)
-        self.wide = wide
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Widened, (self.path[0], self.wide))
-
-    def __glassloom_tokenize__(self) -> Any:
-        return (self.path, self.wide)
-
-    def __call__(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
-        return as_wide_as(super().__call__(obj, *args, **kwargs), self.wide)
-
-
-def _replacing(method: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Method:
-    """Return the call of `where` or `mask` that gives all partitions the same dtypes.
-
-    pandas keeps whole numbers where nothing is replaced by a missing value, and so partitions would differ. In the made-up rows
-    that this asks one condition is true and one false.
-    """
-    nodes, call = bind(Method(method), operands, kwargs)
-    metas = [node.meta for node in nodes]
-    try:
-        wide = empty(of_samples(call, *metas))
-        narrow = call(*metas)
-    except (TypeError, ValueError):  # what pandas objects to is raised when the node is made
-        return Method(method)
-    if not isinstance(narrow, (pd.DataFrame, pd.Series)) or type(narrow) is not type(wide):
-        return Method(method)
-    if len(operands) > 2 and is_node(operands[2]):
-        wide = with_common_dtypes(wide, operands[2].expr.meta)
-    wide = with_dtypes_of(wide, narrow, _never_missing(_asked_for_missing(method, operands[1]), operands[0].expr))
-    return Method(method) if dtypes_of(narrow) == dtypes_of(wide) else Widened(method, wide)
-
-
-def _asked_for_missing(method: str, condition: Any) -> FrameExpr | None:
-    """Return of what a condition says where values are missing, if `where` or `mask` replaces just those by it; else None."""
-    node, asks_missing = condition.expr if is_node(condition) else None, method == "mask"
-    if isinstance(node, BlockOp) and node.call.function is operator.invert:
-        node, asks_missing = node.frame, not asks_missing
-    if not isinstance(node, BlockOp) or not isinstance(node.call.function, Method):
-        return None
-    paths = (("isna",), ("isnull",)) if asks_missing else (("notna",), ("notnull",))
-    return node.frame if node.call.function.path in paths else None
-
-
-def _never_missing(asked: FrameExpr | None, node: FrameExpr) -> list[int]:
-    """Return the places of the columns of a node that have a column of whole numbers or booleans among those `asked` for."""
-    if asked is None or asked.rows != node.rows:
-        return []
-    if any(isinstance(one, AnyJoin) for one in walk([asked])):  # rows without a partner miss values, whatever the dtype
-        return []
-    meta = asked.meta
-    if isinstance(meta, pd.Series):
-        return list(range(len(dtypes_of(node.meta)))) if can_miss_nothing(meta.dtype) else []
-    if not isinstance(node.meta, pd.DataFrame) or not meta.columns.is_unique:
-        return []
-    whole = {name for name, dtype in meta.dtypes.items() if can_miss_nothing(dtype)}
-    return [place for place, name in enumerate(node.meta.columns) if name in whole]
 
 
 def _are_rows_of(frame: Any, other: Any) -> bool:
@@ -266,7 +196,7 @@ class RowByRow(TimeLabels):
         value = other(self) if callable(other) and not is_node(other) else other
         args = () if value is _UNSET else (value,)
         kwargs = {} if axis is None else {"axis": axis}
-        return operate(_replacing(method, (self, condition, *args), kwargs), self, condition, *args, kwargs=kwargs)
+        return operate(replacing(method, (self, condition, *args), kwargs), self, condition, *args, kwargs=kwargs)
 
     def clip(self, lower: Any = None, upper: Any = None, *, axis: Any = None, inplace: bool = False) -> Any:
         """Return the values with those outside the limits set to them.
@@ -283,7 +213,9 @@ class RowByRow(TimeLabels):
                 raise refused(
                     "clip", name, limit, "it has other rows: assign() it as a column of the same frame before"
                 )
-        return operate(Method("clip"), self, lower, upper, kwargs={} if axis is None else {"axis": axis})
+        return operate(
+            clipping(self._meta, lower, upper), self, lower, upper, kwargs={} if axis is None else {"axis": axis}
+        )
 
     def fillna(self, value: Any = None, *, axis: Any = None, inplace: bool = False, limit: int | None = None) -> Any:
         """Return the values with missing ones replaced.

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.column_at_hand import is_lazy_mask, rows_by_lazy_array
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.divisions import cut_alike
@@ -57,6 +58,8 @@ class Loc:
             return wrap(node if rows == slice(None) else rows_between(node, rows))
         if callable(rows):
             return Loc(wrap(node))[rows(self._frame)]
+        if is_lazy_mask(rows):
+            return wrap(rows_by_lazy_array(wrap(node), rows))
         if is_mask(rows):
             return wrap(Filter(node, condition_at_hand(self._frame, rows).expr))
         if isinstance(rows, (list, pd.Index, np.ndarray)):
@@ -97,6 +100,8 @@ def _some_columns(node: FrameExpr, columns: Any) -> FrameExpr:
         names = node.meta.columns
         places = pd.DataFrame([range(len(names))], columns=names).loc[:, columns]
         return columns_at(node, places.iloc[0].tolist() if len(places.columns) else [])
+    if isinstance(columns, pd.Index):
+        columns = list(columns)
     require_columns(columns if isinstance(columns, list) else [columns], node.meta)
     return Projection(node, columns)
 

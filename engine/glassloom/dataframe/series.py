@@ -10,6 +10,7 @@ from glassloom.dataframe.accessors import Accessor, Categories, Texts
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import SeriesAtHand
 from glassloom.dataframe.call import Method
+from glassloom.dataframe.column_at_hand import is_lazy_mask, rows_by_lazy_array
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.cutting import counts_of_bins
 from glassloom.dataframe.divisions import cut_alike
@@ -126,12 +127,15 @@ class Series(
             return self.iloc[condition] if is_of_positions(condition) else self.loc[condition]
         if not is_node(condition) and pd.api.types.is_scalar(condition):
             return self.at[condition]
+        if is_lazy_mask(condition):
+            return wrap(rows_by_lazy_array(self, condition))
         if is_mask(condition):
             condition = condition_at_hand(self, condition)
+        if isinstance(condition, (list, pd.Index)):
+            return self.loc[condition]
         if not is_node(condition):
-            raise NotImplementedError(
-                f"series[{condition!r}]: a label, booleans and slices choose values; .loc[...] takes a list of labels, "
-                ".iloc[...] positions"
+            raise TypeError(
+                f"series[{condition!r}]: labels, lists of them, booleans and slices choose values; .iloc[...] takes positions"
             )
         return wrap(Filter(*cut_alike([self._expr, condition.expr], "series[condition]", takes_single=True)))
 

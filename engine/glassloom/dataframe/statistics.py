@@ -93,7 +93,7 @@ class Statistics(Frame):
         if axis is None and isinstance(node.meta, pd.DataFrame):
             node = flattened(node, "median")
         if axis is not None and is_columns(axis, "median"):
-            return operate(Method("median"), wrap(node), kwargs={"axis": 1, "skipna": skipna})
+            return self._reduce("median", axis, {"skipna": skipna}, numeric_only, split_every)
         wanted = Wanted("median", (0.5,), "linear", skipna)
         like = of_samples(lambda some: some.median(skipna=skipna), node.meta)
         return self._ranked(node, wanted, partial(_row_of_scalars, getattr(like, "dtype", None)), split_every, True)
@@ -459,9 +459,7 @@ class FrameStatistics(Statistics):
 
     def nunique(self, axis: Any = 0, dropna: bool = True, *, split_every: int | None = None) -> Any:
         """Return the number of distinct values of each column, or with ``axis=1`` of each row."""
-        if is_columns(axis, "nunique"):
-            return operate(Method("nunique"), self, kwargs={"axis": 1, "dropna": dropna})
-        return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)
+        return self._reduce("nunique", axis, {"dropna": dropna}, False, split_every)
 
 
 class SeriesStatistics(Statistics):

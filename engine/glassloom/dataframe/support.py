@@ -34,7 +34,6 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_ALL, "T transpose", "rows would become columns, and their number isn't known", "compute().T, or repartition(npartitions=1).T of a small frame, or melt() of frames"),
     (_FRAMES, "attrs flags set_flags", "blocks keep no metadata", "a variable beside the frame"),
     (_FRAMES, "from_arrow", "concrete objects are converted by functions", "glassloom.dataframe.from_pandas(table.to_pandas())"),
-    (("DataFrame",), "from_dict from_records", "concrete objects are converted by functions", "glassloom.dataframe.from_dict() or from_records()"),
     (_FRAMES, "plot hist", "drawing needs concrete values", "sample(frac=...).compute().plot, or aggregate and draw that"),
     (("DataFrame",), "boxplot style", "drawing needs concrete values", "head() or describe().compute(), and draw that"),
     (_FRAMES, "sparse", "sparse columns aren't supported", "map_partitions(lambda block: block.sparse...)"),

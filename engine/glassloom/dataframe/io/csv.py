@@ -272,12 +272,12 @@ def _read_text(
         options = {name: value for name, value in options.items() if name != "memory_map"}
     files, names = locate(path, **where)
     states = files.find(names, _SUFFIXES)
-    name = "path" if include_path_column is True else include_path_column
     converters = dict(options.get("converters") or {})
-    convert = converters.pop(name, None) if name else None
+    of_path = "path" if include_path_column is True else include_path_column
+    convert = converters.pop(of_path, None) if of_path else None
     if convert is not None:
         options = {**options, "converters": converters or None}
-    parser = Parser(function, options, files, path_column(name, (state[0] for state in states), convert))
+    parser = Parser(function, options, files, path_column(of_path, (state[0] for state in states), convert))
     sample_path = next((state[0] for state in states if state[1]), states[0][0])  # files without a byte have no rows
     sample = _read_sample(sample_path, parser)
     if assume_missing:

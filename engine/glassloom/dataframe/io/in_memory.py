@@ -132,3 +132,10 @@ def _frame(table: pa.Table, first: int, backend: str | None) -> Any:
     frame = table.replace_schema_metadata(None).to_pandas(use_threads=False, types_mapper=mapper)
     frame.index = pd.RangeIndex(first, first + len(table))
     return frame
+
+
+class Constructors:
+    """What frames can be made by from values at hand, also under the names of pandas' class methods."""
+
+    from_dict = staticmethod(from_dict)
+    from_records = staticmethod(from_records)

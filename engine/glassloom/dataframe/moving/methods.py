@@ -436,7 +436,7 @@ class MovingFrame(MovingRows):
         """
         require_shuffle_method(shuffle_method)
         count = None if npartitions == "auto" else _checked_count(npartitions)
-        names = _listed(keys)
+        names = [_key(name) for name in _listed(keys)]
         require_columns([name for name in names if not is_node(name)], self._expr.meta)
         series = [name for name in names if is_node(name)]
         is_narrow = (
@@ -506,6 +506,21 @@ def _checked_count(npartitions: Any) -> int | None:
 
 def _listed(names: Any) -> list[Any]:
     return list(names) if isinstance(names, (list, pd.Index)) else [names]
+
+
+def _key(key: Any) -> Any:
+    """Return a column's name or a lazy series that `set_index` takes; of a lazy index its labels.
+
+    Raises
+    ------
+    TypeError
+        If it is something else, such as a list in a list.
+    """
+    if is_node(key):
+        return key.to_series() if isinstance(key.expr.meta, pd.Index) else key
+    if pd.api.types.is_list_like(key) and not isinstance(key, tuple):
+        raise TypeError(f"set_index takes names of columns and lazy series, not {key!r}")
+    return key
 
 
 def _is_frame(value: Any) -> bool:

@@ -62,6 +62,8 @@ def repartition(
     force: bool,
 ) -> FrameExpr:
     """Return the node of ``frame.repartition(...)``; see `Frame.repartition`."""
+    if isinstance(npartitions, (list, tuple)) and divisions is None:  # by place, as Dask takes them
+        npartitions, divisions = None, npartitions
     given = {"npartitions": npartitions, "divisions": divisions, "partition_size": partition_size, "freq": freq}
     chosen = [name for name, value in given.items() if value is not None]
     if len(chosen) != 1:

@@ -1,0 +1,130 @@
+"""Arrays beside frames: in operators, as conditions, as labels, and as what functions of partitions return."""
+
+from __future__ import annotations
+
+import glassloom.array as ga
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+from glassloom.errors import MetaError
+
+PLAIN = pd.DataFrame({"x": [3, 1, 4, 1, 5], "y": [0.5, 1.5, 2.5, 3.5, 4.5], "t": list("uvwxy")}, index=list("abcde"))
+
+
+@pytest.fixture(params=["known", "unknown"])
+def frame(request):
+    lazy = gd.from_pandas(PLAIN, npartitions=2)
+    return lazy if request.param == "known" else lazy.clear_divisions()
+
+
+def test_operators_take_lazy_arrays_with_a_value_for_each_row(frame):
+    x = frame.x.to_array()
+    for made, plain in (
+        (frame.y + x, PLAIN.y + PLAIN.x.to_numpy()),
+        (x - frame.y, PLAIN.x.to_numpy() - PLAIN.y),
+        (frame.y < x, PLAIN.y < PLAIN.x.to_numpy()),
+        (np.maximum(frame.y, x), np.maximum(PLAIN.y, PLAIN.x.to_numpy())),
+    ):
+        assert made.dtype == plain.dtype
+        assert_same(made.compute(), plain)
+        assert made.divisions == frame.divisions
+
+
+def test_an_array_in_other_blocks_is_named(frame):
+    with pytest.raises(
+        ValueError,
+        match=r"add: an array of shape \(5,\) in \(1,\) blocks; it needs one axis, and a block for each of the 2",
+    ):
+        frame.x + ga.ones(5, chunks=5)
+    with pytest.raises(ValueError, match=r"condition: an array of shape \((5|nan), 2\)"):
+        frame[frame[["x", "y"]].to_array() > 1]
+
+
+def test_lazy_arrays_of_booleans_choose_rows(frame):
+    condition = (frame.x > 1).to_array()
+    plain = (PLAIN.x > 1).to_numpy()
+    assert_same(frame[condition].compute(), PLAIN[plain])
+    assert_same(frame.t[condition].compute(), PLAIN.t[plain])
+    assert_same(frame.loc[condition, ["y", "t"]].compute(), PLAIN.loc[plain, ["y", "t"]])
+    assert_same(frame.loc[condition, "y"].compute(), PLAIN.loc[plain, "y"])
+
+
+@pytest.mark.parametrize("of", [np.array, pd.Series, pd.Index, pd.array, list])
+def test_labels_may_be_in_any_list_like(frame, of):
+    assert_same(frame[of(["y", "x"])].compute(), PLAIN[["y", "x"]])
+    assert_same(frame.loc[of(["d", "b"])].compute().sort_index(), PLAIN.loc[["b", "d"]])
+    assert_same(frame.loc[of(["d", "b"]), of(["t"])].compute().sort_index(), PLAIN.loc[["b", "d"], ["t"]])
+    assert_same(frame.x[of(["a", "e"])].compute(), PLAIN.x[["a", "e"]])
+
+
+def test_a_function_of_partitions_may_return_arrays(frame):
+    doubled = frame.map_partitions(lambda part: part.x.to_numpy() * 2.0)
+    assert isinstance(doubled, ga.Array) and doubled.dtype == np.float64 and doubled.numblocks == (2,)
+    np.testing.assert_array_equal(doubled.compute(), PLAIN.x.to_numpy() * 2.0)
+    assert_same(frame.assign(z=doubled).compute(), PLAIN.assign(z=PLAIN.x.to_numpy() * 2.0))
+    table = frame[["x", "y"]].map_partitions(np.asarray)
+    assert table.ndim == 2 and table.shape[1] == 2
+    np.testing.assert_array_equal(table.compute(), PLAIN[["x", "y"]].to_numpy())
+    with_others = frame.map_partitions(
+        lambda part, other, total: part.x.to_numpy() + other.to_numpy() + total, frame.y, frame.x.sum()
+    )
+    np.testing.assert_array_equal(with_others.compute(), PLAIN.x + PLAIN.y + PLAIN.x.sum())
+
+
+def test_an_array_may_be_the_meta(frame):
+    made = frame.map_partitions(lambda part: part[["x", "y"]].to_numpy(), meta=np.empty((0, 2)))
+    np.testing.assert_array_equal(made.compute(), PLAIN[["x", "y"]].to_numpy())
+    wrong = frame.map_partitions(lambda part: part[["x"]].to_numpy(), meta=np.empty((0, 2)))
+    with pytest.raises((MetaError, ValueError), match="shape"):
+        wrong.compute()
+
+
+@pytest.mark.parametrize(
+    "how", ["sum", "prod", "min", "max", "count", "nunique", "any", "all", "median", "mean", "std"]
+)
+@pytest.mark.parametrize("dtype", ["int64", "int8", "bool", "Int64", "float32"])
+def test_a_row_of_an_empty_partition_has_the_dtype_of_others(how, dtype):
+    plain = pd.DataFrame({"x": [3, 1, 0, 1], "y": [1, 1, 0, 0]}).astype(dtype)
+    lazy = gd.from_pandas(plain, npartitions=2).map_partitions(lambda part: part[part.index > 1])
+    if how in ("median", "std", "mean") and dtype == "bool":
+        pytest.skip("pandas makes objects, or refuses")
+    made, expected = getattr(lazy, how)(axis=1), getattr(plain[2:], how)(axis=1)
+    assert made.dtype == expected.dtype
+    assert_same(made.compute(), expected)
+
+
+@pytest.mark.parametrize("limits", [(2.5, 3.5), (None, 2.5), (1.5, None), (2.0, 3.0), (2, 3), (np.float64(0.5), 1e9)])
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
+def test_clipped_partitions_have_one_dtype(limits, dtype):
+    plain = pd.DataFrame({"x": [3, 3, 1, 9], "y": [0, 5, 5, 5]}).astype(dtype)
+    lazy = gd.from_pandas(plain, npartitions=2)
+    for made, expected in (
+        (lazy.clip(*limits), plain.clip(*limits)),
+        (lazy.x.clip(*limits).to_frame(), plain[["x"]].clip(*limits)),
+    ):
+        assert list(made.dtypes) == list(made.compute().dtypes)
+        pd.testing.assert_frame_equal(made.compute(), expected, check_dtype=False)
+        assert all(
+            wide == own or np.can_cast(own, wide) for wide, own in zip(made.dtypes, expected.dtypes, strict=True)
+        )
+
+
+def test_many_columns_are_added_without_a_warning(recwarn):
+    lazy = gd.from_pandas(pd.DataFrame({"x": range(4)}), npartitions=2)
+    for number in range(130):
+        lazy[f"c{number}"] = lazy.x + number
+    assert lazy.compute().shape == (4, 131)
+    assert not [str(one.message) for one in recwarn if "fragmented" in str(one.message)]
+
+
+def test_what_dask_takes_in_other_forms(frame):
+    known = gd.from_pandas(PLAIN, npartitions=4)
+    assert known.repartition(["a", "c", "e"]).divisions == ("a", "c", "e")
+    assert known.x.sum(split_every=False).compute() == PLAIN.x.sum()
+    assert_same(known.set_index(known.index).compute(), PLAIN.set_index(PLAIN.index))
+    made = gd.DataFrame.from_dict({"n": [1, 2]}, npartitions=2)
+    assert made.npartitions == 2 and made.n.sum().compute() == 3
+    with pytest.raises(TypeError, match=r"set_index takes names of columns and lazy series, not \['x'\]"):
+        frame.set_index([["x"]])
