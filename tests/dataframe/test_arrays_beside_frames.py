@@ -32,6 +32,12 @@ def test_operators_take_lazy_arrays_with_a_value_for_each_row(frame):
         assert made.divisions == frame.divisions
 
 
+def test_divmod_gives_both_parts(frame):
+    for made, plain in ((divmod(frame.x, 2), divmod(PLAIN.x, 2)), (divmod(9.5, frame.y), divmod(9.5, PLAIN.y))):
+        for one, other in zip(made, plain, strict=True):
+            assert_same(one.compute(), other)
+
+
 def test_an_array_in_other_blocks_is_named(frame):
     with pytest.raises(
         ValueError,

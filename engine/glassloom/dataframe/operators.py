@@ -117,6 +117,12 @@ class Operators:
                 return other._with_values_at_hand(partial(_swapped, ufunc), one)
         return operate(ufunc, *inputs, kind=Columnwise if len(inputs) == 1 else Rowwise, kwargs=options)
 
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other  # type: ignore[operator]
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
     def __hash__(self) -> int:
         require_no_users_function(self, "the hash, by which isin() and sets find it,")
         return object.__hash__(self)

@@ -92,15 +92,26 @@ def are_texts_of_times(index: Any, rows: slice) -> bool:
 
 
 def labels_of_texts(index: Any, labels: Any) -> pd.Index:
-    """Return labels as an index: texts as times, where the labels of a frame are times."""
+    """Return labels as an index: texts as times, where the labels of a frame are times.
+
+    Raises
+    ------
+    KeyError
+        If a text stands for no time.
+    """
     made = pd.Index(labels)
     if not isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex)):
         return made
     if pd.api.types.infer_dtype(made) not in ("string", "datetime"):
         return made
-    if not isinstance(index, pd.DatetimeIndex):
-        return made.astype(index.dtype)
-    times = pd.DatetimeIndex(made)
+    try:
+        if not isinstance(index, pd.DatetimeIndex):
+            return made.astype(index.dtype)
+        times = pd.DatetimeIndex(made)
+    except ValueError as error:
+        raise KeyError(
+            f"{list(made)!r}: not all are labels of the index, whose dtype is {index.dtype}: {error}"
+        ) from error
     return times if index.tz is None or times.tz is not None else times.tz_localize(index.tz)
 
 
