@@ -109,9 +109,8 @@ def labels_of_texts(index: Any, labels: Any) -> pd.Index:
             return made.astype(index.dtype)
         times = pd.DatetimeIndex(made)
     except ValueError as error:
-        raise KeyError(
-            f"{list(made)!r}: not all are labels of the index, whose dtype is {index.dtype}: {error}"
-        ) from error
+        shown = ", ".join(map(str, made[:3]))
+        raise KeyError(f"not all of the labels {shown} are {index.dtype}, as those of the index are") from error
     return times if index.tz is None or times.tz is not None else times.tz_localize(index.tz)
 
 
