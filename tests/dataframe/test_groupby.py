@@ -272,3 +272,10 @@ def test_groups_of_16_bit_floats_have_all_digits():
         expected = getattr(frame.groupby("k"), how)()  # has dtypes by how digits of means and variances fall
         pd.testing.assert_frame_equal(found, expected, check_dtype=how not in ("mean", "var"), rtol=1e-7)
     assert lazy.v.mean().compute() == frame.v.mean() and lazy.v.mean().compute().dtype == frame.v.mean().dtype
+
+
+@pytest.mark.parametrize("of", [list, pd.Index, pd.Series, np.array])
+def test_columns_of_groups_are_chosen_by_any_list(of):
+    frame = pd.DataFrame({"k": [1, 2, 1], "x": [1, 2, 3], "y": [4, 5, 6]})
+    got = gd.from_pandas(frame, npartitions=2).groupby("k")[of(["y", "x"])].sum()
+    assert_same(got.compute(), frame.groupby("k")[["y", "x"]].sum())

@@ -325,6 +325,25 @@ def test_results_may_have_several_partitions():
     assert min(sizes) > 90
 
 
+@pytest.mark.parametrize("keys", ["k", "c", ["k", "t"], "n"])
+@pytest.mark.parametrize("as_index", [True, False])
+def test_groups_that_are_asked_for_in_order_are_in_order_throughout_several_partitions(keys, as_index):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"k": random.integers(0, 50, 300), "t": random.choice(["u", "v"], 300), "x": random.random(300)}
+    )
+    frame["c"] = pd.Categorical.from_codes(frame.k, [f"c{number}" for number in range(50)][::-1])
+    frame["n"] = frame.k.astype("Int64").mask(frame.k == 7)
+    options = {"dropna": False, "as_index": as_index, "observed": True}
+    lazy = gd.from_pandas(frame, npartitions=5)
+    for aggregation in ("sum", "nunique"):
+        got = lazy.groupby(keys, sort=True, **options).agg({"x": aggregation}, split_out=3)
+        assert got.npartitions == 3
+        expected = frame.groupby(keys, sort=True, **options).agg({"x": aggregation})
+        computed = got.compute(**INLINE)
+        assert_same(computed if as_index else computed.reset_index(drop=True), expected)
+
+
 def test_rows_keep_divisions_and_fit_beside_the_frame():
     frame = pd.DataFrame({"k": list("abcabcab"), "x": np.arange(8.0)})
     lazy = gd.from_pandas(frame, npartitions=3)

@@ -405,7 +405,7 @@ class DataFrame(
         level: Any = None,
         *,
         as_index: bool = True,
-        sort: bool = True,
+        sort: bool | None = None,
         group_keys: bool = True,
         observed: bool | None = None,
         dropna: bool = True,
@@ -423,7 +423,8 @@ class DataFrame(
         as_index
             Whether the keys become the index of aggregations; if not, columns.
         sort
-            Whether to sort the result by key; with False, groups come in order of appearance.
+            Whether to sort the result by key; with False, groups come in order of appearance. By default groups are sorted
+            within each partition of a result, which are one unless an aggregation is given `split_out`; with True, partitions follow each other in order, too.
         group_keys
             Whether `apply` puts the keys before the labels of rows.
         observed

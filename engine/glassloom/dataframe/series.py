@@ -180,7 +180,7 @@ class Series(
         level: Any = None,
         *,
         as_index: bool = True,
-        sort: bool = True,
+        sort: bool | None = None,
         group_keys: bool = True,
         observed: bool | None = None,
         dropna: bool = True,

@@ -62,7 +62,7 @@ class GroupBy(Methods):
         *,
         level: Any = None,
         as_index: bool = True,
-        sort: bool = True,
+        sort: bool | None = None,
         group_keys: bool = True,
         observed: bool | None = None,
         dropna: bool = True,
@@ -74,8 +74,8 @@ class GroupBy(Methods):
             raise TypeError("as_index=False only valid with DataFrame")
         is_observed = HAS_COPY_ON_WRITE if observed is None else bool(observed)  # pandas 3 has another default
         recipe = Recipe(
-            keys, is_single, bool(dropna), bool(sort), is_observed, bool(as_index), bool(group_keys), None,
-            bool(config.get("dataframe.arrow")),
+            keys, is_single, bool(dropna), sort is None or bool(sort), is_observed, bool(as_index), bool(group_keys), None,
+            bool(config.get("dataframe.arrow")), bool(sort),
         )  # fmt: skip
         self._frame = frame
         self._grouping = Grouping(frame.expr, recipe, blocks)
@@ -91,7 +91,7 @@ class GroupBy(Methods):
         if self._recipe.selection is not None:
             raise IndexError(f"Column(s) {self._recipe.selection} already selected")
         columns = key_at_hand(columns)
-        chosen = list(columns) if isinstance(columns, (list, pd.Index)) else columns
+        chosen = list(columns) if isinstance(columns, (list, pd.Index, pd.Series, np.ndarray)) else columns
         require_own_keys(self._binned, chosen if isinstance(chosen, list) else [chosen])
         require_columns(chosen if isinstance(chosen, list) else [chosen], self._frame)
         selected = object.__new__(GroupBy)
@@ -186,7 +186,7 @@ class GroupBy(Methods):
             How many partial results are joined at a time. Default 8.
         split_out
             Number of partitions of the result; True: as many as there are. Default: 1. With more, each has the groups whose
-            keys have some hashes, in order; with functions and other aggregations that need whole groups, the partitions
+            keys have some hashes, in order; with ``groupby(sort=True)``, functions and other aggregations that need whole groups, the partitions
             follow each other in the order of the groups.
         shuffle_method
             ``"tasks"`` or None: rows and partial results move by tasks.

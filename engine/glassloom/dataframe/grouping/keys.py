@@ -44,7 +44,7 @@ def resolve_keys(frame: Any, by: Any, level: Any) -> tuple[tuple[Key, ...], tupl
     return tuple(keys), tuple(blocks), is_single
 
 
-def own_options(by: Any, sort: bool, dropna: bool) -> tuple[bool, bool]:
+def own_options(by: Any, sort: bool | None, dropna: bool) -> tuple[bool | None, bool]:
     """Return the `sort` and `dropna` that hold: those of a `pandas.Grouper` of a key or level, if that is all there is to group by.
 
     Raises

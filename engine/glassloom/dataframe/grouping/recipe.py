@@ -35,6 +35,8 @@ class Recipe:
         A column, a list of columns, or None for all.
     arrow
         Whether Arrow may encode text (the option ``dataframe.arrow``).
+    orders_partitions
+        Whether the user asked for groups in order, so that they are throughout a result of several partitions.
     """
 
     keys: tuple[Key, ...]
@@ -46,6 +48,7 @@ class Recipe:
     group_keys: bool
     selection: Any
     arrow: bool
+    orders_partitions: bool
 
     @property
     def key_columns(self) -> list[Any]:

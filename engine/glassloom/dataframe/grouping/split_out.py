@@ -18,6 +18,7 @@ from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
 from glassloom.dataframe.moving.hashing import hash_keys, places_of
+from glassloom.dataframe.moving.sort import Sorting, sort, sort_order
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.reduction_nodes import RowsChunk, ValuesChunk
@@ -97,6 +98,9 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
         )  # fmt: skip
     else:
         node = _hashed(reduction, plan, meta, last, split_out)
+        if recipe.orders_partitions:
+            order = sort_order(True, meta.index.nlevels, "last")
+            node = sort(node, Sorting((), order, None, by_index=True), split_out)
     if recipe.as_index:
         return node
     call = BlockCall(partial(_with_keys_as_columns, reduction.meta), (Block(0),), label="reset-index")
