@@ -175,9 +175,16 @@ def test_an_index_that_isnt_sorted_is_not_taken_for_sorted(frame):
     down = gd.from_pandas(pd.DataFrame({"x": [2, 1, 4, 3]}), npartitions=2)
     with pytest.raises(DivisionError, match="partition 0 isn't sorted by 'x'"):
         down.set_index("x", sorted=True)
+    back = gd.from_pandas(pd.DataFrame({"x": [1, 3, 2, 3]}), npartitions=2)
+    with pytest.raises(DivisionError, match="partitions 0 and 1 overlap: one ends at x=3, the next begins at 2"):
+        back.set_index("x", sorted=True)
     twice = gd.from_pandas(pd.DataFrame({"x": [1, 2, 2, 3]}), npartitions=2)
-    with pytest.raises(DivisionError, match="partitions 0 and 1 overlap: one ends at x=2, the next begins at 2"):
-        twice.set_index("x", sorted=True)
+    with pytest.raises(DivisionError, match="partitions 0 and 1 both have rows of x=2"):
+        twice.compute_current_divisions("x")
+    with pytest.raises(DivisionError, match="partition 1 has no rows, so its first 'x' isn't known"):
+        twice[twice.x == 1].compute_current_divisions("x")
+    with pytest.raises(DivisionError, match="divisions of categories can't be found out; give divisions="):
+        twice.astype({"x": "category"}).set_index("x", sorted=True)
 
 
 def test_functions_may_change_their_partition_without_changing_the_source():

@@ -211,6 +211,26 @@ def test_a_frame_is_merged_with_itself():
         assert_same_rows(got, frame.merge(frame, on="k"))
 
 
+def test_two_pandas_frames_make_a_lazy_one():
+    left, right = pd.DataFrame({"k": [1, 2, 2], "x": range(3)}), pd.DataFrame({"k": [2, 1, 3], "y": range(3)})
+    merged = gd.merge(left, right, on="k", how="outer")
+    assert isinstance(merged, gd.DataFrame)
+    assert_same_rows(merged.compute(), left.merge(right, on="k", how="outer"))
+
+
+def test_a_tuple_is_several_keys_unless_it_names_a_column():
+    left = pd.DataFrame({"a": [1, 2, 2], "b": [1, 1, 2], ("a", "b"): [7, 8, 9]})
+    right = pd.DataFrame({"a": [2, 1, 2], "c": [1, 1, 2], ("a", "b"): [9, 9, 7]})
+    lazy, other = gd.from_pandas(left, npartitions=2), gd.from_pandas(right, npartitions=2)
+    for options in ({"left_on": ("a", "b"), "right_on": ("a", "c")}, {"left_on": ("a",), "right_on": ("c",)}):
+        bare = [frame.drop(columns=[("a", "b")]) for frame in (left, right)]
+        lazy_bare = [gd.from_pandas(frame, npartitions=2) for frame in bare]
+        assert_same_rows(lazy_bare[0].merge(lazy_bare[1], **options).compute(), bare[0].merge(bare[1], **options))
+    one = lazy.merge(other, on=[("a", "b")])
+    assert_same_rows(lazy.merge(other, on=("a", "b")).compute(), one.compute())
+    assert_same_rows(one.compute(), left.merge(right, on=[("a", "b")]))
+
+
 @settings(max_examples=examples(5), deadline=None)
 @given(frame=frames(max_rows=8))
 def test_pandas_objects_may_stand_on_either_side(frame):

@@ -303,3 +303,19 @@ def test_reindex_is_that_of_pandas():
         assert_same(got, frame.reindex(index=[4, 8], columns=["y", "z"]))
     with pytest.raises(NotImplementedError, match=r"reindex\(method='ffill'\) isn't supported"):
         lazy.reindex([1], method="ffill")
+
+
+def test_repartition_takes_divisions_first_and_those_of_a_pandas_frame_may_be_wider():
+    frame = pd.DataFrame({"x": range(10)})
+    lazy = gd.from_pandas(frame, npartitions=4)
+    assert lazy.repartition([0, 5, 9]).divisions == (0, 5, 9)
+    assert_same(lazy.repartition((0, 5, 9)).compute(), frame)
+    with pytest.raises(ValueError, match="repartition takes one of .*; got npartitions and divisions"):
+        lazy.repartition([0, 5, 9], divisions=[0, 9])
+    with pytest.raises(DivisionError, match="force=True widen them"):
+        gd.repartition(lazy, [-5, 5, 20])
+    wide = gd.repartition(frame, [-5, 5, 20])
+    assert wide.divisions == (-5, 5, 20)
+    assert [len(block) for block in blocks_of(wide)] == [5, 5]
+    with pytest.raises(DivisionError, match=r"divisions=\[2, 20\] should include them"):
+        gd.repartition(frame, [2, 20])

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from frame_helpers import cut_frames
+from frame_helpers import assert_same, blocks_of, cut_frames
 from glassloom.backends.pandas_ import concat
 from glassloom.backends.sizeof import sizeof
 from glassloom.dataframe.moving import exchange
@@ -279,3 +279,15 @@ def rows_of_merges(monkeypatch, moved, shares_memory):
     parts = SynchronousRuntime().get(graph, wanted)
     assert sum(map(len, parts)) == sum(moved.frame.lengths)
     return made
+
+
+@pytest.mark.parametrize("on", ["label", ["label"], ["label", "k"], ["k", "label"]])
+def test_rows_move_by_the_index_under_its_name_beside_columns(on):
+    frame = pd.DataFrame({"k": list("abcd") * 10, "x": range(40)}, index=pd.Index(np.arange(40) % 7, name="label"))
+    moved = gd.from_pandas(frame, npartitions=4, sort=False).shuffle(on, npartitions=3)
+    blocks = blocks_of(moved)
+    assert len(blocks) == 3
+    assert_same(pd.concat(blocks).sort_values("x"), frame)
+    names = on if isinstance(on, list) else [on]
+    distinct = [set(block.reset_index()[names].itertuples(index=False, name=None)) for block in blocks]
+    assert sum(map(len, distinct)) == len(set().union(*distinct))

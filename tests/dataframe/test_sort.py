@@ -218,6 +218,43 @@ def test_set_index_takes_a_series_and_several_columns():
             assert_same(lazy.set_index(keys, **options, **more).compute(), frame.set_index(keys, **options))
         with pytest.raises(NotImplementedError, match=r"doesn't sort; use set_index\(..., sort=False\)"):
             lazy.set_index(keys, sorted=True, **options)
+    with pytest.raises(
+        TypeError, match="set_index takes columns, series and indexes as keys, not a DataFrame; choose a column"
+    ):
+        lazy.set_index(lazy[["k"]])
+
+
+@pytest.mark.parametrize("by", ["index", "labels plus one"])
+def test_rows_are_moved_by_a_lazy_index_as_by_the_series_of_its_labels(by):
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, 5.0]}, index=pd.Index([3, 1, 2, 1, 4], name="k"))
+    lazy = gd.from_pandas(frame, npartitions=3, sort=False)
+    keys, lazy_keys = (frame.index, lazy.index) if by == "index" else (frame.index + 1, lazy.index + 1)
+    sorted_lazy = lazy.set_index(lazy_keys)
+    assert_same(sorted_lazy.compute(), frame.set_index(keys).sort_index(kind="stable"))
+    assert_in_divisions(sorted_lazy)
+    assert_same(lazy.set_index(lazy_keys, sort=False).compute(), frame.set_index(keys))
+    blocks = blocks_of(lazy.shuffle(lazy_keys))
+    assert_same(pd.concat(blocks).sort_values("x"), frame)
+    assert sum(block.index.nunique() for block in blocks) == frame.index.nunique()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "str", "Int64", "datetime64[ns]"])
+def test_a_frame_said_to_be_sorted_loses_its_empty_partitions_and_brings_rows_of_a_label_together(dtype):
+    numbers = pd.Series([1, 2, 2, 3, 3, 3, 3, 3, 4, 5])
+    keys = numbers.astype(str).astype("str") if dtype == "str" else numbers.astype(dtype)
+    frame = pd.DataFrame({"k": keys, "x": range(10)})
+    kept = frame.x.isin([0, 1, 2, 5, 7, 9])
+    lazy = gd.from_pandas(frame, npartitions=5)
+    chosen = lazy[lazy.x.isin([0, 1, 2, 5, 7, 9])].set_index("k", sorted=True)
+    assert_same(chosen.compute(), frame[kept].set_index("k"))
+    assert chosen.divisions == tuple(keys[[0, 1, 3, 9, 9]].tolist())
+    assert_in_divisions(chosen)
+    one_label = lazy[lazy.x.isin([3, 4, 6])].set_index("k", sorted=True)
+    assert one_label.divisions == tuple(keys[[3, 3]].tolist())
+    assert_same(one_label.compute(), frame[3:7].drop(5).set_index("k"))
+    none = lazy[lazy.x > 10].set_index("k", sorted=True)
+    assert not none.known_divisions
+    assert_same(none.compute(), frame[:0].set_index("k"))
 
 
 def test_wrong_options_are_named():

@@ -81,6 +81,8 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("DataFrame", "set_index sort_values", "partition_size", (None, 128e6, 128_000_000), "npartitions=, or repartition(partition_size=...) of the result"),
     ("DataFrame", "sort_values", "sort_function", (None,), "key= changes by what is sorted"),
     ("DataFrame", "sort_values", "sort_function_kwargs", (None,), "key= changes by what is sorted"),
+    ("DataFrame", "set_index", "max_branch compute", ANY, "rows move once, whatever their number; persist() the result to compute it now"),
+    ("DataFrame Series", "shuffle", "max_branch", ANY, "rows move once, whatever their number"),
     ("DataFrame Series", "shuffle", "force", ANY, "rows move if they have to"),
     ("DataFrame Series Index", "persist", "fuse", ANY, "plans are fused in any case"),
     ("DataFrame Series Index", "compute", "fuse", ANY, "plans are fused in any case"),
@@ -271,6 +273,7 @@ _WITHOUT_PATH = "pandas returns bytes without a path; frames are written to file
 _DIFFERENT: tuple[tuple[str, str, str, str], ...] = (
     ("DataFrame Series", "fillna", "value", "a frame without one says how to fill from neighbours"),
     ("DataFrame Series", "groupby", "observed", "the default is that of the pandas that is installed"),
+    ("DataFrame Series", "groupby", "sort", "True sorts partitions of a result among each other, too, if there are several"),
     ("DataFrame Series", "info", "memory_usage", "bytes are computed only if asked for"),
     ("DataFrame Series", "info", "show_counts", "values are counted only if asked for"),
     ("DataFrame Series", "reindex", "fill_value", "the default is the missing value of each dtype"),

@@ -20,7 +20,7 @@ from glassloom.dataframe.explain import Explainable
 from glassloom.dataframe.meta import checked_call, infer_meta, parse_meta
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.repartition import repartition
-from glassloom.dataframe.moving.set_index import set_sorted_index
+from glassloom.dataframe.moving.set_index import current_divisions
 from glassloom.dataframe.moving.shape import Sample, SetDivisions
 from glassloom.dataframe.moving.sort import ends_of_sorted
 from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, require_aligned
@@ -134,6 +134,8 @@ class Frame(Collection, Operators, Explainable):
         >>> frame.repartition(npartitions=3).npartitions, frame.repartition(freq="7D").npartitions
         (3, 2)
         """
+        if isinstance(npartitions, (list, tuple)) and divisions is None:  # Dask has the divisions first
+            npartitions, divisions = None, npartitions
         return wrap(repartition(self._expr, npartitions, divisions, partition_size, freq, force))
 
     def to_delayed(self, optimize_graph: bool = True) -> list[Delayed]:
@@ -411,7 +413,7 @@ class Frame(Collection, Operators, Explainable):
         if set_divisions and col is not None:
             raise refused("compute_current_divisions", "set_divisions", set_divisions, "set_index(col, sorted=True)")
         keys = operate(Attribute("index"), self).to_series().expr if col is None else self[col].expr
-        found = set_sorted_index(self._expr, keys, col or "the index", None).divisions
+        found = current_divisions(keys, col or "the index")
         if set_divisions:
             self._expr = SetDivisions(self._expr, found)
         return found

@@ -199,9 +199,13 @@ def map_overlap(func: Callable[..., Any], frame: Any, before: Any, after: Any, *
 
 @with_function_arguments()
 def repartition(frame: Any, divisions: Sequence[Any], force: bool = False) -> Any:
-    """Return the rows of a lazy or pandas frame cut at some labels. See `DataFrame.repartition`."""
-    lazy = frame if is_node(frame) else from_pandas(frame, npartitions=1)
-    return lazy.repartition(divisions=divisions, force=force)
+    """Return the rows of a lazy or pandas frame cut at some labels. See `DataFrame.repartition`.
+
+    The divisions of a pandas frame may begin before its labels, and end after them, without `force`.
+    """
+    if is_node(frame):
+        return frame.repartition(divisions=divisions, force=force)
+    return from_pandas(frame, npartitions=1).repartition(divisions=divisions, force=True)
 
 
 def align(frame: Any, other: Any, join: str = "outer", axis: Any = None, fill_value: Any = None) -> tuple[Any, Any]:

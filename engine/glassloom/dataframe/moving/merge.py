@@ -181,8 +181,6 @@ def merge(
     >>> sales.merge(names, on="k").name.compute().tolist()
     ['Ada', 'Bob', 'Ada']
     """
-    if not is_node(left) and not is_node(right):
-        raise TypeError(f"merge needs a lazy frame on one side, got {type(left).__name__} and {type(right).__name__}")
     left, right = _as_lazy_frame(left, "left"), _as_lazy_frame(right, "right")
     require_shuffle_method(shuffle_method)
     if how not in _HOWS:
@@ -413,7 +411,7 @@ def _joining(
         on = common or None  # pandas says what is wrong
     if on is not None and (left_on is not None or right_on is not None):
         raise ValueError("merge: give on=, or left_on= and right_on=, not both")
-    own, others = (_listed(on), _listed(on)) if same else (_listed(left_on), _listed(right_on))
+    own, others = _keys(on if same else left_on, left), _keys(on if same else right_on, right)
     for keys, meta in ((own, left), (others, right)):
         if keys is not None and any(is_node(key) or not pd.api.types.is_hashable(key) for key in keys):
             raise NotImplementedError("merge takes names of columns as keys; assign() other keys as columns before")
@@ -421,7 +419,9 @@ def _joining(
     return Joining(how, own, others, left_index, right_index, same, tuple(suffixes), indicator, validate)
 
 
-def _listed(keys: Any) -> tuple[Any, ...] | None:
+def _keys(keys: Any, meta: Any) -> tuple[Any, ...] | None:
+    """Return the keys of one side. A tuple is several, as in pandas, unless it is the name of a column or level."""
     if keys is None:
         return None
-    return tuple(keys) if isinstance(keys, list) else (keys,)
+    is_one = isinstance(keys, tuple) and (keys in meta.columns or keys in meta.index.names)
+    return tuple(keys) if isinstance(keys, (list, tuple)) and not is_one else (keys,)

@@ -200,7 +200,7 @@ class MovingRows(Collection):
         Parameters
         ----------
         on
-            A column or several; or a series of the same rows. Of a series: nothing else than `on_index`.
+            A column or several, of which one may be the index, by its name; or a series or index of the same rows. Of a series: nothing else than `on_index`.
         ignore_index
             Whether each partition of the result numbers its rows from 0.
         npartitions
@@ -224,13 +224,14 @@ class MovingRows(Collection):
             raise OptionError(f"shuffle needs either on=, a column or several, or on_index=True; got on={on!r}")
         count = _checked_count(npartitions)
         node = self._expr
+        on = _labels_as_series(on)
         if is_node(on):
             temporary = unused_name(node.meta.columns)
             require_aligned([node, on.expr], "shuffle(on=series)")
             node = wrap(node)._assigned({temporary: on if not _is_frame(on) else on[on.columns[0]]})
             found: FrameExpr = Projection(hash_shuffle(node, (temporary,), count), list(self._expr.meta.columns))
         else:
-            found = hash_shuffle(node, () if on_index else tuple(_listed(on)), count)
+            found = _shuffled_by_names(node, [] if on_index else _listed(on), count)
         if ignore_index:
             return operate(
                 Method("reset_index"), wrap(found), kind=Relabelled, kwargs={"drop": True}, label="reset-index"
@@ -398,14 +399,14 @@ class MovingFrame(MovingRows):
         Parameters
         ----------
         keys
-            A column, or a series of the same rows; or several, by which rows aren't sorted: they stay where they are, as in pandas.
+            A column, or a series or index of the same rows; or several, by which rows aren't sorted: they stay where they are, as in pandas.
         drop
             Whether to drop the column.
         append
             Whether to keep the old index as further level. Then rows aren't sorted either.
         sorted
-            Whether the frame is sorted by the column. Then nothing moves, and the divisions are found out, or taken
-            from `divisions`.
+            Whether the frame is sorted by the column. Then the divisions are found out, or taken from `divisions`, and nothing
+            moves but rows of equal labels that are in two partitions; partitions without rows are left out.
         npartitions
             Number of partitions of the result. Default, and ``"auto"``: as many as before. There may be fewer, since
             all rows of equal labels are in one.
@@ -436,7 +437,7 @@ class MovingFrame(MovingRows):
         """
         require_shuffle_method(shuffle_method)
         count = None if npartitions == "auto" else _checked_count(npartitions)
-        names = [_key(name) for name in _listed(keys)]
+        names = [_index_key(name) for name in _listed(keys)]
         require_columns([name for name in names if not is_node(name)], self._expr.meta)
         series = [name for name in names if is_node(name)]
         is_narrow = (
@@ -464,6 +465,20 @@ class MovingFrame(MovingRows):
         else:
             found = sort_by_index(node, labels, count, divisions)
         return wrap(found)
+
+
+def _shuffled_by_names(node: FrameExpr, names: list[Any], count: int | None) -> FrameExpr:
+    """Return a frame shuffled by columns, of which one may be the index, by its name; by the index alone, if there are none."""
+    columns, label = node.meta.columns, node.meta.index.name
+    if label is None or label in columns or label not in names:
+        return hash_shuffle(node, tuple(names), count)
+    if names == [label]:
+        return hash_shuffle(node, (), count)
+    temporary = unused_name(columns)
+    lazy = wrap(node)
+    with_labels = lazy._assigned({temporary: lazy.index.to_series()})
+    keys = tuple(temporary if name == label else name for name in names)
+    return Projection(hash_shuffle(with_labels, keys, count), list(columns))
 
 
 def _shuffled_series(series: Any, on: Any, ignore_index: bool, npartitions: int | None, on_index: bool) -> Any:
@@ -508,16 +523,23 @@ def _listed(names: Any) -> list[Any]:
     return list(names) if isinstance(names, (list, pd.Index)) else [names]
 
 
-def _key(key: Any) -> Any:
+def _labels_as_series(key: Any) -> Any:
+    """Return a lazy index as the series of its labels, other keys as they are."""
+    return key.to_series() if is_node(key) and isinstance(key.expr.meta, pd.Index) else key
+
+
+def _index_key(key: Any) -> Any:
     """Return a column's name or a lazy series that `set_index` takes; of a lazy index its labels.
 
     Raises
     ------
     TypeError
-        If it is something else, such as a list in a list.
+        If it is something else, such as a frame, or a list in a list.
     """
     if is_node(key):
-        return key.to_series() if isinstance(key.expr.meta, pd.Index) else key
+        if _is_frame(key):
+            raise TypeError("set_index takes columns, series and indexes as keys, not a DataFrame; choose a column of it")
+        return _labels_as_series(key)
     if pd.api.types.is_list_like(key) and not isinstance(key, tuple):
         raise TypeError(f"set_index takes names of columns and lazy series, not {key!r}")
     return key

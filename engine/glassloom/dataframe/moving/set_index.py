@@ -64,19 +64,71 @@ def set_sorted_index(node: FrameExpr, keys: FrameExpr, name: Any, divisions: Seq
     """
     if divisions is not None:
         return SetDivisions(node, _checked_divisions(divisions, node, node.npartitions))
-    ends, _ = _look_at(keys, node.npartitions)
-    for number, end in enumerate(ends):
-        if end is None:
-            raise DivisionError(f"partition {number} has no rows, so its first {name!r} isn't known; drop it before")
-        if not end.is_sorted:
-            raise DivisionError(f"partition {number} isn't sorted by {name!r}, or values are missing")
+    ends = _sorted_ends(keys, name)
+    if _are_in_order(ends):
+        return SetDivisions(node, _divisions_of(ends))
+    with_rows = [end for end in ends if end is not None]
+    return _one_partition_a_label(node, with_rows) if with_rows else node
+
+
+def current_divisions(keys: FrameExpr, name: Any) -> tuple[Any, ...]:
+    """Compute the divisions of partitions that are in order of some keys.
+
+    Raises
+    ------
+    DivisionError
+        If they aren't in order, one has no rows, or rows of equal keys are in two.
+    """
+    ends = _sorted_ends(keys, name)
+    if None in ends:
+        raise DivisionError(
+            f"partition {ends.index(None)} has no rows, so its first {name!r} isn't known; set_index(..., sorted=True) leaves it out"
+        )
     for number, (before, after) in enumerate(pairwise(ends)):
         if not before.high < after.low:
             raise DivisionError(
-                f"partitions {number} and {number + 1} overlap: one ends at {name}={before.high}, the next begins at "
-                f"{after.low}"
+                f"partitions {number} and {number + 1} both have rows of {name}={after.low}; set_index(..., sorted=True) brings them together"
             )
-    return SetDivisions(node, (*(end.low for end in ends), ends[-1].high))
+    return _divisions_of(ends)
+
+
+def _divisions_of(ends: Sequence[Any]) -> tuple[Any, ...]:
+    return (*(end.low for end in ends), ends[-1].high)
+
+
+def _sorted_ends(keys: FrameExpr, name: Any) -> list[Any]:
+    """Compute the ends of each partition's keys, None where there are no rows.
+
+    Raises
+    ------
+    DivisionError
+        If keys aren't in order, or are missing.
+    """
+    if isinstance(keys.meta.dtype, pd.CategoricalDtype):
+        raise DivisionError(
+            f"divisions of categories can't be found out; give divisions=, or set_index({name!r}) without sorted=True"
+        )
+    ends, _ = _look_at(keys, keys.npartitions)
+    with_rows = {number: end for number, end in enumerate(ends) if end is not None}
+    for number, end in with_rows.items():
+        if not end.is_sorted:
+            raise DivisionError(f"partition {number} isn't sorted by {name!r}, or values are missing")
+    for (number, before), (following, after) in pairwise(with_rows.items()):
+        if after.low < before.high:
+            raise DivisionError(
+                f"partitions {number} and {following} overlap: one ends at {name}={before.high}, the next begins at "
+                f"{after.low}; without sorted=True rows are sorted"
+            )
+    return ends
+
+
+def _one_partition_a_label(node: FrameExpr, ends: Sequence[_Ends]) -> FrameExpr:
+    """Return a sorted frame without its empty partitions, and with all rows of a label in one partition."""
+    low, high = ends[0].low, ends[-1].high
+    lows = pd.Series([end.low for end in ends], dtype=node.meta.index.dtype).drop_duplicates()
+    lows = lows[lows > low]
+    boundaries = pd.DataFrame({0: lows.reset_index(drop=True)})
+    return sort_at(node, BY_INDEX, boundaries, (low, *lows.tolist(), high))
 
 
 def sort_by_index(
@@ -93,7 +145,7 @@ def sort_by_index(
     count = npartitions or node.npartitions
     ends, samples = _look_at(keys, count)
     if npartitions is None and _are_in_order(ends):
-        return SetDivisions(node, (*(end.low for end in ends), ends[-1].high))
+        return SetDivisions(node, _divisions_of(ends))
     known = [end for end in ends if end is not None and end.low is not None]
     if not known:
         return sort_blocks(node, BY_INDEX)
