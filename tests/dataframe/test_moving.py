@@ -319,3 +319,23 @@ def test_repartition_takes_divisions_first_and_those_of_a_pandas_frame_may_be_wi
     assert [len(block) for block in blocks_of(wide)] == [5, 5]
     with pytest.raises(DivisionError, match=r"divisions=\[2, 20\] should include them"):
         gd.repartition(frame, [2, 20])
+
+
+@pytest.mark.parametrize("join", ["inner", "outer"])
+@pytest.mark.parametrize("sort", [False, True])
+@pytest.mark.parametrize("labels", ["apart", "overlapping"])
+def test_interleaved_partitions_all_have_the_columns_of_the_whole(join, sort, labels):
+    one = pd.DataFrame(
+        {"b": [1, 2, 3, 4], "a": list("wxyz"), "n": pd.array([1, None, 3, 4], "Int64")}, index=[0, 1, 2, 3]
+    )
+    other = pd.DataFrame(
+        {"n": pd.array([5, 6], "Int64"), "c": [0.5, 1.5], "b": [5, 6]},
+        index=[2, 7] if labels == "overlapping" else [6, 7],
+    )
+    lazy = [gd.from_pandas(one, npartitions=3), gd.from_pandas(other, npartitions=2)]
+    got = gd.concat(lazy, join=join, sort=sort, interleave_partitions=True)
+    expected = pd.concat([one, other], join=join, sort=sort)
+    for block in blocks_of(got):
+        assert list(block.columns) == list(expected.columns)
+        assert block.dtypes.tolist() == got.dtypes.tolist()
+    assert_same(got.compute(), expected.sort_index(kind="stable"))

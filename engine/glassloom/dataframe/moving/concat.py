@@ -15,7 +15,7 @@ from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.divisions import cut_alike, redivide, union_of_divisions
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.numbering import renumber
-from glassloom.dataframe.moving.shape import concat_nodes
+from glassloom.dataframe.moving.shape import concat_nodes, conform
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.wrap import is_node, operate, wrap
@@ -162,7 +162,8 @@ def _one_by_one(nodes: list[FrameExpr], join: str, sorts_columns: bool, interlea
     if interleaves and all(node.divisions[0] is not None for node in nodes):
         divisions = union_of_divisions(nodes)
         cut = [redivide(node, divisions) for node in nodes]
-        options = {"join": join, "sort": sorts_columns}
+        meta = concat_nodes(nodes, join, sorts_columns=sorts_columns).meta
+        options = {"join": join, "sort": sorts_columns, "meta": meta}
         call = BlockCall(_one_after_the_other, tuple(map(Block, range(len(cut)))), options, label="concat")
         return Interleaved(cut[0], tuple(cut[1:]), call)
     if len(nodes) == 1 and not sorts_columns:
@@ -259,9 +260,9 @@ def _beside(*blocks: Any, **options: Any) -> Any:
     return pd.concat(list(blocks), axis=1, **options)
 
 
-def _one_after_the_other(*blocks: Any, join: Any, sort: bool) -> Any:
-    filled = [block for block in blocks if len(block)]
+def _one_after_the_other(*blocks: Any, join: Any, sort: bool, meta: Any) -> Any:
+    """Return blocks as one, with the columns of the whole: frames without rows in this partition have a say in them, too."""
+    filled = [block for block in blocks if len(block)] or list(blocks)
     same = len({tuple(block.columns) if isinstance(block, pd.DataFrame) else block.name for block in blocks}) == 1
-    if same and not sort:
-        return concat_blocks(filled or list(blocks))
-    return pd.concat(filled or list(blocks), join=join, sort=sort)
+    joined = concat_blocks(filled) if same and not sort else pd.concat(filled, join=join, sort=sort)
+    return conform(joined, meta)
