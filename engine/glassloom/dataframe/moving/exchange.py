@@ -3,9 +3,9 @@
 With few partitions each output takes a piece of each input. With many, that would be n * n small pieces, whose number and not their
 rows would take the time. So there are stages: the inputs' pieces for a range of outputs are merged, those of some inputs at a time,
 and what is merged is cut again, about ``k * n ** (1 + 1 / k)`` pieces in `k` stages. Every task reads and makes about as much as a
-partition has, so that memory is bounded by that, whatever has gone to disk. Where partitions are known to be small, it is as much as some of them have,
-`BYTES_TOGETHER` at most: those are merged before they are cut, which takes fewer pieces. Where all tasks share one memory, pieces are views of what they are
-cut from; else each is the result of a task, so that no process is sent more than it reads.
+partition has, so that memory is bounded by that, whatever has gone to disk. Small partitions are merged before they are cut, which takes fewer pieces, up to
+`BYTES_TOGETHER` at once. Where all tasks share one memory, pieces are views of what they are cut from, and a task sees how large its inputs are: it merges those that are small,
+and passes the others on. Else each piece is the result of a task, so that no process is sent more than it reads, and inputs are merged where they are known to be small.
 
 Partitions on a device stay there where the rows of frames move by keys that are columns (`splits_on_device`): only the keys are copied to the host.
 """
@@ -13,10 +13,10 @@ Partitions on a device stay there where the rows of frames move by keys that are
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,9 @@ MAX_VIEWS = 10 * MAX_PIECES
 BYTES_TOGETHER = 16 * 2**20
 """What a task may hold of partitions that are smaller."""
 LEAST_BATCHES = 32
-"""Into how many batches small partitions are merged at least, so that there is work for all threads."""
+"""Into how many batches partitions that are known to be small are merged at least, so that there is work for all threads."""
+MOST_BATCHES = 100
+"""Into how many batches partitions are put at most where tasks share memory. What is merged of some batches lies beside them: so they aren't fewer."""
 
 
 class Pieces:
@@ -111,6 +113,10 @@ def splits_on_device(tell: Callable[..., bool]) -> Callable[[_Function], _Functi
     return declared
 
 
+_Source: TypeAlias = Pieces | list[Pieces]
+"""What a task of an exchange reads: the pieces of one input, or of several that aren't merged."""
+
+
 class Split(Chunk):
     """The first step of an exchange: `Pieces` of each partition."""
 
@@ -171,11 +177,16 @@ class Exchange(FrameExpr):
 
     def _made(self, max_pieces: int, *, sends: bool) -> dict[Key, Task]:
         sources = self.split.output_keys()
-        together = _inputs_together(self.frame) if len(sources) * self.count > max_pieces else 1
-        batch = min(together, max(1, len(sources) // LEAST_BATCHES))
+        n_batches, n_fit = len(sources), 1.0
+        if len(sources) * self.count > max_pieces and sends:
+            together = _inputs_together(self.frame)
+            batch = min(together, max(1, len(sources) // LEAST_BATCHES))
+            n_batches, n_fit = math.ceil(len(sources) / batch), together / batch
+        elif len(sources) * self.count > max_pieces:
+            n_batches = min(n_batches, MOST_BATCHES)
         stages = _Stages(self.label, self.name.rpartition("-")[2], sends)
-        whole = _Part(0, self.count, stages.in_batches(sources, batch))
-        n_sources, n_fit = len(whole.sources), together / batch
+        whole = _Part(0, self.count, stages.in_batches(sources, n_batches))
+        n_sources = len(whole.sources)
         parts = [whole]
         n_stages = number_of_stages(n_sources, self.count, max_pieces, n_fit)
         for stage in range(1, n_stages):
@@ -247,14 +258,15 @@ class _Stages:
         self._label, self._token, self._sends = label, token, sends
         self.tasks: dict[Key, Task] = {}
 
-    def in_batches(self, splits: list[Key], batch: int) -> list[Key]:
-        """Return the sources with `batch` of the inputs in each, whole."""
-        if batch == 1:
+    def in_batches(self, splits: list[Key], n_batches: int) -> list[Key]:
+        """Return the sources with some of the inputs in each, whole."""
+        if n_batches == len(splits):
             return splits
+        merge = _merge if self._sends else _merge_small
         made: list[Key] = []
-        for begin, end in _stretches(0, len(splits), math.ceil(len(splits) / batch)):
+        for begin, end in _stretches(0, len(splits), n_batches):
             key: Key = (f"{self._label}-merge-{self._token}", 0, begin, 0)
-            self.tasks[key] = Task(key, _merge, ([TaskRef(source) for source in splits[begin:end]],))
+            self.tasks[key] = Task(key, merge, ([TaskRef(source) for source in splits[begin:end]],))
             made.append(key)
         return made
 
@@ -264,9 +276,11 @@ class _Stages:
         `n_left` stages are to come. A task may hold all sources for one output in `fewest` batches.
         """
         n_sources, n_outputs = len(part.sources), part.last - part.first
-        stretches = _stretches(part.first, part.last, _root(n_outputs, n_left))
+        n_cuts = _root(n_outputs, n_left)
+        if not self._sends:  # as many as sources are merged, at most: of those that are read together, as many go as are made
+            n_cuts = min(n_cuts, math.ceil(n_sources / _number_of_batches(n_sources, n_left, n_sources)))
         parts: list[_Part] = []
-        for first, last in stretches:
+        for first, last in _stretches(part.first, part.last, n_cuts):
             n_batches = _number_of_batches(n_sources, n_left, (last - first) * fewest)
             batches = _stretches(0, n_sources, math.ceil(round(n_batches, 9)))
             parts.append(_Part(first, last, [self._merged(part, stage, batch, first, last) for batch in batches]))
@@ -328,9 +342,9 @@ def _piece(pieces: Pieces, place: int) -> Any:
     return _copied(pieces.piece(place))
 
 
-def _gathered(finish: Callable[[list[Any]], Any], place: int, splits: list[Pieces]) -> Any:
+def _gathered(finish: Callable[[list[Any]], Any], place: int, splits: list[_Source]) -> Any:
     """Return an output, made of views of its pieces; it shares no memory with the inputs, so that these can go."""
-    pieces = [pieces.piece(place) for pieces in splits]
+    pieces = [pieces.piece(place) for pieces in _each(splits)]
     is_joined = sum(len(piece) > 0 for piece in pieces) > 1
     return finish(pieces if is_joined else list(map(_copied, pieces)))
 
@@ -339,8 +353,32 @@ def _some(pieces: Pieces, first: int, last: int) -> Pieces:
     return pieces.some(first, last)
 
 
-def _merge_views(several: list[Pieces], first: int, last: int) -> Pieces:
-    return _merge([pieces.view(first, last) for pieces in several])
+def _merge_views(several: list[_Source], first: int, last: int) -> list[Pieces]:
+    """Return the pieces of several inputs for a range of outputs, those of some inputs together: as many as `BYTES_TOGETHER` has room for."""
+    return [_merge(some) for some in _runs([pieces.view(first, last) for pieces in _each(several)])]
+
+
+def _merge_small(several: list[Pieces]) -> list[Pieces]:
+    """Return the pieces of several inputs, those of small ones together; an input that is large isn't copied."""
+    return [_merge(some) if len(some) > 1 else some[0] for some in _runs(several)]
+
+
+def _each(several: list[_Source]) -> Iterator[Pieces]:
+    for source in several:
+        yield from [source] if isinstance(source, Pieces) else source
+
+
+def _runs(several: list[Pieces]) -> list[list[Pieces]]:
+    """Return inputs that follow each other and have up to `BYTES_TOGETHER` in all, or one that has more."""
+    runs: list[list[Pieces]] = []
+    left = 0
+    for pieces in several:
+        left -= sizeof(pieces)
+        if left < 0 or not runs:
+            runs.append([])
+            left = BYTES_TOGETHER - sizeof(pieces)
+        runs[-1].append(pieces)
+    return runs
 
 
 def _merge(several: list[Pieces]) -> Pieces:
