@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import datetime
 import decimal
 
@@ -131,6 +133,35 @@ def test_rows_of_equal_keys_are_in_one_partition_in_their_old_order(n_stages, sh
         pd.testing.assert_frame_equal(part, rows, check_categorical=False, check_index_type=False)
 
 
+@pytest.mark.parametrize("together", [0, 5000, exchange.BYTES_TOGETHER])
+def test_partitions_of_unknown_sizes_are_merged_where_they_turn_out_to_be_small(monkeypatch, together):
+    """Many of them, some without rows, some large, in shared memory; the rows are in their old order."""
+    n_partitions = 130
+    frame = pd.DataFrame({"k": np.arange(5000) * 7 % 1000, "t": pd.Series(np.arange(5000) % 13).astype(str)})
+    cuts = np.sort(np.random.default_rng(2).integers(0, 5000, 30)).tolist()
+    bounds = [0, *cuts, *[2500] * (n_partitions - 31), 5000]
+    bounds.sort()
+    blocks = [frame.iloc[begin:end] for begin, end in pairwise(bounds)]
+    lazy = gd.from_map(blocks.__getitem__, range(n_partitions), meta=frame[:0])
+    shuffled = hash_shuffle(lazy.expr, ("k",))
+    monkeypatch.setattr(exchange, "BYTES_TOGETHER", together)
+    graph, (wanted,) = lower([shuffled], shares_memory=True)
+    assert len(graph.tasks) < 5 * n_partitions
+    parts = SynchronousRuntime().get(graph, wanted)
+    places = places_of(hash_keys([frame.k]), n_partitions)
+    for number, part in enumerate(parts):
+        pd.testing.assert_frame_equal(part, frame[places == number])
+
+
+def test_only_small_inputs_are_merged_and_large_ones_are_passed_on() -> None:
+    large = exchange.split(pd.DataFrame({"x": np.zeros(3_000_000)}), np.zeros(3_000_000, np.int64), 2)
+    small = [exchange.split(pd.DataFrame({"x": [float(n)]}), np.array([n % 2]), 2) for n in range(4)]
+    made = exchange._merge_small([small[0], small[1], large, small[2], small[3]])
+    assert [len(pieces.frame) for pieces in made] == [2, 3_000_000, 2]
+    assert made[1] is large
+    assert [pieces.piece(1).x.tolist() for pieces in (made[0], made[2])] == [[1.0], [3.0]]
+
+
 def test_a_frame_that_is_shuffled_so_already_stays_as_it_is():
     lazy = gd.from_pandas(pd.DataFrame({"k": [1, 2, 3, 4], "x": range(4)}), npartitions=3)
     shuffled = hash_shuffle(lazy.expr, ("k",))
@@ -190,7 +221,7 @@ def test_small_partitions_are_merged_before_they_are_cut(shares_memory):
     lazy = gd.from_pandas(pd.DataFrame({"k": range(n_partitions * rows)}), npartitions=n_partitions)
     moved = hash_shuffle(lazy.expr, ("k",))
     tasks = moved.tasks_in_shared_memory() if shares_memory else moved.tasks()
-    assert sum(len(task.deps) for task in tasks.values()) < (4 if shares_memory else 8) * n_partitions
+    assert sum(len(task.deps) for task in tasks.values()) < (13 if shares_memory else 8) * n_partitions
     graph, (wanted,) = lower([moved], shares_memory=shares_memory)
     parts = SynchronousRuntime().get(graph, wanted)
     assert sorted(row for part in parts for row in part.k) == list(range(n_partitions * rows))
@@ -204,13 +235,15 @@ def test_no_task_holds_more_than_it_may_of_small_partitions(monkeypatch, shares_
     monkeypatch.setattr(exchange, "BYTES_TOGETHER", 3 * 16 * n_rows)
     monkeypatch.setattr(exchange, "MAX_VIEWS", 1024)
     made = rows_of_merges(monkeypatch, hash_shuffle(lazy.expr, ("k",)), shares_memory)
-    assert 2.8 * n_rows < max(made) < 3.2 * n_rows
-    assert sum(made) == 2 * n_partitions * n_rows
+    assert (1.8 if shares_memory else 2.8) * n_rows < max(made) < 3.2 * n_rows
+    assert sum(made) <= 2 * n_partitions * n_rows
 
 
 @pytest.mark.parametrize("shares_memory", [True, pytest.param(False, marks=pytest.mark.long)])
-def test_calls_to_pandas_do_not_grow_with_the_square_of_the_partitions(monkeypatch, shares_memory, no_batches):
+def test_calls_to_pandas_do_not_grow_with_the_square_of_the_partitions(monkeypatch, shares_memory):
     n_partitions = 225
+    if not shares_memory:  # else none would be small enough to be merged
+        monkeypatch.setattr(exchange, "BYTES_TOGETHER", 0)
     lazy = gd.from_pandas(pd.DataFrame({"k": range(4 * n_partitions)}), npartitions=n_partitions)
     graph, (wanted,) = lower([hash_shuffle(lazy.expr, ("k",))], shares_memory=shares_memory)
     cut, joined = [], []
@@ -218,7 +251,7 @@ def test_calls_to_pandas_do_not_grow_with_the_square_of_the_partitions(monkeypat
     monkeypatch.setattr(exchange, "rows_between", lambda *args: cut.append(1) or between(*args))
     monkeypatch.setattr(exchange, "concat", lambda blocks: joined.append(len(blocks)) or concat(blocks))
     SynchronousRuntime().get(graph, wanted)
-    assert n_partitions * 15 < len(cut) < n_partitions * 15 * 3
+    assert n_partitions * 10 < len(cut) < n_partitions * 15 * 3
     assert sum(joined) < n_partitions * 15 * 3
 
 

@@ -354,13 +354,15 @@ def _some(pieces: Pieces, first: int, last: int) -> Pieces:
 
 
 def _merge_views(several: list[_Source], first: int, last: int) -> list[Pieces]:
-    """Return the pieces of several inputs for a range of outputs, those of some inputs together: as many as `BYTES_TOGETHER` has room for."""
-    return [_merge(some) for some in _runs([pieces.view(first, last) for pieces in _each(several)])]
+    """Return the pieces of several inputs for a range of outputs, those of some inputs together: as much as one of them has."""
+    sources = list(_each(several))
+    limit_bytes = max(BYTES_TOGETHER, *map(sizeof, sources))
+    return [_merge(some) for some in _runs([pieces.view(first, last) for pieces in sources], limit_bytes)]
 
 
 def _merge_small(several: list[Pieces]) -> list[Pieces]:
     """Return the pieces of several inputs, those of small ones together; an input that is large isn't copied."""
-    return [_merge(some) if len(some) > 1 else some[0] for some in _runs(several)]
+    return [_merge(some) if len(some) > 1 else some[0] for some in _runs(several, BYTES_TOGETHER)]
 
 
 def _each(several: list[_Source]) -> Iterator[Pieces]:
@@ -368,15 +370,16 @@ def _each(several: list[_Source]) -> Iterator[Pieces]:
         yield from [source] if isinstance(source, Pieces) else source
 
 
-def _runs(several: list[Pieces]) -> list[list[Pieces]]:
-    """Return inputs that follow each other and have up to `BYTES_TOGETHER` in all, or one that has more."""
+def _runs(several: list[Pieces], limit_bytes: int) -> list[list[Pieces]]:
+    """Return inputs that follow each other and have up to `limit_bytes` in all, or one that has more."""
     runs: list[list[Pieces]] = []
     left = 0
     for pieces in several:
-        left -= sizeof(pieces)
-        if left < 0 or not runs:
+        nbytes = sizeof(pieces)
+        if nbytes > left or not runs:
             runs.append([])
-            left = BYTES_TOGETHER - sizeof(pieces)
+            left = limit_bytes
+        left -= nbytes
         runs[-1].append(pieces)
     return runs
 
