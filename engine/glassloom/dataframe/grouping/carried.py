@@ -12,6 +12,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.grouping.encode import Groups, encode
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.wholes import Grouping, OfRows
 from glassloom.dataframe.nodes import FrameExpr
@@ -58,22 +59,39 @@ class _Cumulation:
             chosen = (block if isinstance(block, pd.Series) else block[self.meta.name]).to_frame()
         return chosen.set_axis(range(chosen.shape[1]), axis=1).reset_index(drop=True)
 
-    def groups(self, values: Any, keys: list[Any]) -> Any:
-        return values.groupby(keys, dropna=self.recipe.dropna, sort=False, observed=True)
+    def encoded(self, keys: list[Any]) -> Groups:
+        """Return the group of each row."""
+        return encode(keys, dropna=self.recipe.dropna)
+
+    def cumulative(self, values: Any, groups: Groups) -> Any:
+        """Return the method's result of each row."""
+        made = _grouped(values, groups)
+        return made.cumsum() if self.method == "cumcount" else getattr(made, self.method)(skipna=self.skipna)
 
     def totals(self, values: Any, keys: list[Any]) -> Totals:
         """Return what the rows of each group come to."""
-        grouped = self.groups(values, keys)
-        rows = grouped.head(1).index  # the groups come in this order
+        groups = self.encoded(keys)
         if self.method == "cumcount":
-            made = grouped.sum()
+            made = _grouped(values, groups).sum()
         elif self.skipna:
-            made = getattr(grouped, _TOTALS[self.method])()
+            made = getattr(_grouped(values, groups), _TOTALS[self.method])()
         else:
-            last = self.groups(getattr(grouped, self.method)(skipna=False), keys).tail(1)
-            numbers = grouped.ngroup()
-            made = last.iloc[np.argsort(numbers.loc[last.index].to_numpy(), kind="stable")]
-        return Totals([key.loc[rows].reset_index(drop=True) for key in keys], made.reset_index(drop=True))
+            made = self.cumulative(values, groups).take(_last_rows(groups))
+        return Totals([key.take(groups.first).reset_index(drop=True) for key in keys], made.reset_index(drop=True))
+
+
+def _grouped(values: Any, groups: Groups) -> Any:
+    """Return pandas' groups of rows whose groups are known: as categories, which pandas needn't look for."""
+    labels = pd.Categorical.from_codes(groups.codes, pd.RangeIndex(groups.count), validate=False)
+    return values.groupby(labels, observed=False)
+
+
+def _last_rows(groups: Groups) -> Any:
+    """Return the last row of each group."""
+    rows = np.flatnonzero(groups.codes >= 0)
+    last = np.zeros(groups.count, np.intp)
+    last[groups.codes[rows]] = rows  # of several rows, the last one stays
+    return last
 
 
 def has_carried_form(method: str, meta: Any) -> bool:
@@ -160,12 +178,8 @@ def _continued(cumulation: _Cumulation, block: Any, *others: Any) -> Any:
         wanted = {name: carried[name] for name in own.index if not is_narrowing(own[name], carried[name])}
         values = concat([before.values, values.astype(wanted)]).reset_index(drop=True)
         keys = [concat([old, own]).reset_index(drop=True) for old, own in zip(before.keys, keys, strict=True)]
-    grouped = cumulation.groups(values, keys)
-    if cumulation.method == "cumcount":
-        made = grouped.cumsum() - 1
-    else:
-        made = getattr(grouped, cumulation.method)(skipna=cumulation.skipna)
-    return _like(cumulation.meta, made.iloc[start:], block)
+    made = cumulation.cumulative(values, cumulation.encoded(keys)).iloc[start:]
+    return _like(cumulation.meta, made - 1 if cumulation.method == "cumcount" else made, block)
 
 
 def _like(meta: Any, made: Any, block: Any) -> Any:
