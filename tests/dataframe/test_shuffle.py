@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import datetime
 import decimal
+from itertools import pairwise
 
 import glassloom.dataframe as gd
 import numpy as np

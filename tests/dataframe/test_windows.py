@@ -212,6 +212,23 @@ def test_weighted_variances_are_those_of_pandas_where_sums_of_weights_are_all_ro
 
 @pytest.mark.parametrize("how", ["mean", "sum", "var", "std"])
 @pytest.mark.parametrize("alpha", [0.5, 1e-5])
+def test_columns_that_miss_the_same_values_and_others_have_their_own_weights(how, alpha):
+    random = np.random.default_rng(4)
+    frame = pd.DataFrame(random.normal(size=(60, 5)), columns=list("abcde")).assign(
+        f=range(60), g=pd.array([1, None, 3] * 20, "Int64")
+    )
+    missing = random.random(60) < 0.4
+    frame.loc[missing, ["b", "d"]] = np.nan
+    frame.loc[random.random(60) < 0.4, "c"] = np.nan
+    frame.loc[40:, "e"] = np.nan
+    lazy = gd.from_pandas(frame, npartitions=7)
+    for own, expected in ((lazy, frame), (lazy[["a", "f"]], frame[["a", "f"]])):
+        found = getattr(own.ewm(alpha=alpha), how)().compute(scheduler="inline")
+        pd.testing.assert_frame_equal(found, getattr(expected.ewm(alpha=alpha), how)(), rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("how", ["mean", "sum", "var", "std"])
+@pytest.mark.parametrize("alpha", [0.5, 1e-5])
 def test_weighted_windows_of_no_columns_have_none(how, alpha):
     frame = pd.DataFrame(index=range(8))
     lazy = gd.from_pandas(frame, npartitions=3)

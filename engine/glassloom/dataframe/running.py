@@ -9,6 +9,9 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 
+_PLAIN = frozenset(type(np.dtype(kind)) for kind in "?bhilqBHILQefd")
+"""Dtypes of columns that are made floats all at once."""
+
 
 class State(NamedTuple):
     """An aggregation of expanding windows: its name, how many values it needs, and its options."""
@@ -116,6 +119,8 @@ def finite(values: Any) -> Any:
 
 def values_of(block: Any) -> Any:
     """Return a partition's columns, or a series, as a matrix of floats with NaN for what is missing."""
+    if isinstance(block, pd.DataFrame) and all(type(dtype) in _PLAIN for dtype in block.dtypes.array):
+        return block.to_numpy(dtype="float64")
     columns = [block] if isinstance(block, pd.Series) else [block.iloc[:, place] for place in range(block.shape[1])]
     arrays = [_floats(column) for column in columns]
     return np.stack(arrays, axis=1) if arrays else np.empty((len(block), 0))

@@ -8,7 +8,8 @@ weigh anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,24 +44,45 @@ def presence_of(there: Any, fall: float, ignore_na: bool) -> Presence | None:
     most = rows_that_weigh(fall)
     if most is None:
         return None
-    columns = [_tail(there[:, place], most, fall, ignore_na) for place in range(there.shape[1])]
-    return Presence(tuple(tail for tail, _ in columns), tuple(missing for _, missing in columns))
+    return _presence(of_each(lambda column: _tail(column, most, fall, ignore_na), list(there.T)))
 
 
 def presence_after(before: Presence, own: Presence, fall: float, ignore_na: bool) -> Presence:
     """Return which rows of two partitions have a value, the second one after the first."""
     most = rows_that_weigh(fall) or 0
-    both = zip(rows_of(before), rows_of(own), strict=True)
-    columns = [_tail(np.concatenate(rows), most, fall, ignore_na) for rows in both]
+    return _presence(
+        of_each(
+            lambda one, other: _tail(np.concatenate([one, other]), most, fall, ignore_na), rows_of(before), rows_of(own)
+        )
+    )
+
+
+def _presence(columns: list[tuple[Any, int]]) -> Presence:
     return Presence(tuple(tail for tail, _ in columns), tuple(missing for _, missing in columns))
 
 
 def rows_of(presence: Presence) -> list[Any]:
     """Return of each column for which rows there is a value."""
-    return [
-        np.concatenate([tail, np.zeros(missing, dtype=bool)])
-        for tail, missing in zip(presence.tails, presence.missing, strict=True)
-    ]
+    return of_each(_with_missing, presence.tails, presence.missing)
+
+
+def _with_missing(tail: Any, missing: int) -> Any:
+    return np.concatenate([tail, np.zeros(missing, dtype=bool)]) if missing else tail
+
+
+def of_each(function: Callable[..., Any], *several: Sequence[Any]) -> list[Any]:
+    """Return what a function returns of each column, of which it gets an item of each sequence: arrays of booleans, or numbers.
+
+    It is called once for columns of equal items, as those without missing values have.
+    """
+    found: dict[tuple[Any, ...], Any] = {}
+    made: list[Any] = []
+    for items in zip(*several, strict=True):
+        key = tuple([item.tobytes() if isinstance(item, np.ndarray) else item for item in items])
+        if key not in found:
+            found[key] = function(*items)
+        made.append(found[key])
+    return made
 
 
 def _tail(there: Any, most: int, fall: float, ignore_na: bool) -> tuple[Any, int]:
@@ -76,18 +98,36 @@ def _rows_until_nothing(fall: float) -> int:
     return 1 if fall <= 0 else math.ceil(LEAST_LOGARITHM / math.log(fall))
 
 
-def corrections(windows: Any, columns: Sequence[Any]) -> list[Any]:
-    """Return the factors of the variances for the rows of each column, of which is said whether they have a value; NaN if pandas has none.
+def of_distinct(function: Callable[[Any], Any], there: Any) -> Any:
+    """Return what a function returns of the columns of a matrix of booleans. It gets those that differ, as a matrix, and returns one like it."""
+    numbers: dict[bytes, int] = {}
+    columns = [numbers.setdefault(column.tobytes(), len(numbers)) for column in there.T]
+    if len(numbers) == len(columns):
+        return function(there)
+    return function(there[:, [columns.index(number) for number in range(len(numbers))]])[:, columns]
 
-    `windows` makes pandas' windows of a series. Columns of values at the same rows, as are those without missing ones, have the same factors.
+
+def aligned(columns: Sequence[Any], least: int) -> Any:
+    """Return columns of booleans as a matrix of as many rows as the longest has, `least` at least: the last rows beside each other, False before them."""
+    there = np.zeros((max(map(len, columns), default=least), len(columns)), dtype=bool)
+    for place, column in enumerate(columns):
+        there[len(there) - len(column) :, place] = column
+    return there
+
+
+def corrections(windows: Any, there: Any) -> Any:
+    """Return the factors of the variances for the rows of columns, of which is said whether they have a value; NaN if pandas has none.
+
+    `windows` makes pandas' windows of a matrix. Rows before the first value weigh nothing. Columns of values at the same rows, as are those
+    without missing ones, have the same factors.
     """
-    of_rows = {there.tobytes(): there for there in columns}
-    found = {key: _factors(windows, there) for key, there in of_rows.items()}
-    return [found[there.tobytes()] for there in columns]
+    return of_distinct(partial(_factors, windows), there)
 
 
 def _factors(windows: Any, there: Any) -> Any:
-    values = np.where(there, np.cumsum(there) % 2.0, np.nan)  # neighbours differ: the variance of several isn't 0
+    values = np.where(
+        there, np.cumsum(there, axis=0) % 2.0, np.nan
+    )  # neighbours differ: the variance of several isn't 0
     made = windows(values)
     biased, corrected = made.var(bias=True).to_numpy(), made.var(bias=False).to_numpy()
     factors = np.where(corrected == 0, 1.0, np.nan)

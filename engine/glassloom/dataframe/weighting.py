@@ -22,7 +22,10 @@ from glassloom.dataframe.running import finite, values_of
 from glassloom.dataframe.weight_sums import (
     LEAST_LOGARITHM,
     Presence,
+    aligned,
     corrections,
+    of_distinct,
+    of_each,
     presence_after,
     presence_of,
     rows_of,
@@ -69,9 +72,9 @@ class Decay:
         least = self.min_periods if min_periods is None else min_periods
         return block.ewm(com=self.com, min_periods=least, adjust=self.adjust, ignore_na=self.ignore_na)
 
-    def windows_of_column(self, values: Any) -> Any:
-        """Return pandas' windows of an array, of any number of rows."""
-        return self.windows(pd.Series(values), min_periods=0)
+    def windows_of_values(self, values: Any) -> Any:
+        """Return pandas' windows of the columns of a matrix, of any number of rows."""
+        return self.windows(pd.DataFrame(values, copy=False), min_periods=0)
 
     def of_pandas(self, block: Any) -> Any:
         return getattr(self.windows(block), self.how)(**dict(self.options))
@@ -133,7 +136,7 @@ def _remade(decay: Decay, frame: FrameExpr) -> FrameExpr:
 
 
 def _values(block: Any) -> Any:
-    return pd.DataFrame(finite(values_of(block)))
+    return finite(values_of(block))
 
 
 def _continued(decay: Decay, meta: Any, block: Any, before: Any = None) -> Any:
@@ -154,22 +157,33 @@ def _continued(decay: Decay, meta: Any, block: Any, before: Any = None) -> Any:
 
 
 def _moments(decay: Decay, values: Any) -> Weighted:
-    there = values.notna().to_numpy()
-    ones = values.where(values.isna(), 1.0)
-    weight = decay.windows(ones, min_periods=0).sum().fillna(0.0).to_numpy()
-    mean = decay.windows(values, min_periods=0).mean().fillna(0.0).to_numpy()
+    there = ~np.isnan(values)
+    windows = decay.windows_of_values(values)
+    weight = of_distinct(partial(_weights, decay), there)
+    mean = _filled(windows.mean())
     counts = np.cumsum(there, axis=0)
     variance = products = np.zeros(values.shape)
     if decay.has_spread:
-        variance = decay.windows(values, min_periods=0).var(bias=True).fillna(0.0).to_numpy()
+        variance = _filled(windows.var(bias=True))
         if rows_that_weigh(decay.fall) is None:
-            factors = _side_by_side(corrections(decay.windows_of_column, there.T), values)
+            factors = corrections(decay.windows_of_values, there)
             products = np.where(counts > 1, np.nan_to_num(weight**2 / factors), 0.0)
     steps = counts if decay.ignore_na else np.broadcast_to(np.arange(1, len(values) + 1)[:, None], values.shape)
     falls = _powers(decay.fall, steps)
     last = np.maximum.accumulate(np.where(there, np.arange(len(values))[:, None], 0), axis=0)
     of_last = [np.take_along_axis(one, last, axis=0) for one in (weight, falls)]
     return Weighted(weight, mean, variance, products, counts, falls, *of_last)
+
+
+def _weights(decay: Decay, there: Any) -> Any:
+    """Return the sums of weights up to each row of columns, of which is said whether they have a value."""
+    return _filled(decay.windows_of_values(np.where(there, 1.0, np.nan)).sum())
+
+
+def _filled(made: Any) -> Any:
+    """Return numbers of pandas' with 0 for NaN."""
+    values = made.to_numpy()
+    return np.where(np.isnan(values), 0.0, values)
 
 
 def _powers(base: float, exponents: Any) -> Any:
@@ -186,7 +200,7 @@ def _totals(decay: Decay, block: Any) -> Total | None:
     if not len(block):
         return None
     values = _values(block)
-    presence = presence_of(values.notna().to_numpy(), decay.fall, decay.ignore_na) if decay.has_spread else None
+    presence = presence_of(~np.isnan(values), decay.fall, decay.ignore_na) if decay.has_spread else None
     return Total(Weighted(*(one[-1] for one in _moments(decay, values))), presence)
 
 
@@ -229,14 +243,8 @@ def _corrections(decay: Decay, values: Any, before: Presence | None, moments: We
         several = (moments.products > 0) & (moments.count > 1)
         factors = np.full(moments.weight.shape, np.nan)
         return np.divide(moments.weight**2, moments.products, out=factors, where=several)
-    pairs = zip(rows_of(before), values.notna().to_numpy().T, strict=True)
-    rows = [np.concatenate([earlier, own]) for earlier, own in pairs]
-    return _side_by_side([factors[-len(values) :] for factors in corrections(decay.windows_of_column, rows)], values)
-
-
-def _side_by_side(columns: list[Any], values: Any) -> Any:
-    """Return columns, of which there may be none, as an array of the shape of `values`."""
-    return np.array(columns, dtype="float64").reshape(values.shape[::-1]).T
+    rows = of_each(lambda earlier, own: np.concatenate([earlier, own]), rows_of(before), list((~np.isnan(values)).T))
+    return corrections(decay.windows_of_values, aligned(rows, len(values)))[-len(values) :]
 
 
 def _result(decay: Decay, moments: Weighted, factors: Any) -> Any:
@@ -265,7 +273,7 @@ def _parts(decay: Decay, values: Any) -> tuple[Any, Any, Any]:
     """Return for each row the part that the first value has in its mean, and the rows of the first and the last value."""
     parts, firsts, lasts = np.zeros(values.shape), [], []
     for place in range(values.shape[1]):
-        there = np.flatnonzero(values.iloc[:, place].notna().to_numpy())
+        there = np.flatnonzero(~np.isnan(values[:, place]))
         firsts.append(there[0] if len(there) else len(values))
         lasts.append(there[-1] if len(there) else -1)
         if len(there):
@@ -280,10 +288,9 @@ def _ends(decay: Decay, block: Any) -> Recursive | None:
         return None
     values = _values(block)
     parts, firsts, lasts = _parts(decay, values)
-    means = decay.windows(values, min_periods=0).mean().to_numpy()
-    cells = values.to_numpy()
-    first = np.array([cells[row, place] if row < len(values) else np.nan for place, row in enumerate(firsts)])
-    count = (~np.isnan(cells)).sum(axis=0)
+    means = decay.windows_of_values(values).mean().to_numpy()
+    first = np.array([values[row, place] if row < len(values) else np.nan for place, row in enumerate(firsts)])
+    count = (~np.isnan(values)).sum(axis=0)
     return Recursive(first, means[-1], parts[-1], count, firsts.astype(float), len(values) - 1.0 - lasts)
 
 
@@ -310,8 +317,7 @@ def _chained(decay: Decay, parts: list[Recursive]) -> Recursive:
 
 def _recursive_means(decay: Decay, values: Any, before: Recursive) -> Any:
     parts, firsts, _ = _parts(decay, values)
-    means = decay.windows(values, min_periods=0).mean().to_numpy()
-    cells = values.to_numpy()
+    means = decay.windows_of_values(values).mean().to_numpy()
     made = means.copy()
     for place, first in enumerate(firsts):
         if not before.count[place]:
@@ -319,7 +325,7 @@ def _recursive_means(decay: Decay, values: Any, before: Recursive) -> Any:
         made[:first, place] = before.last[place]
         if first < len(values):
             moved = _old_part(decay, np.array(before.rows_after[place] + first + 1.0))
-            apart = before.last[place] - cells[first, place]
+            apart = before.last[place] - values[first, place]
             made[first:, place] += parts[first:, place] * moved * apart
-    count = np.cumsum(~np.isnan(cells), axis=0) + before.count
+    count = np.cumsum(~np.isnan(values), axis=0) + before.count
     return np.where(count >= max(decay.min_periods, 1), made, np.nan)

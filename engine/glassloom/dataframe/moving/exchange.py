@@ -277,7 +277,7 @@ class _Stages:
         """
         n_sources, n_outputs = len(part.sources), part.last - part.first
         n_cuts = _root(n_outputs, n_left)
-        if not self._sends:  # as many as sources are merged, at most: of those that are read together, as many go as are made
+        if not self._sends:  # no more than are merged at once: as many can go as are made of them
             n_cuts = min(n_cuts, math.ceil(n_sources / _number_of_batches(n_sources, n_left, n_sources)))
         parts: list[_Part] = []
         for first, last in _stretches(part.first, part.last, n_cuts):
