@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.dataframe.by_name import places_by_name, with_places_filled
 from glassloom.dataframe.lazy_arguments import hiding_as, with_lazy_arguments_checked
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.options import refused
@@ -194,8 +195,6 @@ OTHER_NAMES: dict[tuple[str, str], dict[str, str]] = {
     ("Index", "rename"): {"index": "name"},
     ("Index", "set_names"): {"names": "name"},
     ("DataFrame", "set_index"): {"other": "keys"},
-    ("GroupBy", "aggregate"): {"arg": "func"},
-    ("GroupBy", "agg"): {"arg": "func"},
     ("GroupBy", "get_group"): {"key": "name"},
     **{
         ("function", name): {"filepath_or_buffer": "path", "urlpath": "path"}
@@ -304,6 +303,7 @@ _DIFFERENT: tuple[tuple[str, str, str, str], ...] = (
     ("Index", "round", "", "numbers are rounded to decimals=, times to freq=: either comes first"),
     ("Index", "round", "freq", "numbers are rounded to decimals=, times to freq=: either comes first"),
     ("Index", "to_series", "name", "None is a name"),
+    ("GroupBy SeriesGroupBy", "agg aggregate", "arg", "it is the name of a result, as in pandas; give the function first, or as func="),
     ("GroupBy SeriesGroupBy", "transform", "func", "it needs a function"),
     ("SeriesGroupBy", "corr", "min_periods", "1 and None are the same"),
     ("SeriesGroupBy", "corr cov", "other", "frame.groupby(keys)[[one, other]].corr() has all pairs"),
@@ -332,10 +332,26 @@ def with_arguments(kind: str) -> Callable[[type], type]:
             if method not in dir(cls):
                 raise TypeError(f"{cls.__name__} has no method {method}, whose arguments are listed")
             setattr(cls, method, _taking(getattr(cls, method), kind, method))
+        with_functions_by_name(kind)(cls)
         for method in dir(cls) if kind in ("DataFrame", "Series") else ():
             if not method.startswith("_") and method not in _LOOK_AT_CALLER and _has_inplace(getattr(cls, method)):
                 setattr(cls, method, _changing(getattr(cls, method), f"{kind}.{method}"))
         return with_lazy_arguments_checked(kind)(cls)
+
+    return change
+
+
+def with_functions_by_name(kind: str) -> Callable[[type], type]:
+    """Return a class decorator for methods that call users' functions: what they take by position only can be given by name, too."""
+
+    def change(cls: type) -> type:
+        for name in dir(cls):
+            method = inspect.getattr_static(cls, name)
+            if name.startswith("_") or not inspect.isfunction(method) or getattr(method, "takes_by_name", False):
+                continue
+            if inspect.unwrap(method).__code__.co_posonlyargcount > 1:  # a signature takes longer
+                setattr(cls, name, _taking(method, kind, name))
+        return cls
 
     return change
 
@@ -412,10 +428,15 @@ def _taking(
         places = [*([] if kind == "function" else ["self"]), *ORDERS[kind, name].split()]
     untouched = sum(1 for _ in _alike(places, _places(own)))
     takes_more = any(one.kind is one.VAR_POSITIONAL for one in own)
-    listed = {*untaken, *names}
+    by_name = places_by_name(own)
+    others = {other: name for other, name in names.items() if name in {one.name for one in by_name}}
+    n_before = int(places[:1] == ["self"])
+    listed = {*untaken, *names} - {*others}
 
     @functools.wraps(method)
     def taking(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and len(args) < n_before + len(by_name):
+            args = with_places_filled(args, kwargs, by_name, others, n_before)
         if len(args) <= untouched and listed.isdisjoint(kwargs):
             return method(*args, **kwargs)
         if len(args) > untouched and not takes_more:
@@ -433,6 +454,7 @@ def _taking(
 
     taking.__signature__ = _signature(own, places, untaken, options_of)  # type: ignore[attr-defined]
     taking.__qualname__ = where
+    taking.takes_by_name = True  # type: ignore[attr-defined]
     return hiding_as(method, taking)
 
 
@@ -462,6 +484,11 @@ def _named(where: str, places: list[str], args: tuple[Any, ...], kept: int, kwar
     return {**kwargs, **moved}
 
 
+def _by_position(parameter: inspect.Parameter) -> inspect.Parameter:
+    is_alone = parameter.kind is parameter.POSITIONAL_ONLY
+    return parameter if is_alone else parameter.replace(kind=parameter.POSITIONAL_OR_KEYWORD)
+
+
 def _signature(
     own: list[inspect.Parameter],
     places: list[str],
@@ -479,7 +506,7 @@ def _signature(
         default = None if argument.usual is ANY else argument.usual[0]
         named.setdefault(name, inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
     kinds = inspect.Parameter
-    first = [named[name].replace(kind=kinds.POSITIONAL_OR_KEYWORD) for name in places if name in named]
+    first = [_by_position(named[name]) for name in places if name in named]
     ordered = sorted(first, key=lambda one: one.default is not kinds.empty)
     rest = [one for one in named.values() if one.name not in places]
     others = [

@@ -148,6 +148,7 @@ class Frame(Collection, Operators, Explainable):
     def map_partitions(
         self,
         func: Callable[..., Any],
+        /,
         *args: Any,
         meta: Any = None,
         keep_divisions: bool = False,

@@ -268,6 +268,7 @@ class Along(Frame):
         func: Callable[..., Any],
         before: Any,
         after: Any,
+        /,
         *args: Any,
         meta: Any = None,
         enforce_metadata: bool = True,

@@ -323,6 +323,7 @@ class DataFrame(
     def apply(
         self,
         func: Callable[..., Any],
+        /,
         axis: Any = 0,
         raw: bool = False,
         result_type: Any = None,

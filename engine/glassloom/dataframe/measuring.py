@@ -90,6 +90,7 @@ class Measuring(Frame):
         chunk: Callable[..., Any],
         aggregate: Callable[..., Any] | None = None,
         combine: Callable[..., Any] | None = None,
+        /,
         meta: Any = None,
         token: str | None = None,
         split_every: int | None = None,

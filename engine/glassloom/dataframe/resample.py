@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.dataframe.arguments import with_functions_by_name
 from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
@@ -212,6 +213,7 @@ def _empty_bins(gap: Any, labels: pd.DatetimeIndex) -> Any:
     return gap.iloc[np.zeros(len(labels), dtype="int64")].set_axis(labels.rename(gap.index.name), axis=0)
 
 
+@with_functions_by_name("Resampler")
 @methods_named("Resampler")
 class Resampler(Window):
     """Bins of time, to be aggregated. Made by `DataFrame.resample`."""
@@ -243,13 +245,13 @@ class Resampler(Window):
         kind = Assembled if how == "apply" else Resampled  # what functions return may have labels of its own
         return wrap(kind(blocks, beside, call, meta))
 
-    def agg(self, func: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def agg(self, func: Any = None, /, *args: Any, **kwargs: Any) -> Any:
         """Aggregate each bin by one or several functions, as pandas does."""
         return self._aggregated("agg", (func, *args), kwargs)
 
     aggregate = agg
 
-    def apply(self, func: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def apply(self, func: Any = None, /, *args: Any, **kwargs: Any) -> Any:
         """Call a function with the rows of each bin. If it returns other than one row for each, all rows move to one partition."""
         return self._aggregated("apply", (func, *args), kwargs)
 
@@ -265,7 +267,7 @@ class Resampler(Window):
         """Return the rows grouped by bin, which keep their places."""
         return self._frame.groupby(operate(bins_of_labels, self._frame, self._bins, label="bins"))
 
-    def transform(self, arg: Any, *args: Any, **kwargs: Any) -> Any:
+    def transform(self, arg: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Return a row for each row: what a function makes of its bin, as `GroupBy.transform` does. Rows keep their places."""
         return self._groups().transform(arg, *args, **kwargs)
 

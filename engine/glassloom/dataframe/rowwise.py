@@ -13,6 +13,7 @@ from glassloom.backends.frames import converted
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.backend import to_backend
+from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.cumulative import NewLabels
@@ -99,10 +100,11 @@ class CallForEach:
 
 def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any) -> Any:
     """Return the lazy result of a pandas method that calls a user's function for rows or values."""
+    label = f"{method}-{function_label(function)}" if callable(function) else method
+    function, kwargs = with_own_arguments(function, kwargs)
     if callable(function):  # it may tell 1 from 1.0
         is_of_values = method == "map" or isinstance(frame.expr.meta, pd.Series)
         frame = with_one_dtype(with_numbers_for_functions(frame) if is_of_values else frame)
-    label = f"{method}-{function_label(function)}" if callable(function) else method
     nodes, call = bind(CallForEach(method), (frame, function, *args), kwargs, label=label)
     if meta is not None:
         found = parse_meta(meta, nodes[0].meta)
@@ -140,11 +142,11 @@ class RowByRow(TimeLabels):
         """
         return to_backend(self, chosen(backend))
 
-    def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+    def pipe(self, func: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Return what a function makes of this object; ``(function, "name")`` passes it as that argument."""
         return piped(self, func, args, kwargs)
 
-    def transform(self, func: Any, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
+    def transform(self, func: Any, /, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
         """Return the values changed by a method that is named, or by a function of NumPy.
 
         Parameters
@@ -292,7 +294,7 @@ def renamed_labels(frame: Any, kwargs: dict[str, Any], node: FrameExpr) -> Any:
 class FrameRowByRow(RowByRow):
     """Methods of frames."""
 
-    def map(self, func: Any, na_action: Any = None, *, meta: Any = None, **kwargs: Any) -> Any:
+    def map(self, func: Any, /, na_action: Any = None, *, meta: Any = None, **kwargs: Any) -> Any:
         """Replace each value by a function's result.
 
         Parameters
@@ -410,7 +412,7 @@ def _with_column(frame: Any, column: Any, value: Any) -> Any:
 class SeriesRowByRow(RowByRow):
     """Methods of series."""
 
-    def map(self, func: Any = None, na_action: Any = None, *, meta: Any = None, **kwargs: Any) -> Any:
+    def map(self, func: Any = None, /, na_action: Any = None, *, meta: Any = None, **kwargs: Any) -> Any:
         """Replace each value by a function's result, or look it up in a dict or series.
 
         Parameters
@@ -422,8 +424,6 @@ class SeriesRowByRow(RowByRow):
         meta
             The result's ``("name", dtype)`` or empty series. Default: the function is tried on two made-up values.
         """
-        if "arg" in kwargs:  # its name before pandas 3
-            func = kwargs.pop("arg")
         if is_node(func) and func.expr.npartitions > 1:
             func = wrap(Repartition(func.expr, 1))
         is_large = type(func) is dict and len(func) > _MANY and not isinstance(self._meta.dtype, pd.CategoricalDtype)
@@ -432,7 +432,7 @@ class SeriesRowByRow(RowByRow):
         return call_user("map", self, func, (), {"na_action": na_action, **kwargs}, meta)
 
     def apply(
-        self, func: Callable[..., Any], args: tuple[Any, ...] = (), *, by_row: Any = "compat", meta: Any = None, **kwargs: Any
+        self, func: Callable[..., Any], /, args: tuple[Any, ...] = (), *, by_row: Any = "compat", meta: Any = None, **kwargs: Any
     ) -> Any:  # fmt: skip
         """Replace each value by a function's result. See `map`."""
         options = {} if by_row == "compat" else {"by_row": by_row}

@@ -183,7 +183,7 @@ class Statistics(Frame):
             return parts[0]
         return assembled(partial(_side_by_side, self._meta.columns.names), [part.expr for part in parts], "describe")
 
-    def agg(self, func: Any = None, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
+    def agg(self, func: Any = None, /, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
         """Return one or several reductions.
 
         Parameters

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom._users_functions import call_users_function
-from glassloom.dataframe.arguments import with_arguments
+from glassloom.dataframe.arguments import with_arguments, with_functions_by_name
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns, unknown_columns
@@ -63,7 +63,7 @@ class Window:
             )
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
-    def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+    def pipe(self, func: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Return what a function makes of these windows; ``(function, "name")`` passes them as that argument."""
         return piped(self, func, args, kwargs)
 
@@ -126,7 +126,7 @@ class Rolling(Window):
                 "weights of a row depend on how many rows come before it; use mean or sum, or repartition(npartitions=1) before"
             )
 
-    def agg(self, func: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def agg(self, func: Any = None, /, *args: Any, **kwargs: Any) -> Any:
         """Aggregate each window by one or several functions, as pandas does."""
         return self._aggregated("agg", (func, *args), kwargs, columnwise=False)
 
@@ -239,6 +239,7 @@ def _length_of(window: Any) -> pd.Timedelta:
         raise OptionError(f"rolling: window={window!r} should be a number of rows, or a time such as '2h'") from error
 
 
+@with_functions_by_name("Expanding")
 @methods_named("Expanding")
 class Expanding(Window):
     """Windows of all rows up to each one, those of earlier partitions among them. Made by `DataFrame.expanding`."""

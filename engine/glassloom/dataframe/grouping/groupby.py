@@ -16,6 +16,7 @@ import pandas as pd
 from glassloom import config
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_arguments
+from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns, require_distinct
 from glassloom.dataframe.grouping import wholes
@@ -165,6 +166,7 @@ class GroupBy(Methods):
     def agg(
         self,
         func: Any = None,
+        /,
         *args: Any,
         split_every: int | None = None,
         split_out: int | bool | None = None,
@@ -214,6 +216,7 @@ class GroupBy(Methods):
             named = named_pairs(kwargs, is_single=self._is_single)
             call = self._quick_call(named) or Call("agg", (), named)
             return self._aggregate(call, None, named, {}, split_every, out, meta)
+        func, kwargs = with_own_arguments(func, kwargs)
         spec = known_functions(func)
         if isinstance(spec, str):
             return self._aggregate(Call(spec, args, kwargs), spec, {}, kwargs, split_every, out, meta, args=args)
@@ -345,6 +348,7 @@ class GroupBy(Methods):
     def apply(
         self,
         func: Callable[..., Any],
+        /,
         *args: Any,
         meta: Any = None,
         include_groups: bool = False,
@@ -378,7 +382,8 @@ class GroupBy(Methods):
                 "include_groups=True: pandas has no such groups any more; select the key as a column"
             )
         further = {} if self._is_single else _EXCLUDING_GROUPS
-        call = Call("apply", (func, *args), {**kwargs, **further})
+        function, kwargs = with_own_arguments(func, kwargs)
+        call = Call("apply", (function, *args), {**kwargs, **further})
         title = f"groupby-apply-{function_label(func)}"
         found = meta_of(self._grouping, call, meta, title, is_users=True)
         if meta is not None and isinstance(found, pd.Series) and found.name is not None:
@@ -386,7 +391,7 @@ class GroupBy(Methods):
         out = partitions_of(self._grouping, split_out, None)
         return self._of_whole_groups(self._grouping, call, found, title, out)
 
-    def transform(self, func: Any, *args: Any, meta: Any = None, **kwargs: Any) -> Any:
+    def transform(self, func: Any, /, *args: Any, meta: Any = None, **kwargs: Any) -> Any:
         """Return a frame or series with a row for each row: what a function makes of its group.
 
         Parameters
@@ -412,6 +417,7 @@ class GroupBy(Methods):
         >>> frame.groupby("k").x.transform("sum").compute().tolist()
         [4, 2, 4]
         """
+        func, kwargs = with_own_arguments(func, kwargs)
         name = known_functions(func) if not isinstance(func, str) else func
         grouping = self._needing(None, kwargs)
         title = f"groupby-transform-{name if isinstance(name, str) else function_label(name)}"
@@ -431,7 +437,7 @@ class GroupBy(Methods):
             return None
         return plain._simple(how, options, None, None, None).expr
 
-    def filter(self, func: Callable[..., Any], dropna: bool = True, *args: Any, **kwargs: Any) -> Any:
+    def filter(self, func: Callable[..., Any], /, dropna: bool = True, *args: Any, **kwargs: Any) -> Any:
         """Return the rows of the groups for which a function returns True, in their order.
 
         Parameters

@@ -194,7 +194,7 @@ class Methods:
         count = 1 if n is None and frac is None else n
         return self._some_rows(partial(sample_mask, count, frac, seed_of(random_state)), "groupby-sample")
 
-    def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+    def pipe(self, func: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Return ``func(self, *args, **kwargs)``; with a pair of function and name, self is that keyword's argument."""
         return piped(self, func, args, kwargs)
 

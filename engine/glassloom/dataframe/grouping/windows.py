@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from glassloom.dataframe.arguments import with_functions_by_name
 from glassloom.dataframe.columns import unknown_columns
 from glassloom.dataframe.grouping.spec import Call
 from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
@@ -24,6 +25,7 @@ _BINNED = METHODS - {"corr", "cov", "rank", "skew", "kurt"}
 
 
 @with_lazy_arguments_checked("Rolling")
+@with_functions_by_name("Rolling")
 @methods_named("Rolling")
 class Windows:
     """What ``rolling expanding ewm resample`` of groups return: aggregated by pandas' methods, in the order of groups.
@@ -86,7 +88,7 @@ class Windows:
 
         return method
 
-    def pipe(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+    def pipe(self, func: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Return what a function makes of these windows; ``(function, "name")`` passes them as that argument."""
         return piped(self, func, args, kwargs)
 

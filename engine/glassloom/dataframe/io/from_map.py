@@ -86,6 +86,7 @@ class FromDelayed(FrameExpr):
 @with_function_arguments()
 def from_map(
     func: Callable[..., Any],
+    /,
     *iterables: Iterable[Any],
     args: Sequence[Any] | None = None,
     meta: Any = None,

@@ -171,8 +171,10 @@ def _one_by_one(nodes: list[FrameExpr], join: str, sorts_columns: bool, interlea
     return concat_nodes(nodes, join, sorts_columns=sorts_columns)
 
 
+@with_function_arguments()
 def map_partitions(
     func: Callable[..., Any],
+    /,
     *args: Any,
     meta: Any = None,
     enforce_metadata: bool = True,
@@ -193,7 +195,7 @@ def map_partitions(
 
 
 @with_function_arguments()
-def map_overlap(func: Callable[..., Any], frame: Any, before: Any, after: Any, *args: Any, **options: Any) -> Any:
+def map_overlap(func: Callable[..., Any], frame: Any, before: Any, after: Any, /, *args: Any, **options: Any) -> Any:
     """Call a function with each partition of a frame and rows of those beside. See `DataFrame.map_overlap`."""
     return frame.map_overlap(func, before, after, *args, **options)
 
