@@ -157,6 +157,22 @@ def test_rows_by_column_are_taken_from_each_row(name):
         assert_same(function(lazy).compute(**INLINE), function(NUMBERS))
 
 
+def test_columns_of_a_row_have_the_dtype_of_the_whole_row():
+    plain = NUMBERS.assign(s=list("abcdefghijkl"))
+    for frame, columns in ((plain, ["x", "f"]), (plain, ["x"]), (NUMBERS, ["x"])):
+        for npartitions in (1, 3):
+            lazy = gd.from_pandas(frame, npartitions=npartitions)
+            for function in (
+                lambda f, columns=columns: f[columns] - f.loc[4][columns],
+                lambda f, columns=columns: f.loc[4][columns] * f[columns],
+                lambda f, columns=columns: f[columns] - f.loc[4, columns],
+                lambda f, columns=columns: f[columns] - f[columns].loc[4],
+            ):
+                got = function(lazy)
+                assert got.dtypes.tolist() == function(frame).dtypes.tolist()
+                assert_same(got.compute(**INLINE), function(frame))
+
+
 def test_a_label_of_several_rows_stands_for_no_row():
     lazy = gd.from_pandas(NUMBERS.set_axis([1, 2, 2, *range(3, 12)]), npartitions=2)
     with pytest.raises(

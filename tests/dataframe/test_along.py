@@ -200,3 +200,20 @@ def test_functions_of_bins_may_return_any_number_of_rows_in_any_number_of_partit
         lazy = gd.from_pandas(series, npartitions=npartitions)
         found = lazy.resample("D").apply(APPLIED[of]).compute(scheduler="inline")
         pd.testing.assert_series_equal(found, expected, check_freq=False)
+
+
+@pytest.mark.parametrize("how", ["cumsum", "cumprod", "cummin", "cummax"])
+@pytest.mark.parametrize("skipna", [True, False])
+def test_floats_of_two_bytes_are_rounded_at_every_row_as_in_pandas(how, skipna):
+    values = (np.random.default_rng(1).random(40) * (100 if how == "cumsum" else 1.3)).astype("float16")
+    values[[11, 12]] = np.nan
+    plain = pd.DataFrame({"h": values, "f": np.arange(40.0), "b": np.arange(40) % 3 > 0})
+    for npartitions in (1, 2, 9, 20):
+        lazy = gd.from_pandas(plain, npartitions=npartitions)
+        lazy = lazy[lazy.f != 4] if npartitions > 1 else lazy
+        expected = plain[plain.f != 4] if npartitions > 1 else plain
+        for columns in ("h", ["h"], ["h", "b"], ["f", "h"]):
+            got = getattr(lazy[columns], how)(skipna=skipna)
+            assert_same(got.compute(**INLINE), getattr(expected[columns], how)(skipna=skipna))
+    part = lazy.loc[lazy.f > 30].h.cumsum()  # partitions without rows
+    assert_same(part.compute(**INLINE), expected.loc[expected.f > 30].h.cumsum())

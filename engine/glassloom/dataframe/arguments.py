@@ -18,6 +18,7 @@ from glassloom.dataframe.by_name import places_by_name, with_places_filled
 from glassloom.dataframe.lazy_arguments import hiding_as, with_lazy_arguments_checked
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.options import refused
+from glassloom.dataframe.whole_numbers import WholeNumbers
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 ANY: tuple[Any, ...] = ("any",)
@@ -398,7 +399,15 @@ def with_function_arguments(options_of: Callable[..., Any] | None = None) -> Cal
     """
 
     def change(function: _Function) -> _Function:
-        return cast(_Function, _taking(function, "function", function.__name__, options_of))
+        taking = _taking(function, "function", function.__name__, options_of)
+        numbers = WholeNumbers(taking)
+
+        @functools.wraps(taking)
+        def with_numbers(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = numbers.taken(args, kwargs)
+            return taking(*args, **kwargs)
+
+        return cast(_Function, hiding_as(taking, with_numbers))
 
     return change
 

@@ -18,7 +18,7 @@ from glassloom.dataframe.interpolating import METHODS, Line, interpolated
 from glassloom.dataframe.nodes import FrameExpr, Rowwise, empty
 from glassloom.dataframe.options import FILL_METHOD, is_columns, refused
 from glassloom.dataframe.overlap import map_overlap, overlapping, with_frequency_of
-from glassloom.dataframe.prefix import Carried, meta_of, scan
+from glassloom.dataframe.prefix import Carried, Chain, meta_of, scan
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.widening import is_narrowing
 from glassloom.dataframe.wrap import operate, wrap
@@ -29,19 +29,27 @@ class Step:
     """How an operation continues from one partition to the next.
 
     ``last(block)`` is the row that the next partition needs, ``whole(block)`` the operation. Both are called with the rows
-    of a partition, and with such a row put in front.
+    of a partition, and with such a row put in front. `is_rounded` says that results are rounded so much at every row that the order
+    of the steps shows: then partitions follow one another.
     """
 
     def __init__(
-        self, whole: Callable[[Any], Any], last: Callable[[Any], Any], title: str, *, is_reversed: bool = False
+        self,
+        whole: Callable[[Any], Any],
+        last: Callable[[Any], Any],
+        title: str,
+        *,
+        is_reversed: bool = False,
+        is_rounded: Callable[[Any], bool] | None = None,
     ) -> None:
         self.whole, self.last, self.title, self.is_reversed = whole, last, title, is_reversed
+        self.is_rounded = is_rounded
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_step, (self.whole, self.last, self.title, self.is_reversed))
+        return (_step, (self.whole, self.last, self.title, self.is_reversed, self.is_rounded))
 
     def __glassloom_tokenize__(self) -> Any:
-        return (self.whole, self.last, self.title, self.is_reversed)
+        return (self.whole, self.last, self.title, self.is_reversed, self.is_rounded)
 
     def node(self, frame: FrameExpr) -> FrameExpr:
         """Return the node of the operation on a frame or series."""
@@ -52,7 +60,15 @@ class Step:
         return Carried(frame, tuple(carries), call, meta_of(self.whole, frame), self.node if is_frame else None)
 
     def _scan(self, frame: FrameExpr) -> FrameExpr:
+        if self.is_rounded is not None and self.is_rounded(frame.meta):
+            return Chain(frame, self.handed_on, self.title)
         return scan(frame, self.last, self.joined, self.title, is_reversed=self.is_reversed)
+
+    def handed_on(self, block: Any, carry: Any) -> Any:
+        """Return the row that is carried on from a partition, after the row carried to it."""
+        if carry is None or not len(carry):
+            return self.last(block)
+        return self.last(concat([carry, _with_dtypes(block, carry)])) if len(block) else carry
 
     def joined(self, rows: list[Any]) -> Any:
         """Return the row that is carried on from several."""
@@ -68,8 +84,8 @@ class Step:
         return with_frequency_of(block, self.whole(concat([carry, block])).iloc[1:])
 
 
-def _step(whole: Any, last: Any, title: str, is_reversed: bool) -> Step:
-    return Step(whole, last, title, is_reversed=is_reversed)
+def _step(whole: Any, last: Any, title: str, is_reversed: bool, is_rounded: Any) -> Step:
+    return Step(whole, last, title, is_reversed=is_reversed, is_rounded=is_rounded)
 
 
 def _with_dtypes(block: Any, carry: Any) -> Any:
@@ -100,7 +116,26 @@ def _running(how: str, skipna: bool, block: Any) -> Any:
 
 def _running_last(how: str, skipna: bool, block: Any) -> Any:
     result = getattr(block, how)(skipna=skipna)
-    return (result.ffill() if skipna else result).iloc[-1:].copy()
+    return (_forward(result) if skipna else result).iloc[-1:].copy()
+
+
+def _forward(result: Any) -> Any:
+    """Return values with missing ones replaced by those before: pandas has no such method for floats of two bytes."""
+    if not has_half_floats(result):
+        return result.ffill()
+    if isinstance(result, pd.Series):
+        return result.astype("float32").ffill().astype("float16")
+    dtypes = result.dtypes
+    wide = result.set_axis(range(len(dtypes)), axis=1)
+    halves = [number for number, dtype in enumerate(dtypes) if dtype == "float16"]
+    filled = wide.astype(dict.fromkeys(halves, "float32")).ffill().astype(dict.fromkeys(halves, "float16"))
+    return filled.set_axis(result.columns, axis=1)
+
+
+def has_half_floats(values: Any) -> bool:
+    """Whether a frame or series has floats of two bytes."""
+    dtypes = [values.dtype] if isinstance(values, pd.Series) else values.dtypes
+    return any(dtype == "float16" for dtype in dtypes)
 
 
 def _filled(how: str, block: Any) -> Any:
@@ -359,7 +394,8 @@ def _cumulative(how: str, what: str) -> Callable[..., Any]:
         frame = wrap(numeric_columns(self._expr)) if numeric_only else self
         if axis is not None and is_columns(axis, how):
             return operate(Method(how), frame, kwargs={"axis": 1, "skipna": skipna})
-        step = Step(partial(_running, how, skipna), partial(_running_last, how, skipna), how)
+        is_rounded = has_half_floats if how in ("cumsum", "cumprod") else None
+        step = Step(partial(_running, how, skipna), partial(_running_last, how, skipna), how, is_rounded=is_rounded)
         return wrap(step.node(frame.expr))
 
     method.__name__ = method.__qualname__ = how

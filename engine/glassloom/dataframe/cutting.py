@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.collection import compute
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.keys_at_hand import is_lazy_scalar, key_at_hand
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.statistics import assembled
@@ -17,6 +18,7 @@ from glassloom.dataframe.wrap import is_node, operate
 _PANDAS_CUT: Any = pd.cut
 
 
+@with_function_arguments()
 def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool = False, precision: int = 3,
         include_lowest: bool = False, duplicates: str = "raise", ordered: bool = True) -> Any:  # fmt: skip
     """Return into which of some intervals each value falls.
@@ -61,6 +63,7 @@ def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool
     return made, edges if isinstance(bins, (int, np.integer)) else _returned_edges(series, edges, options)
 
 
+@with_function_arguments()
 def qcut(x: Any, q: Any, labels: Any = None, retbins: bool = False, precision: int = 3, duplicates: str = "raise") -> Any:  # fmt: skip
     """Return into which of some intervals with equally many values each value falls. The edges are computed now, exactly.
 

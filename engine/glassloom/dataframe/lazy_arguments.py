@@ -1,4 +1,7 @@
-"""Which arguments of methods may be lazy. Others are part of the plan, as a number of rows is: a lazy one is refused by name."""
+"""Which arguments of methods may be lazy. Others are part of the plan, as a number of rows is: a lazy one is refused by name.
+
+Whole numbers among them may be NumPy's.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 from glassloom.collection import Collection
 from glassloom.dataframe.keys_at_hand import is_lazy_scalar
+from glassloom.dataframe.whole_numbers import WholeNumbers
 from glassloom.dataframe.wrap import holds_lazy
 
 _VALUES = frozenset([
@@ -54,10 +58,13 @@ def require_at_hand(where: str, **arguments: Any) -> None:
 
 
 def _checking(method: Callable[..., Any], where: str) -> Callable[..., Any]:
+    numbers = WholeNumbers(method)
+
     @functools.wraps(method)
     def checking(*args: Any, **kwargs: Any) -> Any:
         if holds_lazy(args[1:]) or (kwargs and holds_lazy(kwargs.values())):
             _check(method, where, args, kwargs)
+        args, kwargs = numbers.taken(args, kwargs)
         return method(*args, **kwargs)
 
     checking.checks_lazy_arguments = True  # type: ignore[attr-defined]

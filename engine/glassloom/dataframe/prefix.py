@@ -93,6 +93,43 @@ def _combine(combine: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
     return combine(some) if some else None
 
 
+class Chain(FrameExpr):
+    """For each partition what all before it hand on, one after the other; None for the first one.
+
+    ``call(block, before)`` is what a partition hands on, after what was handed to it. It takes as long as all partitions together: for
+    what can't be combined from partial results, such as sums that are rounded at every step.
+    """
+
+    parameters = ("source", "call", "title")
+
+    source: FrameExpr
+    call: Callable[[Any, Any], Any]
+    title: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.title}-chain"
+
+    @cached_property
+    def meta(self) -> Any:
+        return None
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.source.npartitions + 1)
+
+    def tasks(self) -> dict[Key, Task]:
+        first, *others = self.output_keys()
+        tasks = {first: Task(first, _nothing, ())}
+        for key, before, block in zip(others, [first, *others], self.source.output_keys(), strict=False):
+            tasks[key] = Task(key, self.call, (TaskRef(block), TaskRef(before)))
+        return tasks
+
+
+def _nothing() -> None:
+    return None
+
+
 class Carried(Rowwise):
     """A row-wise operation that also needs what a scan says of the partitions before or after.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import FrameExpr, SomeRows
+from glassloom.dataframe.nodes import FrameExpr, Projection, SomeRows
 from glassloom.dataframe.reduction_nodes import TreeReduce, TreeSteps, WholeChunk
 from glassloom.expr.core import walk
 
@@ -78,18 +79,28 @@ def _is_of_one(node: FrameExpr) -> bool:
 def _row_of(node: FrameExpr) -> FrameExpr:
     """Return the only row of a frame, as a series by column. It is an error when computing if there are several."""
     rows = WholeChunk(node, (), BlockCall(_same, (Block(0),), label="row"))
-    steps = TreeSteps(concat, _only_row, sample(node.meta).iloc[0])
+    dtype = _dtype_of_row(node)
+    steps = TreeSteps(concat, partial(_only_row, dtype), sample(node.meta).iloc[0].astype(dtype))
     return TreeReduce(rows, steps, _ROWS_AT_ONCE, "row")
+
+
+def _dtype_of_row(node: FrameExpr) -> Any:
+    """Return the dtype of the row in pandas: the common one of all columns that the row was taken of, not only of those chosen of it."""
+    whole = node
+    while isinstance(whole, Projection):
+        whole = whole.frame
+    taken = whole if isinstance(whole, (RowsOfLabel, RowsOfText)) else node
+    return sample(taken.meta).iloc[0].dtype
 
 
 def _same(block: Any) -> Any:
     return block
 
 
-def _only_row(blocks: list[Any]) -> Any:
+def _only_row(dtype: Any, blocks: list[Any]) -> Any:
     whole = concat(blocks)
     if len(whole) != 1:
         raise ValueError(
             f"a label that occurs {len(whole)} times stands for no row: loc[[label]] gives all of its rows, as a frame whose rows are aligned"
         )
-    return whole.iloc[0]
+    return whole.iloc[0].astype(dtype)

@@ -60,6 +60,7 @@ def from_array(x: Any, chunksize: int | str | None = None, columns: Any = None, 
     return from_delayed(parts, meta=frame_of(whole.expr.meta, names, 0), divisions=divisions)
 
 
+@with_function_arguments()
 def from_dask_array(x: Any, columns: Any = None, index: Any = None, meta: Any = None) -> Any:
     """Make a frame of a lazy array, under Dask's name for it. See `from_array`."""
     return from_array(x, columns=columns, index=index)

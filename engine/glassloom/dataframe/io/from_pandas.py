@@ -10,6 +10,7 @@ import pandas as pd
 
 from glassloom.backends.frames import converted, library_of
 from glassloom.backends.pandas_ import guarded, rows_between
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
@@ -39,6 +40,7 @@ class PandasSource(Source):
         return BlockCall(_take, (Block(0), None if columns is None else list(columns)), label=self.label)
 
 
+@with_function_arguments()
 def from_pandas(data: Any, npartitions: int | None = None, *, chunksize: int | None = None, sort: bool = True) -> Any:
     """Cut a pandas object into partitions.
 

@@ -60,6 +60,7 @@ def from_dict(
     return _cut(frame, npartitions, chunksize)
 
 
+@with_function_arguments()
 def from_records(data: Any, npartitions: int = 1, *, chunksize: int | None = None, **options: Any) -> Any:
     """Make a frame of records, as `pandas.DataFrame.from_records` does, cut into partitions.
 
@@ -77,6 +78,7 @@ def _cut(frame: Any, npartitions: int, chunksize: int | None) -> Any:
     return from_pandas(frame, count, chunksize=chunksize, sort=frame.index.is_monotonic_increasing)
 
 
+@with_function_arguments()
 def from_arrow(
     table: Any, npartitions: int | None = None, *, chunksize: int | None = None, dtype_backend: str | None = None
 ) -> Any:

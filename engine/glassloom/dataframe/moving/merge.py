@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples
+from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.derived_meta import derived_meta
@@ -112,6 +113,7 @@ class SortedJoin(Join):
         return self.frame.divisions
 
 
+@with_function_arguments()
 def merge(
     left: Any,
     right: Any,
