@@ -128,10 +128,26 @@ def test_keys_that_turn_up_later_are_an_error_unless_columns_are_chosen(tmp_path
         MetaError, match=r"there are the keys \['new'\], which the first 1000 rows lack: give meta= with"
     ):
         lazy.compute()
+    assert (lazy.a.sum().compute(), len(lazy)) == (1501, 1501)
     chosen = gd.read_json(tmp_path / "a.json", blocksize=blocksize, meta={"a": "int64"})
     assert chosen.a.sum().compute() == 1501
     both = gd.read_json(tmp_path / "a.json", blocksize=blocksize, meta={"a": "int64", "new": "float64"}).compute()
     assert_same(both.reset_index(drop=True), pd.read_json(tmp_path / "a.json", lines=True))
+
+
+@pytest.mark.parametrize("blocksize", [None, 2000])
+def test_columns_of_json_are_read_whatever_others_hold_further_down(tmp_path, blocksize):
+    lines = [f'{{"a": {number}, "b": 1, "s": "x"}}' for number in range(1500)]
+    more = [f'{{"a": {number}, "b": "text", "s": "y", "new": 2}}' for number in range(500)]
+    (tmp_path / "a.json").write_text("\n".join([*lines, *more]) + "\n")
+    lazy, plain = gd.read_json(tmp_path / "a.json", blocksize=blocksize), pd.read_json(tmp_path / "a.json", lines=True)
+    assert_same(lazy.groupby("s").a.sum().compute(), plain.groupby("s").a.sum())
+    assert_same(lazy[["s", "a"]].compute().reset_index(drop=True), plain[["s", "a"]])
+    assert_same(lazy[lazy.a > 1490].s.count().compute(), plain[plain.a > 1490].s.count())
+    with pytest.raises(MetaError, match=r"'b' holds (str|object), the sample int64 \(first 'text', in line 1501\)"):
+        lazy[["b"]].compute()
+    with pytest.raises(MetaError, match=r"or choose others before computing, as in frame\[\['a', 'b'\]\]"):
+        lazy.compute()
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same
 from glassloom.array.sources import versions
-from glassloom.dataframe.io import blocks
+from glassloom.dataframe.io import blocks, csv
 from glassloom.dataframe.io.filesystems import LOCAL
 from glassloom.dataframe.io.paths import file_state
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
-from glassloom.errors import ReadError
+from glassloom.errors import MetaError, ReadError
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from long_tests import examples
@@ -95,6 +95,54 @@ def test_codes_of_digits_are_text_where_others_have_letters(tmp_path, options):
     lazy = gd.read_csv(tmp_path / "a.csv", blocksize=1000, **options)
     assert lazy.npartitions > 8
     assert_same(lazy.compute(scheduler="inline").reset_index(drop=True), pd.read_csv(tmp_path / "a.csv", **options))
+
+
+MIXED = "".join(
+    ["k,b,d,n\n"]
+    + [f"a{i % 7},t,u,1\n" for i in range(1200)]
+    + [f"0{i % 7},TRUE,2020-01-0{1 + i % 5},1\n" for i in range(400)]
+    + [f"1e{i % 7},,2020-01-0{1 + i % 5},2\n" for i in range(400)]
+    + [",TRUE,,3\n"] * 400
+)
+"""Columns of text, of which some blocks have what looks like numbers, booleans and times."""
+
+
+@pytest.mark.parametrize("engine", ["c", "python", "pyarrow"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"dtype": {"k": "category", "b": "category", "d": "category"}},
+        {"dtype": "category"},
+        {"dtype_backend": "pyarrow"},
+    ],
+    ids=repr,
+)
+def test_text_stays_as_it_is_written_where_a_block_has_other_values_alone(tmp_path, engine, options):
+    (tmp_path / "a.csv").write_text(MIXED)
+    got = gd.read_csv(tmp_path / "a.csv", engine=engine, blocksize=1500, **options)
+    assert got.npartitions > 8
+    expected = pd.read_csv(tmp_path / "a.csv", engine=engine, **options)
+    assert_same(got.compute(scheduler="inline").reset_index(drop=True), expected)
+    one = got.k.compute(scheduler="inline").reset_index(drop=True)
+    assert_same(one, expected.k)
+
+
+@pytest.mark.parametrize("engine", ["c", "pyarrow"])
+def test_categories_that_are_numbers_in_the_sample_alone_are_named(tmp_path, monkeypatch, engine):
+    monkeypatch.setattr(csv, "_SAMPLE_BYTES", 2000)  # PyArrow's parser reads them, others a thousand lines
+    (tmp_path / "a.csv").write_text("k,x\n" + "07,1\n" * 1500 + "b8,1\n" * 1000)
+    options = {"engine": engine, "dtype": {"k": "category"}}
+    cut = gd.read_csv(tmp_path / "a.csv", blocksize=1000, **options)
+    with pytest.raises(
+        MetaError,
+        match=r"'k' holds categories of (str|object), the sample categories of int64\. Give dtype=\{'k': 'str'\}\. astype",
+    ):
+        cut.k.compute(scheduler="inline")
+    assert_same(cut.x.sum().compute(scheduler="inline"), 2500)
+    if engine == "c":
+        whole = gd.read_csv(tmp_path / "a.csv", blocksize=None, **options)
+        assert_same(whole.compute(scheduler="inline"), pd.read_csv(tmp_path / "a.csv", **options))
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,é\n2,ß\n", "a,b\n1,x\n", "﻿a,b\n1,x\n", 'a,b\n1,"x\n\ny"\n', "a,a\n1,2\n"])

@@ -77,8 +77,6 @@ def test_text_is_read_by_whole_numbers_of_numpy(tmp_path, kind, options):
         got = gd.read_csv(tmp_path / "data.csv", blocksize=size, **numbers)
         whole = got.compute(**INLINE)
         assert_same(whole if "index_col" in options else whole.reset_index(drop=True), expected)
-    if isinstance(options.get("skiprows"), list):
-        assert_same(gd.read_csv(tmp_path / "data.csv", skiprows=np.array([1, 2])).compute(**INLINE), expected)
 
 
 def test_users_functions_get_numbers_as_they_are_given():

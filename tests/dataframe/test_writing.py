@@ -122,6 +122,43 @@ def test_files_are_written_behind_a_file_system(frame, plain):
         memory.rm("/written", recursive=True)
 
 
+class Buckets:
+    """A file system of objects in memory, which makes buckets as s3fs does where folders are made."""
+
+    def __init__(self, fsspec):
+        base = fsspec.get_filesystem_class("memory")
+        kind = type("Objects", (base,), {"protocol": "s3", "store": {}, "pseudo_dirs": [""], "cachable": False})
+        self.filesystem = kind()
+
+    def names(self):
+        return sorted(one["name"] for one in self.filesystem.ls("/"))
+
+
+@pytest.mark.parametrize("how", ["to_parquet", "to_csv", "to_json", "to_orc"])
+def test_a_bucket_that_does_not_exist_is_named_and_not_made(how, frame):
+    buckets = Buckets(pytest.importorskip("fsspec"))
+    buckets.filesystem.mkdir("/there")
+    with pytest.raises(FileNotFoundError, match=r"there is no bucket 'missing' of s3; make it before"):
+        getattr(frame, how)("missing/folder", filesystem=buckets.filesystem)
+    assert buckets.names() == ["/there"]
+    getattr(frame, how)("there/folder", filesystem=buckets.filesystem)
+    assert buckets.names() == ["/there"] and len(buckets.filesystem.ls("/there/folder")) == 3
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "json"])
+def test_overwriting_leaves_files_that_readers_leave_out(tmp_path, frame, kind):
+    (tmp_path / "_old").mkdir()
+    kept = [tmp_path / f"_x.{kind}", tmp_path / "_old" / f"x.{kind}", tmp_path / f".x.{kind}"]
+    gone = [tmp_path / f"x.{kind}", tmp_path / f"X.{kind.upper()}"]
+    for path in (*kept, *gone):
+        path.write_text("x")
+    with pytest.raises(FileExistsError, match="holds 2"):
+        getattr(frame, f"to_{kind}")(tmp_path)
+    getattr(frame, f"to_{kind}")(tmp_path, overwrite=True)
+    assert [path.exists() for path in (*kept, *gone)] == [True, True, True, False, False]
+    assert len(getattr(gd, f"read_{kind}")(tmp_path)) == 6
+
+
 def test_csv_goes_into_one_file_or_many_as_pandas_writes_it(tmp_path, plain, frame):
     frame.to_csv(tmp_path / "all.csv", single_file=True, index=False)
     assert (tmp_path / "all.csv").read_text() == plain.to_csv(index=False)

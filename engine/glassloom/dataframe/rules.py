@@ -93,10 +93,14 @@ def choose_while_reducing(node: Chunk, inner: Projection) -> Expr | None:
 @rule(Rowwise, Read)
 def read_only_the_index(node: Rowwise, source: Read) -> Expr | None:
     """Read no column for the index."""
-    can_do = source.source.can_read_index and source.source.can_project and source.columns != ()
-    if not can_do or not is_index_of(node) or source.meta.ndim != 2:
+    if not _can_read_no_column(source) or not is_index_of(node):
         return None
     return node.rebuild([source.with_columns(()), *node.operands[1:]])
+
+
+def _can_read_no_column(source: Read) -> bool:
+    can_do = source.source.can_read_index and source.source.can_project
+    return can_do and source.columns != () and source.meta.ndim == 2
 
 
 # Partition pushdown: partitions that aren't needed aren't computed.
@@ -166,6 +170,14 @@ def count_by_predicate(node: Length, inner: Filter) -> Expr | None:
     if inner.predicate.rows != inner.frame.rows or inner.predicate.meta.dtype.kind != "b":
         return None
     return sum_of(inner.predicate, node.origin)
+
+
+@rule(Length, Read)
+def count_without_columns(node: Length, source: Read) -> Expr | None:
+    """Read no column for the number of rows."""
+    if source.lengths is not None or not _can_read_no_column(source):
+        return None
+    return Length(source.with_columns(()), origin=node.origin)
 
 
 @rule(Length)

@@ -95,15 +95,13 @@ class WholeNumbers:
 
 
 def _may_hold(values: Iterable[Any]) -> bool:
-    return any(isinstance(value, (np.integer, list, tuple, set, np.ndarray)) for value in values)
+    return any(isinstance(value, (np.integer, list, tuple, set)) for value in values)
 
 
 def _python(value: Any) -> Any:
-    """Return a number, or the numbers in a list, tuple, set or array, as Python's if they are whole ones of NumPy."""
+    """Return a number, or the numbers in a list, tuple or set, as Python's if they are whole ones of NumPy."""
     if isinstance(value, np.integer):
         return int(value)
-    if isinstance(value, np.ndarray):
-        return value.tolist() if value.dtype.kind in "iu" else value
     if type(value) in (list, tuple, set) and any(isinstance(one, np.integer) for one in value):
         return type(value)(map(_python, value))
     return value

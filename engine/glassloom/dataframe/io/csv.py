@@ -29,7 +29,13 @@ from glassloom.dataframe.io.common_types import is_text
 from glassloom.dataframe.io.compression import ENDINGS, chosen_compression
 from glassloom.dataframe.io.date_formats import with_date_formats
 from glassloom.dataframe.io.filesystems import Files, locate
-from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted, fitted_labels, unreadable_value
+from glassloom.dataframe.io.fitting import (
+    SAMPLE_ROWS,
+    fitted,
+    fitted_labels,
+    kind_of_categories,
+    unreadable_value,
+)
 from glassloom.dataframe.io.path_column import PathColumn, path_column
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
@@ -74,13 +80,13 @@ class CsvSource(Source):
         return self.blocks[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        if columns is None:
-            return BlockCall(_read_block, (Block(0), self.parser, self.meta), label=self.label)
-        once = list(dict.fromkeys(columns))
-        arguments = (Block(0), self.parser.for_columns(once), self.meta[once])
-        return BlockCall(
-            _read_block, arguments if len(once) == len(columns) else (*arguments, list(columns)), label=self.label
-        )
+        once = list(dict.fromkeys(self.meta.columns if columns is None else columns))
+        parser = self.parser if columns is None else self.parser.for_columns(once)
+        meta = self.meta if columns is None else self.meta[once]
+        if len(self.blocks) == 1:  # there are no others that its categories must be like
+            meta = _without_categories(meta)
+        order = None if columns is None or len(once) == len(columns) else list(columns)
+        return BlockCall(_read_block, (Block(0), parser, meta, order), label=self.label)
 
 
 @dataclass(frozen=True)
@@ -467,12 +473,12 @@ def _fitted_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
     try:
         frame = parser.parse(block)
-        if texts := _texts_read_as_numbers(frame, meta):
+        if texts := _texts_read_as_others(frame, meta):
             dtypes = parser.options.get("dtype") or {}
-            frame = parser.parse(block, dtype={**dtypes, **texts})
-    except (
-        pd.errors.EmptyDataError
-    ):  # no line at all, not even a header: as some programs write a partition without rows
+            given = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
+            frame = parser.parse(block, dtype={**given, **texts})
+            frame = frame.astype({name: "category" for name in texts if _is_category(meta[name].dtype)})
+    except pd.errors.EmptyDataError:  # no line, not even a header: as some programs write a partition without rows
         return meta
     except (pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
         raise ParseError(f"{block.path!r} can't be read as CSV: {error}") from error
@@ -496,14 +502,30 @@ def _fitted_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     )
 
 
-def _texts_read_as_numbers(frame: Any, meta: Any) -> dict[Any, Any]:
-    """Return the dtypes of columns that are text in the sample, and of which this block has numbers or booleans alone, such as codes without letters."""
-    texts = {name: dtype for name, dtype in meta.dtypes.items() if _is_text(dtype) and name in frame.columns}
+def _texts_read_as_others(frame: Any, meta: Any) -> dict[Any, Any]:
+    """Return the dtypes of columns that are text in the sample, and of which this block has numbers, booleans or times alone.
+
+    Codes without letters are such. Categories that are text are read as text, too.
+    """
+    texts = {name: dtype for name, dtype in meta.dtypes.items() if name in frame.columns and _are_texts(dtype)}
     return {
-        name: str if dtype == "str" else dtype
+        name: str if dtype == "str" or _is_category(dtype) else dtype
         for name, dtype in texts.items()
-        if getattr(frame[name].dtype, "kind", "O") in "iufb" and frame[name].notna().any()
+        if not _are_texts(frame[name].dtype) and frame[name].notna().any()
     }
+
+
+def _are_texts(dtype: Any) -> bool:
+    return kind_of_categories(dtype) == "string" if _is_category(dtype) else _is_text(dtype)
+
+
+def _without_categories(meta: Any) -> Any:
+    names = [name for name, dtype in meta.dtypes.items() if _is_category(dtype)]
+    return meta.astype(dict.fromkeys(names, object)).astype(dict.fromkeys(names, "category")) if names else meta
+
+
+def _is_category(dtype: Any) -> bool:
+    return isinstance(dtype, pd.CategoricalDtype)
 
 
 def _is_text(dtype: Any) -> bool:

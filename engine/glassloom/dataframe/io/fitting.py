@@ -38,7 +38,7 @@ def fitted(
     wrong: dict[Any, Any] = {}
     for name, expected in meta.dtypes.items():
         got = block[name].dtype
-        if got == expected or (isinstance(expected, pd.CategoricalDtype) and isinstance(got, pd.CategoricalDtype)):
+        if got == expected or _are_like_categories(got, expected):
             continue
         if _fits(block[name], got, expected):
             wanted[name] = expected
@@ -46,7 +46,7 @@ def fitted(
             wrong[name] = (got, expected)
     if wrong:
         found = "; ".join(
-            f"{name!r} holds {got}, the sample {expected}{_place(block[name], expected, first_line, formats.get(name))}"
+            f"{name!r} holds {_named(got)}, the sample {_named(expected)}{_place(block[name], expected, first_line, formats.get(name))}"
             for name, (got, expected) in wrong.items()
         )
         raise MetaError(
@@ -60,6 +60,9 @@ def _advice(wrong: dict[Any, Any], formats: Mapping[Any, str]) -> str:
     times = [name for name, (_, expected) in wrong.items() if getattr(expected, "kind", "O") == "M"]
     dtypes = {name: _common(got, expected) for name, (got, expected) in wrong.items() if name not in times}
     advice = [f"Give dtype={dtypes}"] if dtypes else []
+    categories = [name for name in dtypes if isinstance(wrong[name][1], pd.CategoricalDtype)]
+    if categories:
+        advice.append(f"astype('category') makes categories of {', '.join(map(repr, categories))} afterwards")
     if times:
         tried = ", ".join(f"{name!r}: {formats[name]!r}" for name in times if name in formats)
         of_sample = f"The sample's format is {{{tried}}}: give" if tried else "Give"
@@ -68,6 +71,29 @@ def _advice(wrong: dict[Any, Any], formats: Mapping[Any, str]) -> str:
             f"{', '.join(map(repr, times))} as text and call to_datetime() on it"
         )
     return ". ".join(advice)
+
+
+def kind_of_categories(dtype: Any) -> str:
+    """Return what categories are, as `pandas.api.types.infer_dtype` says it; ``"number"`` of all numbers, and ``"empty"`` of none."""
+    categories = dtype.categories
+    if categories is None or not len(categories):
+        return "empty"
+    found = str(pd.api.types.infer_dtype(categories))
+    return "number" if found in ("integer", "floating", "mixed-integer-float") else found
+
+
+def _are_like_categories(got: Any, expected: Any) -> bool:
+    """Whether both are categories, of values that a whole file would have in one column."""
+    if not isinstance(expected, pd.CategoricalDtype) or not isinstance(got, pd.CategoricalDtype):
+        return False
+    kinds = {kind_of_categories(got), kind_of_categories(expected)} - {"empty"}
+    return len(kinds) < 2
+
+
+def _named(dtype: Any) -> str:
+    if not isinstance(dtype, pd.CategoricalDtype) or dtype.categories is None:
+        return str(dtype)
+    return f"categories of {dtype.categories.dtype}"
 
 
 _TEXT_IS_OBJECT = pd.Series(["a"]).dtype == object
@@ -84,6 +110,8 @@ def _fits(column: Any, got: Any, expected: Any) -> bool:
         return bool(pd.api.types.is_object_dtype(expected)) and not _TEXT_IS_OBJECT
     if kinds == ("M", "M"):
         return getattr(got, "tz", None) == getattr(expected, "tz", None) and _keeps_times(column, expected)
+    if isinstance(expected, pd.CategoricalDtype) and isinstance(got, pd.CategoricalDtype):
+        return False
     return kinds in (("i", "f"), ("u", "f"), ("O", "O"))
 
 

@@ -32,6 +32,8 @@ class JsonSource(Source):
     """Blocks of JSON files."""
 
     label = "read-json"
+    can_project = True  # what is wrong in other columns is no matter then
+    can_read_index = True
 
     def __init__(
         self,
@@ -52,7 +54,9 @@ class JsonSource(Source):
         return self.blocks[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        return BlockCall(_read_block, (Block(0), self.files, self.options, self.meta), label=self.label)
+        meta = self.meta if columns is None else self.meta[list(columns)]
+        settings = self.options if columns is None else {**self.options, "chosen": True}
+        return BlockCall(_read_block, (Block(0), self.files, settings, meta), label=self.label)
 
 
 @with_function_arguments(pd.read_json)
@@ -72,7 +76,7 @@ def read_json(
     """Read JSON files into a frame.
 
     Columns and dtypes are those of the first file, of its first thousand lines with `lines`. Keys that a record lacks
-    are missing values; keys that the sample lacks are an error when computing, unless `meta` chooses columns.
+    are missing values; keys that the sample lacks are an error when all columns are computed, unless `meta` chooses columns.
 
     Parameters
     ----------
@@ -191,7 +195,7 @@ def _read_block(block: TextBlock, files: Files, settings: dict[str, Any], meta: 
     if others and not settings["chosen"]:
         raise MetaError(
             f"{where}: there are the keys {others}, which the first {SAMPLE_ROWS} rows lack: give meta= with the columns that "
-            "are wanted and their dtypes"
+            f"are wanted and their dtypes, or choose others before computing, as in frame[{list(meta.columns)[:2]}]"
         )
     frame = frame.reindex(columns=meta.columns)
     return fitted(

@@ -17,7 +17,7 @@ import pyarrow.fs as pa_fs
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.compression import compressing
 from glassloom.dataframe.io.filesystems import Files
-from glassloom.dataframe.io.paths import followed, is_hidden, names_below
+from glassloom.dataframe.io.paths import followed, is_data_file, is_hidden, names_below
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import wrap
@@ -121,16 +121,18 @@ class Staging(NamedTuple):
                 os.rmdir(path)
 
     def found(self, suffix: str | tuple[str, ...], pattern: str | None = None) -> list[str]:
-        """Return the names of the files with a suffix in the folder and those in it.
+        """Return the names of the files with a suffix in the folder and those in it, without those that readers of it leave out.
 
         Parameters
         ----------
         pattern
             Only files of the folder itself that it fits are returned, and no other folder is looked into.
         """
-        names = self._names_here(recursive=pattern is None)
-        found = (name for name in names if name.endswith(suffix) and not name.startswith("."))
-        return sorted(name for name in found if pattern is None or fnmatch.fnmatchcase(name, pattern))
+        suffixes = (suffix,) if isinstance(suffix, str) else suffix
+        if pattern is None:  # what readers of the folder leave out isn't this frame's either
+            return sorted(name for name in self._names_here(recursive=True) if is_data_file(name, suffixes))
+        found = (name for name in self._names_here(recursive=False) if name.endswith(suffixes))
+        return sorted(name for name in found if not name.startswith(".") and fnmatch.fnmatchcase(name, pattern))
 
     def _names_here(self, *, recursive: bool) -> Iterator[str]:
         """Yield the names of all files, relative to the folder."""
@@ -177,9 +179,33 @@ def replace_file(source: str, target: str) -> None:
 
 
 def staging_in(files: Files, folder: str) -> Staging:
-    """Return a new inner folder's names. Its name is hidden, so that readers of the folder don't see it."""
+    """Return a new inner folder's names. Its name is hidden, so that readers of the folder don't see it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If it is in a bucket that doesn't exist: writing makes folders, but no buckets.
+    """
     plain = folder.rstrip("/")
+    _require_bucket(files, plain)
     return Staging(files, plain, f"{plain}/.writing-{uuid.uuid4().hex[:12]}")
+
+
+_WITH_BUCKETS = frozenset(["s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "obs", "cos", "r2"])
+"""Kinds of file systems whose first folder is a bucket, or container: it has an owner, a region and a price."""
+
+
+def _require_bucket(files: Files, folder: str) -> None:
+    kind = files.name.partition(" ")[0]
+    if files.arrow is None or kind not in _WITH_BUCKETS:
+        return
+    bucket = folder.lstrip("/").partition("/")[0]
+    try:
+        is_there = files.arrow.get_file_info(bucket).type != pa_fs.FileType.NotFound
+    except OSError:  # who may write need not be allowed to look: writing says what is wrong
+        return
+    if not is_there:
+        raise FileNotFoundError(f"{folder!r} can't be written: there is no bucket {bucket!r} of {kind}; make it before")
 
 
 class Write(FrameBlockwise):
