@@ -353,3 +353,64 @@ def test_a_file_that_was_written_anew_behind_a_file_system_is_noticed():
             lazy.compute(scheduler="inline")
     finally:
         memory.rm("/anew", recursive=True)
+
+
+def _levelled(levels, names=("k", "l")):
+    index = pd.MultiIndex.from_arrays(levels, names=names)
+    return pd.DataFrame({"x": range(6), "y": [0.5, None, 1.5, 2.5, None, 3.5]}, index=index)
+
+
+SEVERAL_LEVELS = {
+    "numbers and text": _levelled([[1, 1, 2, 2, 3, 3], list("ababab")]),
+    "without names": _levelled([[1, 1, 2, 2, 3, 3], list("ababab")], names=(None, None)),
+    "one without a name": _levelled([[1, 1, 2, 2, 3, 3], list("ababab")], names=("k", None)),
+    "repeated": _levelled([[1, 1, 1, 1, 0, 0], [5, 5, 4, 4, 5, 5]]),
+    "times": _levelled([pd.date_range("2000", periods=6, tz="Europe/Berlin"), pd.date_range("2001", periods=6)]),
+    "missing": _levelled([[1.5, None, 2.5, 2.5, 3.5, 3.5], ["a", "b", None, "b", "a", "b"]]),
+    "three": _levelled([[1, 1, 2, 2, 3, 3], list("ababab"), [True, False] * 3], names=("k", "l", "m")),
+    "columns that are numbers": _levelled([[1, 1, 2, 2, 3, 3], list("ababab")]).set_axis([10, 20], axis=1),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL_LEVELS)
+def test_an_index_of_several_levels_is_read_as_pandas_reads_it(tmp_path, name):
+    plain = SEVERAL_LEVELS[name]
+    one, two = tmp_path / "a.parquet", tmp_path / "parts"
+    plain.to_parquet(one, row_group_size=2)
+    two.mkdir()
+    plain[:4].to_parquet(two / "0.parquet")
+    plain[4:].to_parquet(two / "1.parquet")
+    first = plain.columns[0]
+    for path, npartitions in ((one, 3), (two, 2)):
+        lazy, expected = gd.read_parquet(path), pd.read_parquet(path)
+        assert lazy.npartitions == npartitions
+        assert_same(lazy.compute(scheduler="inline"), expected)
+        assert_same(lazy[first].sum().compute(scheduler="inline"), expected[first].sum())
+        assert_same(lazy[lazy[first] > 2].compute(scheduler="inline"), expected[expected[first] > 2])
+        if first == "x":
+            assert_same(
+                gd.read_parquet(path, columns=["x"]).compute(scheduler="inline"), pd.read_parquet(path, columns=["x"])
+            )
+            assert_same(gd.read_parquet(path, columns="x").compute(scheduler="inline"), expected.x)
+            filters = [("x", ">", 2)]
+            got = gd.read_parquet(path, filters=filters).compute(scheduler="inline")
+            assert_same(got, pd.read_parquet(path, filters=filters))
+
+
+def test_an_index_of_several_levels_is_written_and_chosen(tmp_path):
+    plain = SEVERAL_LEVELS["numbers and text"]
+    gd.from_pandas(plain.reset_index(), npartitions=2).set_index(["k", "l"]).to_parquet(tmp_path)
+    assert_same(gd.read_parquet(tmp_path).compute(scheduler="inline"), plain)
+    chosen = gd.read_parquet(tmp_path, index=["l", "k"])
+    assert_same(chosen.compute(scheduler="inline"), plain.reset_index().set_index(["l", "k"]))
+    assert_same(
+        gd.read_parquet(tmp_path, index="k").compute(scheduler="inline"),
+        plain.reset_index().set_index("k")[["x", "y", "l"]],
+    )
+    with pytest.raises(UnknownColumn, match="no column 'z'"):
+        gd.read_parquet(tmp_path, index=["k", "z"])
+    plain.droplevel("l").to_parquet(tmp_path / "part-9999.parquet")
+    with pytest.raises(
+        ReadError, match=r"some files have an index of 2 levels, others another; choose one with index="
+    ):
+        gd.read_parquet(tmp_path)

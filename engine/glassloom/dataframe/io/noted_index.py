@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from glassloom.dataframe.columns import unknown_columns
 from glassloom.dataframe.io.common_types import pandas_notes
 from glassloom.errors import ReadError
 
@@ -29,6 +30,35 @@ class NotedIndex(NamedTuple):
     """The columns that are noted as an index in some file."""
 
 
+class Level(NamedTuple):
+    """A level of an index of several: its column in the files, and its name."""
+
+    column: str
+    name: Any
+
+
+def levels_of(schemas: Sequence[pa.Schema], index: Any) -> tuple[Level, ...]:
+    """Return the levels of an index of several, which are chosen by `index` or, where that is None, noted in all files alike.
+
+    Raises
+    ------
+    UnknownColumn
+        If one that is chosen is no column of the first file.
+    """
+    if isinstance(index, (list, tuple)) and len(index) > 1:
+        unknown = [name for name in index if name not in schemas[0].names]
+        if unknown:
+            raise unknown_columns(unknown, schemas[0].names)
+        return tuple(Level(name, name) for name in index)
+    noted = [pandas_notes(schema) for schema in schemas]
+    described = [one.get("index_columns", []) for one in noted]
+    columns = described[0]
+    if index is not None or len(columns) < 2 or any(other != columns for other in described):
+        return ()
+    names = {column.get("field_name"): column.get("name") for column in noted[0].get("columns", [])}
+    return tuple(Level(column, names.get(column)) for column in columns)
+
+
 def noted_index(paths: Sequence[str], schemas: Sequence[pa.Schema], counts: Sequence[int]) -> NotedIndex:
     """Return the index of files; `counts` are their numbers of rows.
 
@@ -43,7 +73,9 @@ def noted_index(paths: Sequence[str], schemas: Sequence[pa.Schema], counts: Sequ
     described = [one.get("index_columns", []) for one in noted]
     most = max(map(len, described))
     if most > 1:
-        raise ReadError(f"the files have an index of {most} levels; choose one with index=, or index=False")
+        raise ReadError(
+            f"some files have an index of {most} levels, others another; choose one with index=, or index=False"
+        )
     levels = tuple(dict.fromkeys(one for many in described for one in many if isinstance(one, str)))
     if len(levels) > 1:
         two = [next(path for path, many in zip(paths, described, strict=True) if level in many) for level in levels[:2]]

@@ -22,7 +22,7 @@ from glassloom.dataframe.io.common_types import CommonSchema, common_schema, wit
 from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term, condition_of_filters
 from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.literals import adapted
-from glassloom.dataframe.io.noted_index import NotedIndex, noted_index
+from glassloom.dataframe.io.noted_index import Level, NotedIndex, levels_of, noted_index
 from glassloom.dataframe.io.parquet_files import (
     FilePiece,
     HiveColumn,
@@ -72,6 +72,8 @@ class ParquetSource(Source):
     can_read_index = True
     labels: pd.Index | None = None
     """What the columns are called in the end, if not by their names, which are text."""
+    levels: tuple[Level, ...] = ()
+    """The columns that become an index of several levels."""
 
     def __init__(
         self, partitions: list[Partition], layout: Layout, divisions: tuple[Any, ...], token: str, meta: Any = None
@@ -156,7 +158,7 @@ def read_parquet(
     *,
     columns: str | Sequence[str] | None = None,
     filters: Any = None,
-    index: str | bool | None = None,
+    index: str | Sequence[str] | bool | None = None,
     engine: str = "auto",
     split_row_groups: bool | int | str = "infer",
     aggregate_files: bool | None = None,
@@ -185,7 +187,8 @@ def read_parquet(
         of which one must be fulfilled, or an expression of `pyarrow.compute`. The remaining rows keep the numbers that
         they have without `filters`. Row groups that can't have such rows are no partitions.
     index
-        The column to make the index; False for none. Default: the one that pandas noted when it wrote the files.
+        The column to make the index, or a list of columns that become its levels; False for none. Default: what pandas noted when
+        it wrote the files.
         Without such a column, rows are numbered through all files, or as pandas noted if there is one file.
     engine
         ``"auto"`` or ``"pyarrow"``, which are the same.
@@ -240,6 +243,9 @@ def read_parquet(
     if source is None:
         source = _source(files, states, selected, index, dtype_backend, split, size, aggregate_files, filters)
     frame = to_backend(wrap(Read(source, None, None, None)), chosen(backend))
+    if source.levels:
+        frame = frame.set_index([level.column for level in source.levels])
+        frame = frame.rename_axis(index=[level.name for level in source.levels])
     if source.labels is not None:
         frame = frame.set_axis(source.labels, axis=1)
     return frame[columns] if isinstance(columns, str) else frame
@@ -277,6 +283,12 @@ def _source(
     paths = [state[0] for state in states]
     schemas = [one.schema.to_arrow_schema() for one in footers]
     common, labels = without_labels(common_schema(paths, schemas))
+    levels = levels_of(schemas, index)
+    asked = selected
+    if levels:
+        index = False
+        read_too = [level.column for level in levels if selected is not None and level.column not in selected]
+        selected = None if selected is None else (*selected, *read_too)
     noted = (
         NotedIndex(None, None) if index is not None else noted_index(paths, schemas, [one.num_rows for one in footers])
     )
@@ -292,9 +304,11 @@ def _source(
     kind = layout.schema.field(layout.index_column).type if layout.index_column in layout.schema.names else None
     divisions = divisions_of(partitions, files, layout.index_column, layout.start, layout.step, kind)
     # Partitions and layout follow from these, and are long.
-    token = tokenize(files, states, selected, index, dtype_backend, split, size, aggregate_files, filters)
+    token = tokenize(files, states, asked, selected, index, dtype_backend, split, size, aggregate_files, filters)
     source = ParquetSource(partitions, layout, divisions, token)
-    source.labels = None if labels is None else labels.of(layout.columns)
+    source.levels = levels
+    own = [level.column for level in levels]
+    source.labels = None if labels is None else labels.of(tuple(name for name in layout.columns if name not in own))
     return source
 
 
@@ -493,9 +507,7 @@ def _layout(
     schema = common.schema
     names = [*schema.names, *(column.name for column in hive)]
     if isinstance(index, (list, tuple)):
-        if len(index) != 1:
-            raise NotImplementedError(f"index={index!r}: an index of several levels; choose one column")
-        (index,) = index
+        (index,) = index  # of several `levels_of` has made levels
     if isinstance(index, str):
         if index not in names:
             raise unknown_columns([index], names)
