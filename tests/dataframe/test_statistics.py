@@ -442,3 +442,43 @@ def test_variances_of_fewer_values_than_are_subtracted_are_those_of_pandas(dtype
                 expected = getattr(series, how)(ddof=ddof)
                 found = getattr(lazy, how)(ddof=ddof).compute(scheduler="inline")
                 assert (found is expected) or found == expected or (found != found and expected != expected)
+
+
+MISSING_OBJECTS = {
+    "numbers": [1, float("nan"), 2.5],
+    "numbers and none": [1, None, 2.5],
+    "text": ["a", None, "b"],
+    "text and nan": ["a", float("nan"), "b"],
+    "nan": [float("nan")] * 3,
+    "none": [None],
+    "what doesn't compare": ["a", float("nan"), 2.5, "a", True, 1, "b"],
+    "last missing": ["a", True, 1, "b", None],
+    "times": [pd.Timestamp("2000"), None, "b"],
+}
+
+
+@pytest.mark.parametrize("how", ["sum", "prod", "min", "max"])
+@pytest.mark.parametrize("name", MISSING_OBJECTS)
+def test_objects_of_which_some_are_missing_give_what_pandas_gives(name, how):
+    if (name, how) == ("what doesn't compare", "prod"):
+        return  # text times a boolean is text: which values don't multiply isn't known by their types, and it is an error
+    plain = pd.DataFrame({"a": pd.Series(MISSING_OBJECTS[name], dtype=object)})
+    for frame in (plain, plain.assign(n=1), plain.a):
+        try:
+            expected = getattr(frame, how)(skipna=False)
+        except TypeError:
+            continue
+        for npartitions in (1, 2, 5):
+            got = getattr(gd.from_pandas(frame, npartitions=npartitions), how)(skipna=False).compute(**INLINE)
+            if isinstance(frame, pd.DataFrame):
+                assert [repr(one) for one in got] == [repr(one) for one in expected]
+            else:
+                assert repr(got) == repr(expected)
+
+
+def test_objects_that_do_not_compare_are_an_error_if_none_is_missing():
+    plain = pd.DataFrame({"a": pd.Series(["a", "b", True, 1], dtype=object)})
+    for npartitions in (1, 2, 4):
+        for frame in (plain, plain.a):
+            with pytest.raises(TypeError, match="not supported between"):
+                gd.from_pandas(frame, npartitions=npartitions).min(skipna=False).compute(**INLINE)

@@ -27,6 +27,14 @@ from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps, ValuesChunk, WholeChunk
 from glassloom.dataframe.sorting import distinct_numbers
+from glassloom.dataframe.value_steps import (
+    applied,
+    applied_again,
+    known_value,
+    missing_sum,
+    objects_value,
+    objects_value_again,
+)
 from glassloom.errors import OptionError
 from glassloom.expr import Expr
 from glassloom.graph import Key, Origin, Task
@@ -221,7 +229,7 @@ def _of_device(function: Callable[..., Any], options: dict[str, Any], column: An
         found = on_device.moments(column)
     elif function is _products:
         found = on_device.reduced(column, "prod", skipna=skipna)
-    elif isinstance(function, partial) and function.func is _apply:
+    elif isinstance(function, partial) and function.func in (applied, objects_value):
         found = on_device.reduced(column, function.args[0], skipna=skipna)
     return function(converted(column, "pandas"), options) if found is None else found
 
@@ -250,11 +258,13 @@ def _finish(
         return getattr(known, how)(**options)
     dtypes = _as_frame(known).dtypes
     cells = [results[place](cell, dtypes.iloc[place], options) for place, cell in enumerate(joined)]
+    if how in ("sum", "prod"):
+        cells = [missing_sum(cell, of_frame=isinstance(known, pd.DataFrame)) for cell in cells]
     if not isinstance(known, pd.DataFrame):
         return _scalar(how, cells[0].iloc[0], known)
     if not cells:
         return getattr(known, how)(**options)
-    if how in _OF_VALUES and (HAS_COPY_ON_WRITE or options.get("skipna", True)):
+    if _is_none_if_missing(how, options):
         are_objects = map(pd.api.types.is_object_dtype, dtypes)
         cells = [
             _with_none(cell) if is_of_objects else cell for cell, is_of_objects in zip(cells, are_objects, strict=True)
@@ -277,6 +287,12 @@ def _own_missing(value: Any, dtype: Any) -> Any:
     return pd.NA if has_na and isinstance(value, float) and value != value else value
 
 
+def _is_none_if_missing(how: str, options: dict[str, Any]) -> bool:
+    """Whether pandas has None for a missing result of a column of objects in frames."""
+    skipna = options.get("skipna", True)
+    return (how in ("min", "max") and (HAS_COPY_ON_WRITE or skipna)) or (how in ("sum", "prod") and skipna)
+
+
 def _with_none(cell: Any) -> Any:
     """Return a missing result of a column of objects as pandas has it in frames: None."""
     return pd.Series([None], dtype=object) if isinstance(cell.iloc[0], float) and cell.isna().iloc[0] else cell
@@ -293,35 +309,6 @@ def _scalar(how: str, value: Any, known: Any) -> Any:
         else isinstance(known.dtype, pd.ArrowDtype) and how != "count"
     )
     return value.item() if (is_plain or how == "nunique") and isinstance(value, (np.number, np.bool_)) else value
-
-
-def _series_of_value(value: Any, dtype: Any) -> Any:
-    """Return a series of one value, whose dtype fits the value."""
-    if pd.api.types.is_object_dtype(dtype):  # as it is: pandas would make text of text, and numbers of numbers
-        return pd.Series([value], dtype=object)
-    if value is None or value is pd.NA or value is pd.NaT or pd.api.types.is_string_dtype(dtype):
-        return pd.Series([value], dtype=dtype)
-    return pd.Series([value])
-
-
-_OF_VALUES = ("min", "max", "sum", "prod")
-"""Reductions whose result is of the kind of the values."""
-
-
-def _apply(how: str, names: tuple[str, ...], column: Any, options: dict[str, Any]) -> Any:
-    chosen = {name: options[name] for name in names if name in options}
-    value = getattr(column, how)(**chosen)
-    if how in ("min", "max") and isinstance(column.dtype, pd.CategoricalDtype):
-        return pd.Series([value], dtype=column.dtype)
-    if value is pd.NA and how in ("any", "all"):
-        return pd.Series([value], dtype="boolean")
-    if value is pd.NA and how in ("sum", "prod") and isinstance(column.dtype, pd.BooleanDtype):
-        return pd.Series([value], dtype="Int64")
-    return _series_of_value(value, column.dtype) if how in _OF_VALUES else pd.Series([value])
-
-
-def _apply_again(how: str, names: tuple[str, ...], cells: list[Any], options: dict[str, Any]) -> Any:
-    return _apply(how, names, concat(cells), options)
 
 
 def _as_is(cell: Any, dtype: Any, options: dict[str, Any]) -> Any:
@@ -416,7 +403,7 @@ def _n_distinct(column: Any, dtype: Any, options: dict[str, Any]) -> Any:
 
 
 def _simple(how: str, again: str, *names: str) -> tuple[Any, Any, Any]:
-    return (partial(_apply, how, names), partial(_apply_again, again, names), _as_is)
+    return (partial(applied, how, names), partial(applied_again, again, names), _as_is)
 
 
 # Products of whole numbers, and as floats: pandas has floats of all if one partition has (as years do where a time is missing), and the
@@ -424,7 +411,7 @@ def _simple(how: str, again: str, *names: str) -> tuple[Any, Any, Any]:
 
 
 def _products(column: Any, options: dict[str, Any]) -> tuple[Any, float | None]:
-    cell = _apply("prod", ("skipna",), column, options)
+    cell = objects_value("prod", column, options)
     is_whole = isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu"
     return cell, float(np.prod(column.to_numpy(dtype="float64"))) if is_whole else None
 
@@ -434,19 +421,19 @@ def _join_products(cells: list[Any], options: dict[str, Any]) -> tuple[Any, floa
     floats = [product for _, product in pairs if product is not None]
     are_mixed = len(floats) < len(pairs)
     parts = [pd.Series([product]) if are_mixed and product is not None else cell for cell, product in pairs]
-    joined = _apply_again("prod", ("skipna",), parts, options)
+    joined = objects_value_again("prod", parts, options)
     return joined, None if are_mixed else float(np.prod(floats))
 
 
 def _product(cell: Any, dtype: Any, options: dict[str, Any]) -> Any:
-    return cell[0] if isinstance(cell, tuple) else cell
+    return known_value("prod", cell[0] if isinstance(cell, tuple) else cell, dtype, options)
 
 
 _STEPS: dict[str, tuple[Any, Any, Any]] = {
-    "sum": _simple("sum", "sum", "skipna"),
+    "sum": (partial(objects_value, "sum"), partial(objects_value_again, "sum"), partial(known_value, "sum")),
     "prod": (_products, _join_products, _product),
-    "min": _simple("min", "min", "skipna"),
-    "max": _simple("max", "max", "skipna"),
+    "min": (partial(objects_value, "min"), partial(objects_value_again, "min"), partial(known_value, "min")),
+    "max": (partial(objects_value, "max"), partial(objects_value_again, "max"), partial(known_value, "max")),
     "any": _simple("any", "any", "skipna"),
     "all": _simple("all", "all", "skipna"),
     "count": _simple("count", "sum"),

@@ -1,0 +1,89 @@
+"""Reductions of a column's values to one of their kind: sums, products and extremes, and which values needn't add or compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat
+
+
+def _series_of_value(value: Any, dtype: Any) -> Any:
+    """Return a series of one value, whose dtype fits the value."""
+    if pd.api.types.is_object_dtype(dtype):  # as it is: pandas would make text of text, and numbers of numbers
+        return pd.Series([value], dtype=object)
+    if value is None or value is pd.NA or value is pd.NaT or pd.api.types.is_string_dtype(dtype):
+        return pd.Series([value], dtype=dtype)
+    return pd.Series([value])
+
+
+OF_VALUES = ("min", "max", "sum", "prod")
+"""Reductions whose result is of the kind of the values."""
+
+
+def applied(how: str, names: tuple[str, ...], column: Any, options: dict[str, Any]) -> Any:
+    """Return a series of a column's reduction, which gets the options that are named."""
+    chosen = {name: options[name] for name in names if name in options}
+    value = getattr(column, how)(**chosen)
+    if how in ("sum", "prod") and column.dtype == object and not chosen.get("skipna", True):
+        is_missing = isinstance(value, float) and value != value and not _do_add(how, column)
+        return pd.Series([None, np.nan] if is_missing else [value], dtype=object)
+    if how in ("min", "max") and isinstance(column.dtype, pd.CategoricalDtype):
+        return pd.Series([value], dtype=column.dtype)
+    if value is pd.NA and how in ("any", "all"):
+        return pd.Series([value], dtype="boolean")
+    if value is pd.NA and how in ("sum", "prod") and isinstance(column.dtype, pd.BooleanDtype):
+        return pd.Series([value], dtype="Int64")
+    return _series_of_value(value, column.dtype) if how in OF_VALUES else pd.Series([value])
+
+
+def missing_sum(cell: Any, *, of_frame: bool) -> Any:
+    """Return the sum of objects; of a frame it is None if some are missing and they don't add, else NaN."""
+    return cell if len(cell) == 1 else pd.Series([None if of_frame else np.nan], dtype=object)
+
+
+def _do_add(how: str, column: Any) -> bool:
+    """Whether objects, of which some are missing, add or multiply. Those that don't are two values that don't."""
+    try:
+        getattr(column.to_numpy(), how)()
+    except TypeError:
+        return False
+    return True
+
+
+def applied_again(how: str, names: tuple[str, ...], cells: list[Any], options: dict[str, Any]) -> Any:
+    return applied(how, names, concat(cells), options)
+
+
+# With skipna=False results are missing where a value is, and others of the column need not compare, or add.
+
+
+def objects_value(how: str, column: Any, options: dict[str, Any]) -> Any:
+    """Return the extreme or sum of a column; or some of its values, if they don't compare or add and others may be missing."""
+    try:
+        return applied(how, ("skipna",), column, options)
+    except TypeError:
+        if options.get("skipna", True) or column.dtype != object:
+            raise
+        few = column[~column.map(type).duplicated()]
+        if len(few) == 1 or _are_alike(how, few):
+            raise
+        return few
+
+
+def _are_alike(how: str, column: Any) -> bool:
+    try:
+        getattr(column, how)()
+    except TypeError:
+        return False
+    return True
+
+
+def objects_value_again(how: str, cells: list[Any], options: dict[str, Any]) -> Any:
+    return objects_value(how, concat(cells), options)
+
+
+def known_value(how: str, cell: Any, dtype: Any, options: dict[str, Any]) -> Any:
+    return cell if len(cell) == 1 else applied(how, ("skipna",), cell, options)
