@@ -134,8 +134,6 @@ class Frame(Collection, Operators, Explainable):
         >>> frame.repartition(npartitions=3).npartitions, frame.repartition(freq="7D").npartitions
         (3, 2)
         """
-        if isinstance(npartitions, (list, tuple)) and divisions is None:  # Dask has the divisions first
-            npartitions, divisions = None, npartitions
         return wrap(repartition(self._expr, npartitions, divisions, partition_size, freq, force))
 
     def to_delayed(self, optimize_graph: bool = True) -> list[Delayed]:

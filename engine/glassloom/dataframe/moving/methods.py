@@ -538,7 +538,9 @@ def _index_key(key: Any) -> Any:
     """
     if is_node(key):
         if _is_frame(key):
-            raise TypeError("set_index takes columns, series and indexes as keys, not a DataFrame; choose a column of it")
+            raise TypeError(
+                "set_index takes columns, series and indexes as keys, not a DataFrame; choose a column of it"
+            )
         return _labels_as_series(key)
     if pd.api.types.is_list_like(key) and not isinstance(key, tuple):
         raise TypeError(f"set_index takes names of columns and lazy series, not {key!r}")
