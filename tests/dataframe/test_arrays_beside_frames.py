@@ -101,6 +101,17 @@ def test_a_row_of_an_empty_partition_has_the_dtype_of_others(how, dtype):
     assert_same(made.compute(), expected)
 
 
+@pytest.mark.parametrize("how", ["cumsum", "cumprod", "cummin", "cummax", "diff", "shift", "ffill", "rank"])
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "float32", ["int64", "float64"]])
+def test_columns_of_an_empty_partition_have_the_dtypes_of_others(how, dtype):
+    plain = pd.DataFrame({"x": [3, 1, 0, 1], "y": [1, 1, 0, 0]})
+    plain = plain.astype(dict(zip(plain, dtype, strict=True)) if isinstance(dtype, list) else dtype)
+    lazy = gd.from_pandas(plain, npartitions=2).map_partitions(lambda part: part[part.index > 1])
+    made, expected = getattr(lazy, how)(axis=1), getattr(plain[2:], how)(axis=1)
+    assert list(made.dtypes) == list(expected.dtypes)
+    assert_same(made.compute(), expected)
+
+
 @pytest.mark.parametrize("limits", [(2.5, 3.5), (None, 2.5), (1.5, None), (2.0, 3.0), (2, 3), (np.float64(0.5), 1e9)])
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
 def test_clipped_partitions_have_one_dtype(limits, dtype):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.backends.pandas_ import concat
+from glassloom.dataframe.across_columns import AcrossColumns
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_places import numeric_columns
-from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.interpolating import METHODS, Line, interpolated
-from glassloom.dataframe.nodes import FrameExpr, Rowwise, empty
+from glassloom.dataframe.nodes import FrameExpr, Rowwise
 from glassloom.dataframe.options import FILL_METHOD, is_columns, refused
 from glassloom.dataframe.overlap import map_overlap, overlapping, with_frequency_of
 from glassloom.dataframe.prefix import Carried, Chain, meta_of, scan
@@ -161,7 +161,7 @@ class Along(Frame):
             return self._fill_area(how, axis, limit, options["limit_area"])
         kwargs: dict[str, Any] = {} if limit is None else {"limit": limit}
         if axis is not None and is_columns(axis, how):
-            return operate(Method(how), self, kwargs={"axis": 1, **kwargs})
+            return operate(AcrossColumns(how), self, kwargs={"axis": 1, **kwargs})
         if limit is None:
             is_reversed = how == "bfill"
             step = Step(partial(_filled, how), partial(_filled_last, how), how, is_reversed=is_reversed)
@@ -174,7 +174,7 @@ class Along(Frame):
         if area not in ("inside", "outside"):
             raise ValueError(f"{how}: Invalid limit_area: expecting one of ['inside', 'outside'], got {area!r}.")
         if axis is not None and is_columns(axis, how):
-            return operate(Method(how), self, kwargs={"axis": 1, "limit": limit, "limit_area": area})
+            return operate(AcrossColumns(how), self, kwargs={"axis": 1, "limit": limit, "limit_area": area})
         filled = self._fill(how, None, limit, {"limit_area": None})
         has_other_side = self._fill("bfill" if how == "ffill" else "ffill", None, None, {"limit_area": None}).notna()
         return self.mask(self.isna() & (has_other_side if area == "inside" else ~has_other_side), filled)
@@ -277,7 +277,7 @@ class Along(Frame):
                 raise refused("shift", "freq", freq, "name the frequency, as in freq='1D'")
             return operate(Method("shift"), self, kind=NewLabels, kwargs={**kwargs, "freq": freq}, label="shift")
         if is_columns(axis, "shift"):
-            return operate(Method("shift"), self, kind=OtherColumns, kwargs={**kwargs, "axis": 1}, label="shift")
+            return operate(AcrossColumns("shift"), self, kwargs={**kwargs, "axis": 1})
         every = list(periods) if isinstance(periods, (list, tuple, range)) else [periods]
         before, after = max([0, *every]), max([0, *(-one for one in every)])
         return self._overlapping("shift", kwargs, before, after, columnwise=every == [periods])
@@ -285,7 +285,7 @@ class Along(Frame):
     def diff(self, periods: int = 1, axis: Any = 0) -> Any:
         """Return each value less the one `periods` rows before, also over borders of partitions."""
         if is_columns(axis, "diff"):
-            return operate(Method("diff"), self, periods, 1)
+            return operate(AcrossColumns("diff"), self, periods, 1)
         return self._overlapping("diff", {"periods": periods}, max(periods, 0), max(-periods, 0))
 
     def pct_change(self, periods: int = 1, fill_method: Any = FILL_METHOD, freq: Any = None) -> Any:
@@ -393,7 +393,7 @@ def _cumulative(how: str, what: str) -> Callable[..., Any]:
     def method(self: Any, axis: Any = 0, skipna: bool = True, numeric_only: bool = False) -> Any:
         frame = wrap(numeric_columns(self._expr)) if numeric_only else self
         if axis is not None and is_columns(axis, how):
-            return operate(Method(how), frame, kwargs={"axis": 1, "skipna": skipna})
+            return operate(AcrossColumns(how), frame, kwargs={"axis": 1, "skipna": skipna})
         is_rounded = has_half_floats if how in ("cumsum", "cumprod") else None
         step = Step(partial(_running, how, skipna), partial(_running_last, how, skipna), how, is_rounded=is_rounded)
         return wrap(step.node(frame.expr))
@@ -420,15 +420,6 @@ for _how, _what in (
     ("cummax", "the largest"),
 ):
     setattr(Along, _how, _cumulative(_how, _what))
-
-
-class OtherColumns(Rowwise):
-    """Values that move to other columns of their row: of no rows pandas leaves the columns their dtypes."""
-
-    @cached_property
-    def meta(self) -> Any:
-        metas = [node.meta for node in self.operand_nodes]
-        return derived_meta(lambda: empty(of_samples(self.call, *metas)), OtherColumns, self.call, *metas)
 
 
 def _with_booleans_as_objects(frame: Any) -> Any:

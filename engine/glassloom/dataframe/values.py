@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import of_samples
 from glassloom.dataframe import times_as_text
+from glassloom.dataframe.across_columns import AcrossColumns
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.columns import require_columns
@@ -125,24 +125,6 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
         if axis is None and is_frame and how not in _BY_COLUMN:
             return wrap(reduce_columns(flattened(node, how), how, options, split_every))
         return wrap(reduce_columns(node, how, options, split_every))
-
-
-class AcrossColumns(Method):
-    """A reduction of each row. Of no rows it has the dtype that it has of some: pandas makes floats of whole numbers then."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (AcrossColumns, self.path)
-
-    def __call__(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
-        reduced = super().__call__
-        made = reduced(obj, *args, **kwargs)
-        if len(obj):
-            return made
-        try:
-            like = of_samples(lambda some: reduced(some, *args, **kwargs), obj)
-        except (TypeError, ValueError):  # the made-up values of objects can't be compared
-            return made
-        return made.astype(like.dtype)
 
 
 _BY_COLUMN = ("count", "nunique", "idxmin", "idxmax")
