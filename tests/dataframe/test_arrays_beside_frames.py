@@ -145,3 +145,27 @@ def test_what_dask_takes_in_other_forms(frame):
     assert made.npartitions == 2 and made.n.sum().compute() == 3
     with pytest.raises(TypeError, match=r"set_index takes names of columns and lazy series, not \['x'\]"):
         frame.set_index([["x"]])
+
+
+@pytest.mark.parametrize(
+    ("convert", "values", "options"),
+    [
+        ("to_datetime", ["2020-01-02", "2021-03-04 05:06:07"], {"format": "mixed"}),
+        ("to_datetime", ["02.01.2020", "04.03.2021"], {"format": "%d.%m.%Y"}),
+        ("to_datetime", ["2020-01-02", "2021-03-04"], {"utc": True}),
+        ("to_datetime", [1, 2], {"unit": "s"}),
+        ("to_datetime", [1, 2], {}),
+        ("to_timedelta", ["1 day", "2 h"], {}),
+        ("to_timedelta", [1, 2], {"unit": "s"}),
+    ],
+)
+def test_times_have_the_unit_of_those_that_have_values(convert, values, options):
+    plain = pd.Series(values, index=[4, 7])
+    lazy = gd.from_pandas(plain, npartitions=2)
+    expected = getattr(pd, convert)(plain, **options)
+    made = getattr(gd, convert)(lazy, **options)
+    assert made.dtype == expected.dtype
+    assert_same(made.compute(), expected)
+    some = getattr(gd, convert)(lazy[lazy.index > 5], **options)
+    assert_same(some.compute(), expected[1:])
+    assert {part.compute().dtype for part in some.partitions} == {expected.dtype}

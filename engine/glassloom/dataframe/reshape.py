@@ -20,7 +20,7 @@ from glassloom.dataframe.nodes import BlockOp, LabelKeeping, SomeRows
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.plain_dummies import plain_dummies
 from glassloom.dataframe.reduce import Operation, keep_some, tree
-from glassloom.dataframe.statistics import assembled
+from glassloom.dataframe.statistics import assembled, is_text_or_object
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 
@@ -354,7 +354,8 @@ def to_datetime(arg: Any, errors: str = "raise", dayfirst: bool = False, yearfir
         **({} if origin == "unix" else {"origin": origin}),
         **({} if exact is True else {"exact": exact}),
     }
-    return _converted(pd.to_datetime, arg, kwargs, "to-datetime")
+    text = "2000-01-02" if format is None or "%" not in format else pd.Timestamp(2000, 1, 2).strftime(format)
+    return _converted(_of_filled(pd.to_datetime, text, arg, kwargs), arg, kwargs, "to-datetime")
 
 
 def to_timedelta(arg: Any, unit: str | None = None, errors: str = "raise") -> Any:
@@ -362,7 +363,8 @@ def to_timedelta(arg: Any, unit: str | None = None, errors: str = "raise") -> An
     _on_lazy("to_timedelta", arg)
     if errors == "ignore":
         raise refused("to_timedelta", "errors", errors, "'coerce' makes missing values of what is no duration")
-    return _converted(pd.to_timedelta, arg, {"unit": unit, "errors": errors}, "to-timedelta")
+    kwargs = {"unit": unit, "errors": errors}
+    return _converted(_of_filled(pd.to_timedelta, "1 day", arg, kwargs), arg, kwargs, "to-timedelta")
 
 
 @with_function_arguments()
@@ -375,6 +377,23 @@ def to_numeric(arg: Any, errors: str = "raise", downcast: Any = None, dtype_back
         raise refused("to_numeric", "downcast", downcast, "astype(...) afterwards")
     more = {} if dtype_backend is None else {"dtype_backend": dtype_backend}
     return _converted(pd.to_numeric, arg, {"errors": errors, **more}, "to-numeric")
+
+
+def _of_filled(function: Any, text: str, arg: Any, kwargs: dict[str, Any]) -> Any:
+    """Return a function that makes times or durations, in the unit of those that have values where there are none: pandas has another."""
+    dtype = getattr(arg.expr.meta, "dtype", None)
+    if dtype is None or not (is_text_or_object(dtype) or dtype.kind in "iuf"):
+        return function
+    try:
+        like = function(pd.Series([text if dtype.kind not in "iuf" else 1], dtype=dtype), **kwargs).dtype
+    except (TypeError, ValueError, OverflowError):
+        return function
+    return partial(_in_unit_of, function, like)
+
+
+def _in_unit_of(function: Any, like: Any, block: Any, **kwargs: Any) -> Any:
+    made = function(block, **kwargs)
+    return made if len(made) else made.astype(like)
 
 
 def _converted(function: Any, arg: Any, kwargs: dict[str, Any], label: str) -> Any:
