@@ -55,7 +55,7 @@ INSIDE_GLASSLOOM = {
     "glassloom.backends": ("glassloom.backends", "glassloom.errors", "glassloom.graph"),
     "glassloom.devices": ("glassloom.backends", "glassloom.devices", "glassloom.errors", "glassloom.units"),
     "glassloom.scheduler": ("glassloom.errors", "glassloom.graph", "glassloom.scheduler"),
-    "glassloom.sampling": ("glassloom.graph.run_info", "glassloom.sampling", "glassloom.scheduler"),
+    "glassloom.sampling": ("glassloom._gc", "glassloom.graph.run_info", "glassloom.sampling", "glassloom.scheduler"),
     "glassloom.store": ("glassloom._text", "glassloom.backends", "glassloom.devices", "glassloom.errors", "glassloom.store"),
     "glassloom.reprs": (*PROCESS, "glassloom.errors", "glassloom.reprs", "glassloom.units"),
     "glassloom.expr": (
@@ -69,7 +69,7 @@ INSIDE_GLASSLOOM = {
         "glassloom.sampling", "glassloom.scheduler",
     ),
     "glassloom.worker": (
-        *PROCESS, "glassloom._text", "glassloom.backends", "glassloom.devices", "glassloom.errors", "glassloom.graph", "glassloom.local.default",
+        *PROCESS, "glassloom._gc", "glassloom._text", "glassloom.backends", "glassloom.devices", "glassloom.errors", "glassloom.graph", "glassloom.local.default",
         "glassloom.local.synchronous", "glassloom.protocol", "glassloom.sampling.process", "glassloom.sampling.stack_sampler",
         "glassloom.sampling.task_stacks", "glassloom.scheduler", "glassloom.store", "glassloom.units", "glassloom.worker",
     ),

@@ -20,6 +20,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import NamedTuple
 
+from glassloom._gc import gc_paused
 from glassloom.sampling.stack_samples import StackSamples
 from glassloom.sampling.taken_samples import TakenSamples
 from glassloom.sampling.task_stacks import NOT_SEEN, TaskStacks
@@ -149,7 +150,7 @@ class StackSampler:
     def look(self, now_s: float) -> bool:
         """Take a sample of each thread that has run tasks since it was seen last; return whether any has."""
         begun_s = time.thread_time()
-        with self._lock:
+        with self._lock, gc_paused():
             threads = list(self._running())
             frames = sys._current_frames() if any(thread.runs for thread in threads) else {}
             has_any = False

@@ -6,6 +6,7 @@ import sys
 from functools import partial
 from types import FrameType
 
+from glassloom._gc import gc_paused
 from glassloom._text import type_name
 from glassloom.protocol.calls import Call
 from glassloom.protocol.tracebacks import is_engine_file
@@ -27,17 +28,22 @@ def running_stacks(shows_engine: bool) -> dict[int, list[Frame]]:
         Whether with the engine's own frames. Without them, the innermost frame stays whatever it is, unless all that it does
         is to call the task's function, which is compiled and so has no frame: then that is told instead.
     """
-    found = {}
-    for frame in sys._current_frames().values():
-        stack = _stack_of_task(frame)
-        if stack is not None:
-            number, frames = stack
-            compiled = "" if shows_engine else _compiled_function(frame)
-            if compiled:
-                frames = [("", 0, f"in C code called as the task's function {compiled}")]
-            shown = [each for each in frames if shows_engine or each is frames[0] or not is_engine_file(each[0])]
-            found[number] = shown[MAX_FRAMES - 1 :: -1]
-    return found
+    with gc_paused():
+        stacks = [_shown(frame, shows_engine) for frame in sys._current_frames().values()]
+    return dict(stack for stack in stacks if stack is not None)
+
+
+def _shown(innermost: FrameType, shows_engine: bool) -> tuple[int, list[Frame]] | None:
+    """Return the task's number and the frames that are told, outermost first; None if the thread runs no task."""
+    stack = _stack_of_task(innermost)
+    if stack is None:
+        return None
+    number, frames = stack
+    compiled = "" if shows_engine else _compiled_function(innermost)
+    if compiled:
+        frames = [("", 0, f"in C code called as the task's function {compiled}")]
+    shown = [each for each in frames if shows_engine or each is frames[0] or not is_engine_file(each[0])]
+    return number, shown[MAX_FRAMES - 1 :: -1]
 
 
 def _compiled_function(innermost: FrameType) -> str:
