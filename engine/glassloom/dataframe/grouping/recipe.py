@@ -48,7 +48,7 @@ class Recipe:
     group_keys: bool
     selection: Any
     arrow: bool
-    orders_partitions: bool
+    orders_partitions: bool = False
 
     @property
     def key_columns(self) -> list[Any]:

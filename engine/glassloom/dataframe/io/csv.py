@@ -80,13 +80,11 @@ class CsvSource(Source):
         return self.blocks[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        once = list(dict.fromkeys(self.meta.columns if columns is None else columns))
-        parser = self.parser if columns is None else self.parser.for_columns(once)
-        meta = self.meta if columns is None else self.meta[once]
+        parser = self.parser if columns is None else self.parser.for_columns(list(columns))
+        meta = self.meta if columns is None else self.meta[list(columns)]
         if len(self.blocks) == 1:  # there are no others that its categories must be like
             meta = _without_categories(meta)
-        order = None if columns is None or len(once) == len(columns) else list(columns)
-        return BlockCall(_read_block, (Block(0), parser, meta, order), label=self.label)
+        return BlockCall(_read_block, (Block(0), parser, meta), label=self.label)
 
 
 @dataclass(frozen=True)
@@ -463,13 +461,7 @@ def _fields(data: bytes, options: dict[str, Any]) -> list[tuple[int, int]]:
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _read_block(block: TextBlock, parser: Parser, meta: Any, order: list[Any] | None = None) -> Any:
-    """Return the frame of a block, with the columns of `meta`; of `order`, if a column is wanted more than once."""
-    frame = _fitted_block(block, parser, meta)
-    return frame if order is None else frame[order]
-
-
-def _fitted_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
+def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
     try:
         frame = parser.parse(block)

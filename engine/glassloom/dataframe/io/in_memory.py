@@ -137,7 +137,26 @@ def _frame(table: pa.Table, first: int, backend: str | None) -> Any:
 
 
 class Constructors:
-    """What frames can be made by from values at hand, also under the names of pandas' class methods."""
+    """What pandas' class methods make frames of, under their names and with their arguments."""
 
-    from_dict = staticmethod(from_dict)
-    from_records = staticmethod(from_records)
+    @staticmethod
+    def from_dict(
+        data: Any, orient: str = "columns", dtype: Any = None, columns: Any = None, *, npartitions: int = 1
+    ) -> Any:
+        """Make a frame of a dict, as `pandas.DataFrame.from_dict` does, cut into partitions."""
+        return from_dict(data, npartitions, orient=orient, dtype=dtype, columns=columns)
+
+    @staticmethod
+    def from_records(
+        data: Any,
+        index: Any = None,
+        exclude: Any = None,
+        columns: Any = None,
+        coerce_float: bool = False,
+        nrows: int | None = None,
+        *,
+        npartitions: int = 1,
+    ) -> Any:
+        """Make a frame of records, as `pandas.DataFrame.from_records` does, cut into partitions."""
+        given = {"index": index, "exclude": exclude, "columns": columns, "coerce_float": coerce_float, "nrows": nrows}
+        return from_records(data, npartitions, **given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from glassloom.dataframe.derived_meta import chosen_meta
@@ -59,7 +59,7 @@ class Source:
         raise NotImplementedError
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        """Return a function that reads a piece: all columns or some, all rows or those that fulfil `condition`."""
+        """Return a function that reads a piece: all columns or some, each once; all rows or those that fulfil `condition`."""
         raise NotImplementedError
 
     def block_reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any] | None:
@@ -139,7 +139,10 @@ class Read(FrameBlockwise):
 
     @property
     def function(self) -> Callable[..., Any]:
-        return self.source.reader(self.columns, self.condition)
+        columns = self.columns
+        if columns is None or len(once := tuple(dict.fromkeys(columns))) == len(columns):
+            return self.source.reader(columns, self.condition)
+        return partial(_repeating, self.source.reader(once, self.condition), list(columns))
 
     @property
     def arrow_form(self) -> Callable[..., Any] | None:
@@ -166,3 +169,8 @@ class Read(FrameBlockwise):
     def with_condition(self, condition: Condition) -> Read:
         """Return the rows that also fulfil `condition`."""
         return Read(self.source, self.columns, self.numbers, (*(self.condition or ()), *condition), origin=self.origin)
+
+
+def _repeating(read: Callable[[Any], Any], columns: list[Any], piece: Any) -> Any:
+    """Return the columns of a piece of which some are wanted more than once."""
+    return read(piece)[columns]
