@@ -48,6 +48,13 @@ def test_an_array_in_other_blocks_is_named(frame):
         frame[frame[["x", "y"]].to_array() > 1]
 
 
+def test_an_array_with_one_value_a_partition_is_not_taken_for_all_its_rows(frame):
+    means = frame.map_partitions(lambda part: np.array([part.y.mean()]))
+    for made in (frame.y - means, means * frame.y, np.maximum(frame.y, means)):
+        with pytest.raises(ValueError, match=r"Length of values \(1\) does not match length of index"):
+            made.compute()
+
+
 def test_lazy_arrays_of_booleans_choose_rows(frame):
     condition = (frame.x > 1).to_array()
     plain = (PLAIN.x > 1).to_numpy()
@@ -112,7 +119,10 @@ def test_columns_of_an_empty_partition_have_the_dtypes_of_others(how, dtype):
     assert_same(made.compute(), expected)
 
 
-@pytest.mark.parametrize("limits", [(2.5, 3.5), (None, 2.5), (1.5, None), (2.0, 3.0), (2, 3), (np.float64(0.5), 1e9)])
+@pytest.mark.parametrize(
+    "limits",
+    [(2.5, 3.5), (None, 2.5), (1.5, None), (2.0, 3.0), (2, 3), (np.float64(0.5), 1e9), (np.float32(2.5), None)],
+)
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
 def test_clipped_partitions_have_one_dtype(limits, dtype):
     plain = pd.DataFrame({"x": [3, 3, 1, 9], "y": [0, 5, 5, 5]}).astype(dtype)

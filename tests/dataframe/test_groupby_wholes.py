@@ -476,3 +476,13 @@ def test_numbers_of_groups_leave_out_categories_without_rows(keys, ascending, so
             for one in (lazy, frame)
         )
         assert_same(found.compute(**INLINE), expected)
+
+
+@pytest.mark.parametrize("split_out", [1, 2, True])
+@pytest.mark.parametrize("aggregation", ["sum", "nunique", "std", "size"])
+def test_groups_of_keys_that_do_not_compare_are_in_pandas_order(split_out, aggregation):
+    frame = pd.DataFrame({"m": pd.Series([1, "a", 2.5, "b"] * 3, dtype=object), "v": range(12)})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    got = getattr(lazy.groupby("m", sort=True).v, aggregation)(split_out=split_out)
+    assert got.npartitions == (3 if split_out is True else split_out)
+    assert_same(got.compute(), getattr(frame.groupby("m", sort=True).v, aggregation)())

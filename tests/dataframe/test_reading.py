@@ -318,6 +318,20 @@ def test_a_file_without_a_byte_has_no_rows(tmp_path, empty, header):
     assert len(lazy) == 4 and lazy[lazy.columns[0]].sum().compute() == 6
 
 
+@pytest.mark.parametrize("blocksize", [None, 100])
+def test_json_files_without_a_byte_have_no_rows(tmp_path, blocksize):
+    for name, text in (("a", ""), ("b", '{"x": 1}\n{"x": 2}\n'), ("c", "")):
+        (tmp_path / f"{name}.json").write_text(text)
+    lazy = gd.read_json(
+        tmp_path / "*.json",
+        blocksize=blocksize,
+        include_path_column=True,
+        path_converter=lambda path: None if "b" in path[-6:] else "none",
+    )
+    assert lazy.compute().x.tolist() == [1, 2] and lazy.x.sum().compute() == 3
+    assert lazy.path.isna().all().compute() and list(lazy.path.cat.categories) == ["none"]
+
+
 def test_files_without_a_byte_alone_are_an_error(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text("")

@@ -87,3 +87,9 @@ def test_users_functions_get_numbers_as_they_are_given():
     got = lazy.map_partitions(kind_of, np.int8(3), limit=np.int8(4), meta=(None, object)).compute(**INLINE)
     assert got.tolist() == ["int8", "int8"]
     assert lazy.x.astype("int8").fillna(np.int8(3)).dtype == "int8"
+
+
+def test_values_of_columns_that_are_named_as_arguments_stay_numpys():
+    lazy = gd.from_pandas(FRAME, npartitions=2)
+    made = lazy.assign(n=np.int8(5), window=[np.uint8(200)] * len(FRAME), k=lambda frame: frame.x)
+    assert made.dtypes[["n", "window"]].tolist() == [np.dtype("int8"), np.dtype("uint8")]

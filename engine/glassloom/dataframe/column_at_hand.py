@@ -163,13 +163,22 @@ def beside_lazy_array(frame: Any, function: Callable[[Any, Any], Any], array: Ar
             f"{what}: an array of shape {array.shape} in {array.numblocks} blocks; it needs one axis, and a block for "
             f"each of the {frame.npartitions} partitions"
         )
+    checked = partial(_beside, function)
     parts = [
-        call(function, (part, array.blocks[number]), {}, pure=True, label=what)
+        call(checked, (part, array.blocks[number]), {}, pure=True, label=what)
         for number, part in enumerate(frame.partitions)
     ]
     meta = function(frame.expr.meta, np.empty(0, array.dtype))
     made: FrameExpr = from_delayed(parts, meta=meta, divisions=frame.divisions if frame.known_divisions else None).expr
     return made
+
+
+def _beside(function: Callable[[Any, Any], Any], block: Any, values: Any) -> Any:
+    if len(values) != len(block):  # one value would be taken for all rows
+        raise ValueError(
+            f"Length of values ({len(values)}) does not match length of index ({len(block)}), in a block of an array and a partition"
+        )
+    return function(block, values)
 
 
 def rows_by_lazy_array(frame: Any, condition: Array) -> FrameExpr:

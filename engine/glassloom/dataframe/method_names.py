@@ -27,8 +27,12 @@ def methods_named(kind: str) -> Callable[[_Class], _Class]:
     def change(cls: _Class) -> _Class:
         for name in dir(cls):
             method = inspect.getattr_static(cls, name)
-            if not name.startswith("_") and isinstance(method, FunctionType):
+            if name.startswith("_"):
+                continue
+            if isinstance(method, FunctionType):
                 setattr(cls, name, _named(method, f"{kind}.{name}", cls.__module__))
+            elif isinstance(method, staticmethod):
+                setattr(cls, name, staticmethod(_named(method.__func__, f"{kind}.{name}", cls.__module__)))
         return cls
 
     return change

@@ -60,14 +60,14 @@ def replacing(method: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def clipping(meta: Any, lower: Any, upper: Any) -> Method:
     """Return the call of `clip` that gives all partitions the same dtypes: pandas keeps whole numbers where none is beyond ``2.5``."""
-    limits = [limit for limit in (lower, upper) if isinstance(limit, (float, np.floating))]
+    limits: list[Any] = [limit for limit in (lower, upper) if isinstance(limit, (float, np.floating))]
     if all(math.isnan(limit) or float(limit).is_integer() for limit in limits):
         return Method("clip")
     whole = [place for place, dtype in enumerate(dtypes_of(meta)) if isinstance(dtype, np.dtype) and dtype.kind in "iu"]
     floats: Any = meta.to_frame() if isinstance(meta, pd.Series) else meta.copy(deep=False)
     for place in whole:
         ends = np.iinfo(floats.dtypes.iloc[place])
-        beyond = pd.Series([ends.min, ends.max], dtype=ends.dtype).clip(float(limits[0])).clip(upper=float(limits[-1]))
+        beyond = pd.Series([ends.min, ends.max], dtype=ends.dtype).clip(limits[0]).clip(upper=limits[-1])
         floats.isetitem(place, floats.iloc[:, place].astype(beyond.dtype))
     return Widened("clip", floats if isinstance(meta, pd.DataFrame) else floats.iloc[:, 0]) if whole else Method("clip")
 

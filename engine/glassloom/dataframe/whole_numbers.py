@@ -75,8 +75,8 @@ class WholeNumbers:
         return args, kwargs
 
     def _is_own(self, name: str) -> bool:
-        """Whether an argument isn't one of a user's function that is called."""
-        return name in _NAMES and (name in self._parameters or not self._calls_users)
+        """Whether an argument isn't one of a user's function that is called, nor a column's name."""
+        return name in _NAMES and (name in self._parameters or not self._takes_users_names)
 
     @cached_property
     def _parameters(self) -> dict[str, inspect.Parameter]:
@@ -89,9 +89,10 @@ class WholeNumbers:
         return [name for name, one in self._parameters.items() if one.kind in kinds]
 
     @cached_property
-    def _calls_users(self) -> bool:
+    def _takes_users_names(self) -> bool:
         alone = inspect.Parameter.POSITIONAL_ONLY
-        return any(one.kind is alone and name != "self" for name, one in self._parameters.items())
+        calls_users = any(one.kind is alone and name != "self" for name, one in self._parameters.items())
+        return calls_users or self._method.__name__ == "assign"
 
 
 def _may_hold(values: Iterable[Any]) -> bool:

@@ -65,7 +65,7 @@ def bind(
             return value
         if not is_node(value):
             raise TypeError(
-                f"{label or getattr(function, '__name__', function)}: a {type(value).__name__} can't be combined with "
+                f"{label or getattr(function, '__name__', function)}: a lazy {type(value).__name__} can't be combined with "
                 "a frame; compute() it first"
             )
         names = [node.name for node in nodes]

@@ -18,6 +18,7 @@ from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
 from glassloom.dataframe.moving.hashing import hash_keys, places_of
+from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.sort import Sorting, sort, sort_order
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
@@ -89,13 +90,15 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
     metas = tuple(block.meta for block in grouping.blocks)
     run = partial(_run_empty, plain, reduction.call, grouping.node.meta, metas)
     last = partial(finish, plan, meta, run)
-    if split_out == 1:
+    comes_together = recipe.orders_partitions and _may_not_compare(grouping)
+    if split_out == 1 or comes_together:
         steps = Operation(partial(chunk, plan), partial(combine, plan), last)
         has_labels = any(key.kind == LEVEL for key in recipe.keys)
         node: FrameExpr = tree(
             grouping.node, steps, meta, reduction.title, others=grouping.blocks, split_every=split_every,
             chunk_type=RowsChunk if has_labels else ValuesChunk,
         )  # fmt: skip
+        node = node if split_out == 1 else Repartition(node, split_out)
     else:
         node = _hashed(reduction, plan, meta, last, split_out)
         if recipe.orders_partitions:
@@ -105,6 +108,12 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
         return node
     call = BlockCall(partial(_with_keys_as_columns, reduction.meta), (Block(0),), label="reset-index")
     return OfBlock(node, (), call, reduction.meta)
+
+
+def _may_not_compare(grouping: Grouping) -> bool:
+    """Whether keys may be of several kinds, such as numbers and text, of which only pandas knows an order."""
+    keys = grouping.recipe.key_values(grouping.node.meta, [block.meta for block in grouping.blocks])
+    return any(pd.api.types.is_object_dtype(key.dtype) for key in keys)
 
 
 def _hashed(

@@ -142,11 +142,13 @@ def read_json(
         "path_column": path_column(include_path_column, (state[0] for state in states), path_converter),
         "chosen": meta is not None,
     }
-    sample = parse_meta(meta) if meta is not None else _sample(blocks[0], files, settings)
+    sizes = {state[0]: state[1] for state in states}
+    first = next((block for block in blocks if sizes[block.path]), blocks[0])  # files without a byte have no rows
+    sample = parse_meta(meta) if meta is not None else _sample(first, files, settings)
     by_pandas = options.get("engine") != "pyarrow"
     if by_pandas and len(blocks) > 1 and any(getattr(dtype, "kind", "O") == "M" for dtype in sample.dtypes):
-        raw = _first_rows(blocks[0], files, {**settings, "formats": {}})
-        settings["formats"] = json_formats(raw, _first_rows(blocks[0], files, settings))
+        raw = _first_rows(first, files, {**settings, "formats": {}})
+        settings["formats"] = json_formats(raw, _first_rows(first, files, settings))
     token = tokenize(states, blocks, settings, files)
     is_plain = by_line and not any(compressed) and options.get("nrows") is None
     rows = likely_rows(blocks, states, files) if is_plain else None

@@ -28,7 +28,7 @@ class PathColumn(NamedTuple):
             raise OptionError(
                 f"include_path_column={self.name!r}: {path!r} has a column of this name; give another one, such as 'path_of_file'"
             )
-        categories = list(dict.fromkeys(self.values.values()))
+        categories = [value for value in dict.fromkeys(self.values.values()) if not pd.isna(value)]
         frame[self.name] = pd.Categorical([self.values[path]] * len(frame), categories=categories)
         return frame
 
