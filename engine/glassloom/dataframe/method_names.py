@@ -31,7 +31,7 @@ def methods_named(kind: str) -> Callable[[_Class], _Class]:
                 continue
             if isinstance(method, FunctionType):
                 setattr(cls, name, _named(method, f"{kind}.{name}", cls.__module__))
-            elif isinstance(method, staticmethod):
+            elif isinstance(method, staticmethod) and isinstance(method.__func__, FunctionType):
                 setattr(cls, name, staticmethod(_named(method.__func__, f"{kind}.{name}", cls.__module__)))
         return cls
 
