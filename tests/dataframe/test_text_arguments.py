@@ -144,7 +144,8 @@ def test_columns_of_json_are_read_whatever_others_hold_further_down(tmp_path, bl
     assert_same(lazy.groupby("s").a.sum().compute(), plain.groupby("s").a.sum())
     assert_same(lazy[["s", "a"]].compute().reset_index(drop=True), plain[["s", "a"]])
     assert_same(lazy[lazy.a > 1490].s.count().compute(), plain[plain.a > 1490].s.count())
-    with pytest.raises(MetaError, match=r"'b' holds (str|object), the sample int64 \(first 'text', in line 1501\)"):
+    line = "1501" if blocksize is None else r"\d+"  # of several partitions that fail any may be the first
+    with pytest.raises(MetaError, match=rf"'b' holds (str|object), the sample int64 \(first 'text', in line {line}\)"):
         lazy[["b"]].compute()
     with pytest.raises(MetaError, match=r"or choose others before computing, as in frame\[\['a', 'b'\]\]"):
         lazy.compute()
