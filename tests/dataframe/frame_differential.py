@@ -25,6 +25,10 @@ CALL_USERS = ("x.map(", "x.apply(")
 """What calls a function with values. Of no rows pandas returns what it was given, the lazy object what its meta says: not drawn."""
 
 
+ALONG_COLUMNS = "'axis': 1"
+"""What goes along the columns. Of no rows pandas' result has other dtypes than of some, and the lazy one those of some: not drawn."""
+
+
 @dataclass
 class Case:
     """What both libraries made of a chain: results, or what they raised."""
@@ -48,7 +52,7 @@ def run(seed: int) -> Case:
         promised = ROWS
         for _ in range(d.integer(1, 6)):
             operation = _draw_operation(d, x)
-            if operation is None or (not len(x) and operation.text.startswith(CALL_USERS)):
+            if operation is None or (not len(x) and _is_told_by_rows(operation.text)):
                 continue
             texts.append(operation.text)
             text = "; ".join(texts)
@@ -68,6 +72,11 @@ def run(seed: int) -> Case:
         return Case(
             "; ".join(texts), x, attempt(lambda: computed(v)), promised, getattr(getattr(v, "expr", None), "meta", None)
         )
+
+
+def _is_told_by_rows(text: str) -> bool:
+    """Whether pandas makes something else of no rows than of some."""
+    return text.startswith(CALL_USERS) or ALONG_COLUMNS in text
 
 
 def _draw_operation(d: Draw, x: Any) -> Operation | None:
