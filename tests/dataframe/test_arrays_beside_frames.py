@@ -179,3 +179,28 @@ def test_times_have_the_unit_of_those_that_have_values(convert, values, options)
     some = getattr(gd, convert)(lazy[lazy.index > 5], **options)
     assert_same(some.compute(), expected[1:])
     assert {part.compute().dtype for part in some.partitions} == {expected.dtype}
+
+
+def test_a_function_of_partitions_is_told_which_it_gets(frame):
+    def told(part, n, *, partition_info=None):
+        return part.assign(n=n if partition_info is None else partition_info["number"] * n)
+
+    made = frame.map_partitions(told, 10)
+    expected = [10 * number for number, part in enumerate(frame.partitions) for _ in range(len(part))]
+    assert made.n.compute().tolist() == expected
+    assert made.partitions[1].n.compute().tolist() == expected[-len(frame.partitions[1]) :]
+    assert frame.map_partitions(told, 10, partition_info={"number": 7}).n.compute().unique().tolist() == [70]
+
+
+def test_a_function_of_partitions_is_told_where_they_begin():
+    known = gd.from_pandas(PLAIN, npartitions=2)
+
+    def first(part, partition_info):
+        return "" if partition_info is None else partition_info["division"]
+
+    assert known.map_partitions(first, meta=(None, object)).compute().tolist() == list(known.divisions[:-1])
+    assert known.clear_divisions().map_partitions(first, meta=(None, object)).compute().tolist() == [None, None]
+    sums = known.map_partitions(
+        lambda part, partition_info=None: np.full(len(part), (partition_info or {"number": 0})["number"])
+    )
+    assert sums.compute().tolist() == [number for number, part in enumerate(known.partitions) for _ in range(len(part))]

@@ -26,6 +26,7 @@ from glassloom.dataframe.moving.sort import ends_of_sorted
 from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, require_aligned
 from glassloom.dataframe.operators import Operators
 from glassloom.dataframe.options import refused
+from glassloom.dataframe.partition_info import NAME, information_of, informed, takes_information
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.reduce import Length, join_all
 from glassloom.dataframe.sampling import random_pieces, seed_of, some_rows
@@ -163,7 +164,8 @@ class Frame(Collection, Operators, Explainable):
         func
             Gets a pandas object, which it may change, and `args` and `kwargs`. Returns a pandas object; or an array, such as
             predictions for its rows: then the result is a lazy array, a block for each partition; or a value: then the
-            result is a series of one value a partition.
+            result is a series of one value a partition. If it has an argument `partition_info`, it gets a dict with the
+            ``"number"`` of the partition and the ``"division"`` where it begins; None where it is tried on made-up rows.
         args, kwargs
             Further arguments. Frames among them are taken partition by partition; they must be cut as this one is,
             or have one partition.
@@ -193,8 +195,12 @@ class Frame(Collection, Operators, Explainable):
         if not callable(func):
             raise TypeError(f"map_partitions needs a function, got {type(func).__name__}")
         label = function_label(func)
+        told = ""
+        if takes_information(func, kwargs):
+            func, kwargs = partial(informed, func), {**kwargs, NAME: information_of(self)}
+            told = kwargs[NAME].expr.name
         nodes, plain = bind(func, (self, *args), kwargs, label=label)
-        cut = [node for node in nodes if node.has_rows and node.npartitions != 1] or nodes[:1]
+        cut = [node for node in nodes if node.has_rows and node.npartitions != 1 and node.name != told] or nodes[:1]
         require_aligned(cut, f"map_partitions({label})")
         if meta is None:
             found = infer_meta(
