@@ -14,48 +14,60 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakSet
+
+
+class _Pause:
+    """One that some thread is in. It is known as long as it lives: an interrupt amid the end of one leaves none behind."""
+
+    __slots__ = ("__weakref__",)
+
 
 _lock = threading.RLock()  # a finalizer that a collection calls may pause, too
-_pausing: set[object] = set()
-"""A token for each pause that some thread is in."""
-_was_enabled = False
+_pauses: WeakSet[_Pause] = WeakSet()
+_is_off = False
+"""Whether the collector was on and is turned off here."""
 
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
     """Pause the cycle collector, if it is on; reference counting goes on as always. Nests; of several threads, the last resumes it."""
-    token = object()
+    pause = _Pause()
     try:
-        _pause(token)  # in here: an interrupt may come right after it
+        _begin(pause)  # in here: an interrupt may come right after it
         yield
     finally:
-        _resume(token)
+        _end(pause)
 
 
-def _pause(token: object) -> None:
-    global _was_enabled
+def _begin(pause: _Pause) -> None:
+    global _is_off
     with _lock:
-        if not _pausing:
-            _was_enabled = gc.isenabled()
-        _pausing.add(token)
-        gc.disable()
+        _pauses.add(pause)
+        if gc.isenabled():
+            _is_off = True
+            gc.disable()
 
 
-def _resume(token: object) -> None:
+def _end(pause: _Pause) -> None:
     with _lock:
-        _pausing.discard(token)
-        if not _pausing and _was_enabled:
-            gc.enable()
+        _pauses.discard(pause)
+        _resume_unless_paused()
+
+
+def _resume_unless_paused() -> None:
+    global _is_off
+    if _is_off and not _pauses:
+        gc.enable()
+        _is_off = False
 
 
 def _begin_anew_in_child() -> None:
     """Resume in a forked child, where the other threads that have paused are gone."""
     global _lock
     _lock = threading.RLock()
-    if _pausing:
-        _pausing.clear()
-        if _was_enabled:
-            gc.enable()
+    _pauses.clear()
+    _resume_unless_paused()
 
 
 os.register_at_fork(after_in_child=_begin_anew_in_child)

@@ -1,4 +1,4 @@
-"""Arrays beside frames: in operators, as conditions, as labels, and as what functions of partitions return."""
+"""Arrays beside frames, what functions of partitions return and are told, and dtypes of partitions without rows."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from glassloom._gc import gc_paused
 from glassloom.sampling.stack_sampler import SampledThread, StackSampler
 from glassloom.sampling.task_stacks import TaskStacks
 from glassloom.worker import call_stacks
+from interrupts import sweep
 
 
 def test_collections_go_on_afterwards_also_after_an_error():
@@ -31,6 +32,18 @@ def test_what_the_user_has_turned_off_stays_off():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_an_interrupt_anywhere_leaves_no_pause_behind():
+    def cell() -> None:
+        with gc_paused(), gc_paused():
+            pass
+
+    def check() -> None:
+        cell()
+        assert gc.isenabled()
+
+    sweep(cell, check, modules=("glassloom", "_weakrefset", "contextlib"))
 
 
 def test_the_last_of_several_threads_resumes():

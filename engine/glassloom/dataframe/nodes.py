@@ -574,7 +574,8 @@ def _view_columns(frame: Any, columns: pd.Index) -> Any:
 
 
 _MOST_BLOCKS = 90
-"""pandas warns where a column is added to a frame of more than 100 blocks, which a user who has added them one by one can't help."""
+"""pandas warns where a column is added to a frame of more than 100 blocks, which a user who has added them one by one can't help.
+A copy of the values puts those of a dtype into one block."""
 
 
 def _assign(frame: Any, names: tuple[Any, ...], *values: Any) -> Any:

@@ -21,24 +21,10 @@ _WIDTH = 8
 """Partial results that a task combines at a time."""
 
 
-class Scan(FrameExpr):
-    """For each partition the partial results of all before it (or all after it), combined; None where there are none.
-
-    `combine` is called with a list of partial results in the order of the partitions, its own results among them.
-    `reach` is how many partitions before each are enough, if that is known.
-    """
-
-    parameters = ("source", "combine", "is_reversed", "reach", "title")
+class OfPartitionsBefore(FrameExpr):
+    """For each partition what those before it say; None where there are none."""
 
     source: FrameExpr
-    combine: Callable[[list[Any]], Any]
-    is_reversed: bool
-    reach: tuple[int, ...] | None
-    title: str
-
-    @property
-    def label(self) -> str:
-        return f"{self.title}-scan"
 
     @cached_property
     def meta(self) -> Any:
@@ -47,6 +33,25 @@ class Scan(FrameExpr):
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
         return (None,) * (self.source.npartitions + 1)
+
+
+class Scan(OfPartitionsBefore):
+    """For each partition the partial results of all before it (or all after it), combined; None where there are none.
+
+    `combine` is called with a list of partial results in the order of the partitions, its own results among them.
+    `reach` is how many partitions before each are enough, if that is known.
+    """
+
+    parameters = ("source", "combine", "is_reversed", "reach", "title")
+
+    combine: Callable[[list[Any]], Any]
+    is_reversed: bool
+    reach: tuple[int, ...] | None
+    title: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.title}-scan"
 
     def tasks(self) -> dict[Key, Task]:
         keys = self.source.output_keys()
@@ -93,7 +98,7 @@ def _combine(combine: Callable[[list[Any]], Any], parts: list[Any]) -> Any:
     return combine(some) if some else None
 
 
-class Chain(FrameExpr):
+class Chain(OfPartitionsBefore):
     """For each partition what all before it hand on, one after the other; None for the first one.
 
     ``call(block, before)`` is what a partition hands on, after what was handed to it. It takes as long as all partitions together: for
@@ -102,21 +107,12 @@ class Chain(FrameExpr):
 
     parameters = ("source", "call", "title")
 
-    source: FrameExpr
     call: Callable[[Any, Any], Any]
     title: str
 
     @property
     def label(self) -> str:
         return f"{self.title}-chain"
-
-    @cached_property
-    def meta(self) -> Any:
-        return None
-
-    @cached_property
-    def divisions(self) -> tuple[Any, ...]:
-        return (None,) * (self.source.npartitions + 1)
 
     def tasks(self) -> dict[Key, Task]:
         first, *others = self.output_keys()
