@@ -35,6 +35,7 @@ CHROMIUM_ARGUMENTS = [
     "--disable-sync",
 ]
 
+KERNEL_IS_IDLE = "() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
 LAYOUT_IS_SAVED = """async name => {
   const { data } = await window.jupyterapp.serviceManager.workspaces.fetch('default')
   const { 'layout-restorer:data': layout, ...panes } = data
@@ -128,6 +129,17 @@ def open_lab(page: Page, lab: Lab, set_theme: Callable[[str], None]) -> Callable
         set_theme(theme)
 
     return open_lab
+
+
+@pytest.fixture
+def wait_for_kernel(page: Page) -> Callable[[], None]:
+    """Wait until the notebook that is shown has its kernel: without one JupyterLab and Notebook would ask for one in a dialog, and run nothing."""
+
+    def wait_for_kernel() -> None:
+        expect(page.locator(".jp-NotebookPanel .jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)")
+        page.wait_for_function(KERNEL_IS_IDLE)
+
+    return wait_for_kernel
 
 
 @pytest.fixture

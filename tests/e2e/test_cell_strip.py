@@ -60,17 +60,10 @@ def notebook(lab: Any, page: Page) -> Iterator[str]:
     wait_until_true(page, NO_CLUSTERS, f"{lab.url}glassloom/api/clusters")
 
 
-def wait_for_kernel(page: Page) -> None:
-    expect(page.locator(".jp-NotebookPanel .jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)")
-    page.wait_for_function(
-        "() => window.jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'"
-    )
-
-
-def test_a_cell_shows_how_far_it_is_and_how_it_ended(page, lab, notebook, set_theme, keep_picture):
+def test_a_cell_shows_how_far_it_is_and_how_it_ended(page, lab, notebook, wait_for_kernel, set_theme, keep_picture):
     page.goto(lab.address(f"lab/tree/{notebook}?reset"))
     expect(page.locator(".jp-Notebook")).to_be_visible(timeout=OPENING_MS)
-    wait_for_kernel(page)
+    wait_for_kernel()
     cells = page.locator(".jp-CodeCell")
     page.evaluate(RUN_NEXT)
     expect(cells.nth(0).locator(".jp-InputPrompt")).to_have_text("[1]:", timeout=OPENING_MS)
@@ -100,7 +93,7 @@ def test_a_cell_shows_how_far_it_is_and_how_it_ended(page, lab, notebook, set_th
     expect(strip).to_contain_text("3 tasks failed")
 
     (lab.root / "go").unlink()
-    wait_for_kernel(page)
+    wait_for_kernel()
     cells.nth(2).locator(".jp-InputArea-editor").click()
     page.evaluate(RUN_NEXT)
     other = cells.nth(2).locator(".gl-Strip")

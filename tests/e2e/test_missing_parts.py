@@ -59,13 +59,10 @@ def notebook(lab: Lab, page: Page) -> Iterator[str]:
 
 
 @pytest.mark.long
-def test_progress_below_cells_and_the_monitor_work_without_it(page, lab, notebook, keep_picture):
+def test_progress_below_cells_and_the_monitor_work_without_it(page, lab, notebook, wait_for_kernel, keep_picture):
     page.goto(lab.address(f"lab/tree/{notebook}?reset"))
     expect(page.locator(".jp-Notebook")).to_be_visible(timeout=OPENING_MS)
-    expect(page.locator(".jp-NotebookPanel .jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)")
-    page.wait_for_function(
-        "() => window.jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'"
-    )
+    wait_for_kernel()
     page.evaluate("() => { void window.jupyterapp.commands.execute('notebook:run-all-cells') }")
     cells = page.locator(".jp-CodeCell")
     strip, monitor = cells.nth(2).locator(".gl-Strip"), cells.nth(1).locator(".jp-OutputArea-output .glm2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +50,14 @@ def clusters_of(lab: Any) -> list[dict[str, Any]]:
         return json.load(answer)["clusters"]
 
 
-def open_notebook(page: Page, lab: Any, name: str) -> None:
-    page.goto(lab.address(f"lab/tree/{name}?reset"))
-    expect(page.locator(".jp-Notebook")).to_be_visible(timeout=OPENING_MS)
-    # Without a kernel JupyterLab would ask for one and run nothing.
-    expect(page.locator(".jp-NotebookPanel .jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)")
-    page.wait_for_function(
-        "() => window.jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'"
-    )
+@pytest.fixture
+def open_notebook(page: Page, lab: Any, wait_for_kernel: Callable[[], None]) -> Callable[[str], None]:
+    def open_notebook(name: str) -> None:
+        page.goto(lab.address(f"lab/tree/{name}?reset"))
+        expect(page.locator(".jp-Notebook")).to_be_visible(timeout=OPENING_MS)
+        wait_for_kernel()
+
+    return open_notebook
 
 
 def run_all(page: Page) -> None:
@@ -87,8 +88,10 @@ def shut_down_kernels(page: Page) -> Any:
 
 
 @pytest.mark.long
-def test_a_notebooks_cluster_and_tasks_are_seen(page, lab, small_notebook, open_pane, keep_picture, shut_down_kernels):
-    open_notebook(page, lab, small_notebook)
+def test_a_notebooks_cluster_and_tasks_are_seen(
+    page, lab, small_notebook, open_notebook, open_pane, keep_picture, shut_down_kernels
+):
+    open_notebook(small_notebook)
     run_all(page)
     expect(page.locator(".gl-Card")).to_have_count(1)
     (cluster,) = clusters_of(lab)
@@ -101,9 +104,9 @@ def test_a_notebooks_cluster_and_tasks_are_seen(page, lab, small_notebook, open_
 
 
 def test_a_pane_lives_on_after_restart_kernel_and_run_all(
-    page, lab, small_notebook, open_pane, keep_picture, shut_down_kernels
+    page, small_notebook, open_notebook, open_pane, keep_picture, shut_down_kernels
 ):
-    open_notebook(page, lab, small_notebook)
+    open_notebook(small_notebook)
     run_all(page)
     expect(page.locator(".gl-Card")).to_have_count(1)
     first = page.locator(".gl-Card").get_attribute("data-cluster")
@@ -121,8 +124,10 @@ def test_a_pane_lives_on_after_restart_kernel_and_run_all(
 
 
 @pytest.mark.long
-def test_the_button_of_the_clients_repr_opens_its_dashboard(page, lab, small_notebook, shut_down_kernels):
-    open_notebook(page, lab, small_notebook)
+def test_the_button_of_the_clients_repr_opens_its_dashboard(
+    page, lab, small_notebook, open_notebook, shut_down_kernels
+):
+    open_notebook(small_notebook)
     run_all(page)
     page.get_by_role("button", name="Open dashboard").click()
     expect(page.locator(".gl-Card")).to_have_count(1)  # the server looks for clusters once a second
@@ -131,9 +136,11 @@ def test_the_button_of_the_clients_repr_opens_its_dashboard(page, lab, small_not
     expect(pane).to_have_attribute("data-state", "live", timeout=OPENING_MS)
 
 
-def test_the_first_look_runs_and_its_tasks_are_seen(page, lab, open_pane, keep_picture, sockets, shut_down_kernels):
+def test_the_first_look_runs_and_its_tasks_are_seen(
+    page, lab, open_notebook, open_pane, keep_picture, sockets, shut_down_kernels
+):
     shutil.copy(FIRST_LOOK, lab.root)
-    open_notebook(page, lab, FIRST_LOOK.name)
+    open_notebook(FIRST_LOOK.name)
     run_all(page)
     expect(page.locator(".gl-Card")).to_have_count(1)
     (cluster,) = clusters_of(lab)

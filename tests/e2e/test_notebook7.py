@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from urllib.request import Request, urlopen
@@ -52,17 +51,6 @@ delayed(sum)([wait(number) for number in range(6)]).compute()
 """
 
 
-def run_first_cell(page) -> None:
-    """Run it. What is asked for before the notebook has its kernel is dropped, so it is asked for until it is taken."""
-    prompt = page.locator(".jp-CodeCell .jp-InputPrompt").first
-    for _ in range(20):
-        page.locator(".jp-CodeCell .cm-content").first.click()
-        page.keyboard.press("Control+Enter")
-        with contextlib.suppress(AssertionError):
-            return expect(prompt).to_have_text("[*]:", timeout=20_000)
-    pytest.fail("the cell was not run")
-
-
 @pytest.fixture
 def waiting_notebook(lab):
     cell = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None, "source": WAITING}
@@ -81,10 +69,14 @@ def asked(lab, method: str, path: str) -> bytes:
 
 
 @pytest.mark.long
-def test_a_cell_shows_how_far_it_is_below_it_and_then_one_line(page, lab, keep_picture, waiting_notebook):
+def test_a_cell_shows_how_far_it_is_below_it_and_then_one_line(
+    page, lab, waiting_notebook, wait_for_kernel, keep_picture
+):
     page.goto(lab.address(f"notebooks/{waiting_notebook}"))
     expect(page.locator(".jp-CodeCell .cm-content")).to_be_visible(timeout=OPENING_MS)
-    run_first_cell(page)
+    wait_for_kernel()
+    page.locator(".jp-CodeCell .cm-content").first.click()
+    page.keyboard.press("Control+Enter")
     strip = page.locator(".jp-CodeCell .gl-Strip").first
     expect(strip).to_contain_text("0 of 7 tasks", timeout=OPENING_MS)
     keep_picture("notebook-7-strip")

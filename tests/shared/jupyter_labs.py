@@ -75,7 +75,7 @@ def running_lab(directory: Path, base_url: str, *options: str, port: int = 0) ->
     # Longer than this, and its first question would come before the server knows that they don't.
     command += ["--GlassloomServer.dashboards_silence_s=30"]
     # Lets tests run commands, and keeps JupyterLab from asking about news.
-    command += ["--LabApp.expose_app_in_browser=True"]
+    command += ["--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True"]
     notification = directory / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
     notification.parent.mkdir(parents=True, exist_ok=True)
     notification.write_text('{"fetchNews": "false"}')
