@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from glassloom import backends as _backends  # noqa: F401 - tells where NumPy's and pandas' dispatches are
 
 if TYPE_CHECKING:
-    from glassloom import config
+    from glassloom import array, bag, config, dataframe, datasets
     from glassloom.client.as_completed import as_completed
     from glassloom.client.client import Client
     from glassloom.client.coordination import Event, Lock, Queue, Semaphore, Variable
@@ -45,9 +45,13 @@ __all__ = [
     "Semaphore",
     "Variable",
     "annotate",
+    "array",
     "as_completed",
+    "bag",
     "compute",
     "config",
+    "dataframe",
+    "datasets",
     "default_client",
     "delayed",
     "fire_and_forget",
@@ -80,9 +84,13 @@ _HOMES = {
     "Semaphore": "client.coordination",
     "Variable": "client.coordination",
     "annotate": "protocol.annotations",
+    "array": "array",
     "as_completed": "client.as_completed",
+    "bag": "bag",
     "compute": "collection",
     "config": "config",
+    "dataframe": "dataframe",
+    "datasets": "datasets",
     "default_client": "client.default_client",
     "delayed": "delayed_call",  # not `delayed`: the module would take the place of the function
     "fire_and_forget": "client.future",

@@ -12,7 +12,7 @@ from glassloom._users_functions import require_no_users_function, without_values
 from glassloom.expr import Expr, lower, walk
 from glassloom.expr import optimize as optimize_plan
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
-from glassloom.graph_drawing import Drawing, draw
+from glassloom.graph_drawing import Drawing, draw, warn_of_looks
 from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
 from glassloom.local.default import Runtime, choose_runtime, load_runtime_later
 from glassloom.protocol.tracebacks import hides_engine_frames
@@ -79,7 +79,13 @@ class Collection:
         return result
 
     def visualize(
-        self, filename: str | Path | None = None, *, optimize_graph: bool = True, layers: bool | None = None
+        self,
+        filename: str | Path | None = None,
+        *,
+        optimize_graph: bool = True,
+        layers: bool | None = None,
+        format: str | None = None,
+        **looks: Any,
     ) -> Drawing:
         """Draw the tasks that will run, or the layers if there are more than a few hundred tasks.
 
@@ -91,13 +97,18 @@ class Collection:
             Whether to draw the plan as it will run rather than as it is written.
         layers
             Whether to draw layers rather than tasks; None decides by the number of tasks.
+        format
+            What is added to a `filename` without an ending: ``"svg"``, ``"png"``...
+        looks
+            Dask's choices of how a graph looks, such as ``engine`` and ``rankdir``. There is one look here: a warning says so.
 
         Returns
         -------
         Drawing
             What a notebook shows as a picture.
         """
-        return visualize(self, filename=filename, optimize_graph=optimize_graph, layers=layers)
+        warn_of_looks(looks)
+        return visualize(self, filename=filename, optimize_graph=optimize_graph, layers=layers, format=format)
 
     def _with_expr(self, expr: Expr) -> Self:
         """Return a collection of this class around another expression of the same kind."""
@@ -204,7 +215,12 @@ def optimize(*args: Any, traverse: bool = True) -> tuple[Any, ...]:
 
 
 def visualize(
-    *args: Any, filename: str | Path | None = None, optimize_graph: bool = True, layers: bool | None = None
+    *args: Any,
+    filename: str | Path | None = None,
+    optimize_graph: bool = True,
+    layers: bool | None = None,
+    format: str | None = None,
+    **looks: Any,
 ) -> Drawing:
     """Draw the tasks of several collections together. See `Collection.visualize`.
 
@@ -215,6 +231,7 @@ def visualize(
     >>> gl.visualize(total + 1, total)
     Drawing(2 nodes, 1 edges)
     """
+    warn_of_looks(looks)
     found = _Found(traverse=True)
     for arg in args:
         found.add(arg)
@@ -223,7 +240,8 @@ def visualize(
     roots = [collection.expr for collection in found.collections]
     drawing = draw(roots, optimize_graph=optimize_graph, layers=layers)
     if filename is not None:
-        drawing.save(filename)
+        has_ending = format is None or str(filename).endswith(f".{format}")
+        drawing.save(filename if has_ending else f"{filename}.{format}")
     return drawing
 
 

@@ -9,8 +9,10 @@ import base64
 import html
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from glassloom import config
 from glassloom.errors import OptionError
@@ -25,6 +27,32 @@ _BOX_HEIGHT, _ROW_GAP, _BOX_GAP, _MARGIN, _CHARACTER = 36.0, 34.0, 16.0, 12.0, 6
 PAGE_PX = 900.0
 """How wide a drawing may be before boxes of one name become one: about what a notebook's page is."""
 _FORMATS = ("svg", "dot", "png", "pdf")
+
+
+_LOOKS = frozenset(
+    ["cmap", "collapse_outputs", "color", "data_attributes", "edge_attr", "engine", "function_attributes", "graph_attr", "maxval",
+     "node_attr", "rankdir", "splines", "tasks", "traverse", "verbose"]
+)  # fmt: skip
+"""Options of Dask's drawings, which several programs can make in several ways."""
+
+
+def warn_of_looks(looks: Mapping[str, Any]) -> None:
+    """Warn, at the line that has called the caller, that options of how Dask's drawings look change nothing here.
+
+    Raises
+    ------
+    TypeError
+        If one isn't an option of Dask's either.
+    """
+    unknown = sorted(looks.keys() - _LOOKS)
+    if unknown:
+        raise TypeError(f"visualize() got an unexpected keyword argument {unknown[0]!r}")
+    if looks:
+        warnings.warn(
+            f"visualize() draws graphs in one way: {', '.join(sorted(looks))} changed nothing",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 class Drawing:

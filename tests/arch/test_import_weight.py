@@ -40,7 +40,7 @@ def test_glassloom_exports_these_names() -> None:
     script = "import glassloom; print(*sorted(glassloom.__all__)); print(*sorted(n for n in dir(glassloom) if n in glassloom.__all__))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=True)
     expected = (
-        "Client Delayed Event Future LocalCUDACluster LocalCluster Lock Queue Semaphore Variable annotate as_completed compute config default_client "
+        "Client Delayed Event Future LocalCUDACluster LocalCluster Lock Queue Semaphore Variable annotate array as_completed bag compute config dataframe datasets default_client "
         "delayed fire_and_forget get get_client get_worker monitor optimize performance_report persist progress record rejoin replay secede visualize wait worker_client"
     )
     assert done.stdout.splitlines() == [expected, expected]

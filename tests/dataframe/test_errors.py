@@ -129,6 +129,15 @@ def test_a_function_that_fails_on_made_up_rows_asks_for_meta(frame):
     assert frame.carrier.map(lambda letter: ord(letter), meta=("code", int)).sum().compute() == sum(b"abcd")
 
 
+@pytest.mark.parametrize("dtype", ["str", object])
+def test_made_up_texts_are_several_words_or_if_these_are_refused_letters(dtype):
+    names = gd.from_pandas(pd.DataFrame({"name": ["Ada L", "Alan T"]}, dtype=dtype), npartitions=2).name
+    assert names.apply(lambda name: name[0] + name.split()[1]).compute().tolist() == ["AL", "AT"]
+    letters = names.str[-1]
+    codes = letters.map(ord)
+    assert (codes.dtype, codes.compute().tolist()) == ("int64", [ord("L"), ord("T")])
+
+
 def test_a_function_that_returns_something_else_than_meta_says_is_named(frame):
     wrong = frame.map_partitions(lambda block: block, meta={"carrier": str, "hour": int})
     with pytest.raises(

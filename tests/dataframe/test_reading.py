@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.fs as pa_fs
 import pytest
 from frame_helpers import assert_same
+from glassloom.dataframe.io import csv
 from glassloom.dataframe.io.read import Source
 from glassloom.errors import MetaError, OptionError, ParseError, ReadError
 from glassloom.graph import tokenize
@@ -383,3 +384,31 @@ def test_text_that_cannot_be_parsed_is_a_value_error_as_for_pandas(tmp_path):
         with pytest.raises(ParseError, match=r"a\.(csv|json)' can't be read as (CSV|JSON)") as caught:
             read()
         assert isinstance(caught.value, ValueError) and isinstance(caught.value, ReadError)
+
+
+def test_rows_of_text_files_are_counted_by_one_column(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("x,y,z\n,1,a\n2,,b\n")
+    (tmp_path / "b.csv").write_text("x,y,z\n3,text,c\n")  # which isn't a number, as the sample has it
+    lazy = gd.read_csv(tmp_path / "*.csv", include_path_column=True)
+    read = []
+    parse = csv.Parser.parse
+
+    def noted(parser, block, **options):
+        read.append(parser.options["usecols"])
+        return parse(parser, block, **options)
+
+    monkeypatch.setattr(csv.Parser, "parse", noted)
+    assert len(lazy) == 3
+    assert_same(lazy.index.compute(), pd.Index([0, 1, 0]))
+    assert_same(lazy[[]].compute(), pd.DataFrame({"x": [1, 2, 3]}, index=[0, 1, 0])[[]])
+    assert lazy.path.compute().tolist() == [str(tmp_path / name) for name in ("a.csv", "a.csv", "b.csv")]
+    assert read == [["x"]] * 8
+    with pytest.raises(MetaError, match="'y' holds str, the sample float64"):
+        lazy.y.compute()
+
+
+@pytest.mark.parametrize("dates", [{"day": [0, 1]}, [[0, 1]]])
+def test_dates_of_several_columns_are_refused_before_anything_is_read(tmp_path, dates):
+    (tmp_path / "a.csv").write_text("year,month\n2000,1\n")
+    with pytest.raises(NotImplementedError, match=r"makes a column of several; .* call to_datetime\(\)"):
+        gd.read_csv(tmp_path / "a.csv", parse_dates=dates)

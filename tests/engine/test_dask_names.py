@@ -13,6 +13,7 @@ import pytest
 import tasks
 from glassloom import Client, LocalCluster
 from glassloom.client.dask_names import INSTEAD, _check_equal
+from glassloom.cluster.other_names import ATTRIBUTES_INSTEAD
 from glassloom.errors import ClusterClosed, ClusterError, OptionError
 from glassloom_metrics.protocol import WorkerSamples
 from glassloom_metrics.registry import find_record
@@ -263,3 +264,23 @@ async def _first_sample(cluster: str) -> WorkerSamples:
             if isinstance(message, WorkerSamples):
                 return message
     raise AssertionError("the cluster ended")
+
+
+# The public names of distributed.LocalCluster (2026.8) that aren't methods of its event loop.
+CLUSTER_NAMES = [
+    "adapt", "close", "dashboard_link", "get_client", "get_logs", "logs", "name", "nannies", "observed", "plan", "requested",
+    "scale", "scheduler", "scheduler_address", "scheduler_info", "status", "sync", "wait_for_workers", "worker_spec", "workers",
+]  # fmt: skip
+
+
+def test_a_cluster_has_what_dasks_has_or_tells_what_there_is(client: Client) -> None:
+    for name in CLUSTER_NAMES:
+        if name not in ATTRIBUTES_INSTEAD:
+            assert hasattr(client.cluster, name), name
+            continue
+        with pytest.raises(AttributeError, match=f"'LocalCluster' object has no attribute '{name}'; "):
+            getattr(client.cluster, name)
+    assert ATTRIBUTES_INSTEAD.keys() <= set(CLUSTER_NAMES)
+    with pytest.raises(AttributeError, match="'LocalCluster' object has no attribute 'scales'$"):
+        client.cluster.scales  # noqa: B018
+    assert client.cluster.dashboard_link == client.dashboard_link

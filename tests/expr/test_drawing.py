@@ -119,3 +119,19 @@ def test_graphviz_draws_if_it_is_there(monkeypatch, tmp_path):
 def test_long_chains_are_drawn_without_recursion(without_graphviz):
     nodes = [Node(str(n), "", sources=[str(n - 1)] if n else []) for n in range(3000)]
     assert len(rows_of(list(reversed(nodes)))) == 3000
+
+
+def test_choices_of_other_looks_are_taken_with_a_warning(without_graphviz, tmp_path):
+    total = ga.ones(8, chunks=4).sum()
+    with pytest.warns(UserWarning, match="engine, rankdir changed nothing") as caught:
+        drawing = total.visualize(engine="cytoscape", rankdir="LR")
+    assert drawing.svg == total.visualize().svg
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="color changed nothing") as caught:
+        gl.visualize(total, color="order")
+    assert caught[0].filename == __file__
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        total.visualize(colour="order")
+    total.visualize(str(tmp_path / "graph"), format="svg")
+    total.visualize(tmp_path / "other.svg", format="svg")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.svg", "other.svg"]

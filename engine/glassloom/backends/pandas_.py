@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -196,11 +197,12 @@ def guarded(block: Any) -> Any:
 # Made-up samples: two rows of the right dtypes, to find out what a function returns.
 
 
-_TEXTS, _NUMBERS = ("a", "b"), (1, 2)
+_Kinds = tuple[tuple[Any, Any], tuple[Any, Any]]
+_TEXTS, _LETTERS, _NUMBERS = ("first made-up text", "second made-up text"), ("a", "b"), (1, 2)
 
 
 def of_samples(function: Callable[..., Any], *metas: Any) -> Any:
-    """Return what a function makes of made-up rows. Python objects are texts; if it refuses those, numbers.
+    """Return what a function makes of made-up rows. If it refuses texts of some words, they are letters, and Python objects numbers.
 
     An error that it raises has a note that says of which rows.
     """
@@ -209,12 +211,12 @@ def of_samples(function: Callable[..., Any], *metas: Any) -> Any:
     except Exception as error:  # the function may be a user's
         if _OF_SAMPLES not in getattr(error, "__notes__", ()):
             error.add_note(_OF_SAMPLES)
-        if not any(map(_has_objects, metas)):
-            raise
-        try:
-            return function(*[sample(meta, _NUMBERS) for meta in metas])
-        except Exception:
-            raise error from None
+        others: list[_Kinds] = [(_LETTERS, _LETTERS)] if any(map(_has_texts, metas)) else []
+        others += [(_TEXTS, _NUMBERS)] if any(map(_has_objects, metas)) else []
+        for texts, objects in others:
+            with contextlib.suppress(Exception):
+                return function(*[sample(meta, texts, objects) for meta in metas])
+        raise
 
 
 _OF_SAMPLES = (
@@ -224,32 +226,41 @@ _OF_SAMPLES = (
 
 
 def _has_objects(meta: Any) -> bool:
+    return any(map(pd.api.types.is_object_dtype, _dtypes(meta)))
+
+
+def _has_texts(meta: Any) -> bool:
+    return any(map(pd.api.types.is_string_dtype, _dtypes(meta)))
+
+
+def _dtypes(meta: Any) -> list[Any]:
     if isinstance(meta, pd.DataFrame):
-        return any(map(pd.api.types.is_object_dtype, meta.dtypes))
-    return isinstance(meta, (pd.Series, pd.Index)) and meta.dtype == object
+        return list(meta.dtypes)
+    return [meta.dtype] if isinstance(meta, (pd.Series, pd.Index)) else []
 
 
-def sample(meta: Any, objects: tuple[Any, Any] = _TEXTS) -> Any:
-    """Return an object like `meta` with two made-up rows. `objects` are the values of columns of Python objects."""
+def sample(meta: Any, texts: tuple[Any, Any] = _TEXTS, objects: tuple[Any, Any] = _TEXTS) -> Any:
+    """Return an object like `meta` with two made-up rows, with these values of columns of text and of Python objects."""
+    kinds = (texts, objects)
     if isinstance(meta, pd.MultiIndex):
         return pd.MultiIndex.from_arrays([sample(level) for level in meta.levels], names=meta.names)
     if isinstance(meta, pd.Index):
         if isinstance(meta, pd.RangeIndex):
             return pd.RangeIndex(2, name=meta.name)
-        return pd.Index(_sample_values(meta.dtype, objects), dtype=_own_dtype(meta.dtype), name=meta.name)
+        return pd.Index(_sample_values(meta.dtype, kinds), dtype=_own_dtype(meta.dtype), name=meta.name)
     if isinstance(meta, pd.Series):
-        return _sample_series(meta.dtype, sample(meta.index), objects).rename(meta.name)
+        return _sample_series(meta.dtype, sample(meta.index), kinds).rename(meta.name)
     if isinstance(meta, pd.DataFrame):
         index = sample(meta.index)
-        columns = {place: _sample_series(dtype, index, objects) for place, dtype in enumerate(meta.dtypes)}
+        columns = {place: _sample_series(dtype, index, kinds) for place, dtype in enumerate(meta.dtypes)}
         made = pd.DataFrame(columns, index=index)
         made.columns = meta.columns
         return made
     return meta
 
 
-def _sample_series(dtype: Any, index: Any, objects: tuple[Any, Any]) -> Any:
-    return pd.Series(_sample_values(dtype, objects), index=index, dtype=_own_dtype(dtype))
+def _sample_series(dtype: Any, index: Any, kinds: _Kinds) -> Any:
+    return pd.Series(_sample_values(dtype, kinds), index=index, dtype=_own_dtype(dtype))
 
 
 def _own_dtype(dtype: Any) -> Any:
@@ -257,7 +268,8 @@ def _own_dtype(dtype: Any) -> Any:
     return object if pd.api.types.is_object_dtype(dtype) else None
 
 
-def _sample_values(dtype: Any, objects: tuple[Any, Any]) -> Any:
+def _sample_values(dtype: Any, kinds: _Kinds) -> Any:
+    texts, objects = kinds
     if isinstance(dtype, pd.CategoricalDtype):
         some = list(dtype.categories[:2]) or ["a", "b"]
         categories = dtype.categories if len(dtype.categories) else some
@@ -276,7 +288,7 @@ def _sample_values(dtype: Any, objects: tuple[Any, Any]) -> Any:
         return pd.interval_range(0, 2).astype(dtype).array
     if kind == "O" and isinstance(dtype, np.dtype):
         return np.array(objects, dtype=object)
-    return pd.array(list(_TEXTS), dtype=dtype)
+    return pd.array(list(texts), dtype=dtype)
 
 
 # Sizes.

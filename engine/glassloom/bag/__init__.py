@@ -8,6 +8,7 @@
 
 from glassloom.bag.collection import Bag
 from glassloom.bag.creation import concat, from_delayed, from_sequence, map, map_partitions, range, zip
+from glassloom.bag.people import make_people
 from glassloom.bag.text_files import read_text, to_textfiles
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "concat",
     "from_delayed",
     "from_sequence",
+    "make_people",
     "map",
     "map_partitions",
     "range",

@@ -15,7 +15,7 @@ from glassloom.client.link import Link
 from glassloom.client.more_workers import way_to_more_workers
 from glassloom.errors import ClusterClosed, ClusterError
 from glassloom.graph import Key
-from glassloom.protocol.identity import jupyter_base_url
+from glassloom.protocol.identity import status_page
 
 _ATTACH_S = 30.0
 _PARTS = __name__.rpartition(".")[0] + "."
@@ -68,8 +68,7 @@ class ClientBase:
         """Where the cluster's status page is: a path on this notebook's Jupyter server, or the command that serves it."""
         if self._link is not None and self._link.dashboard:
             return self._link.dashboard
-        base_url = jupyter_base_url()
-        return f"{base_url}glassloom/dash/{self.id}/status" if base_url else "run: glassloom dashboard"
+        return status_page(self.id)
 
     def _way_to_more_workers(self) -> str:
         """What a user who waits without workers can do."""

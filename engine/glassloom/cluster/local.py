@@ -10,7 +10,7 @@ import weakref
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from glassloom_metrics.registry import read_records
 
@@ -18,10 +18,11 @@ from glassloom.client.blocking import run_sync
 from glassloom.client.connection import Connection
 from glassloom.cluster.head_process import HeadProcess
 from glassloom.cluster.options import OPTION_NAMES, ClusterOptions, Resources, checked_adaptive, checked_count
-from glassloom.cluster.other_names import refuse_others
+from glassloom.cluster.other_names import ATTRIBUTES_INSTEAD, refuse_others
 from glassloom.config import Configured
 from glassloom.errors import ClusterClosed
 from glassloom.protocol import messages
+from glassloom.protocol.identity import status_page
 from glassloom.protocol.options import HeadOptions
 from glassloom.reprs import render
 from glassloom.reprs.live_card import LiveCard
@@ -217,6 +218,19 @@ class LocalCluster:
         """
         least, most, idle_s = checked_adaptive(minimum, maximum, wait_s)
         run_sync(self._connect().ask(lambda request: messages.Adapt(request, least, most, idle_s), "adapt()"))
+
+    @property
+    def dashboard_link(self) -> str:
+        """Where the status page is: a path on this notebook's Jupyter server, or the command that serves it."""
+        return status_page(self.id)
+
+    if not TYPE_CHECKING:  # else no misspelt name would be found
+
+        def __getattr__(self, name: str) -> Any:
+            instead = f"; {ATTRIBUTES_INSTEAD[name]}" if name in ATTRIBUTES_INSTEAD else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self
+            )
 
     def _connect(self) -> Connection:
         self._head.owner.require()

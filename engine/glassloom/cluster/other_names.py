@@ -1,4 +1,4 @@
-"""Options of other libraries' clusters that people type by habit: each is told what takes its place here."""
+"""Options and attributes of other libraries' clusters that people type by habit: each is told what takes its place here."""
 
 from __future__ import annotations
 
@@ -59,6 +59,26 @@ _INSTEAD: Mapping[str, str] = {
     "spill_dir": "write local_directory",
     "memory": "write memory_limit",
 }
+_CLIENT = "a client tells that, or does it: Client(cluster)"
+_WORKERS_LOGS = "Client(cluster).get_worker_logs() tells what tasks have logged"
+_ADAPTIVE = "cluster.adapt() lets the number of workers follow the work, and cluster.scale(n) sets it"
+ATTRIBUTES_INSTEAD: Mapping[str, str] = {
+    "get_client": "write Client(cluster)",
+    "get_logs": _WORKERS_LOGS,
+    "logs": _WORKERS_LOGS,
+    "nannies": f"{_CLIENT}.scheduler_info()",
+    "observed": _ADAPTIVE,
+    "plan": _ADAPTIVE,
+    "requested": _ADAPTIVE,
+    "scheduler": f"{_CLIENT}.scheduler_info()",
+    "scheduler_address": "processes talk over private sockets of this machine; another process connects by the name: Client(cluster.name)",
+    "scheduler_info": f"{_CLIENT}.scheduler_info()",
+    "sync": "a cluster has no event loop of its own: in an event loop use Client(cluster, asynchronous=True)",
+    "wait_for_workers": f"{_CLIENT}.wait_for_workers(n)",
+    "worker_spec": f"{_CLIENT}.scheduler_info()",
+    "workers": f"{_CLIENT}.scheduler_info()",
+}
+"""Attributes of distributed's `LocalCluster` that this one has not, and what there is."""
 _FOR_GPUS = "it is for workers on GPUs: LocalCUDACluster(...) or Client(gpu=True, ...)"
 WITHOUT_GPUS: Mapping[str, str] = {
     **_INSTEAD,

@@ -58,6 +58,12 @@ def script() -> str:
     return encodable(os.path.abspath(path)) if os.path.isfile(path) else ""
 
 
+def status_page(cluster_id: str) -> str:
+    """Return where a cluster's status page is: a path on this notebook's Jupyter server, or the command that serves it."""
+    base_url = jupyter_base_url()
+    return f"{base_url}glassloom/dash/{cluster_id}/status" if base_url else "run: glassloom dashboard"
+
+
 def jupyter_base_url() -> str | None:
     """Return the path under which the Jupyter server of this kernel serves, such as ``"/user/someone/"``, or None.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import pandas as pd
@@ -58,6 +58,7 @@ class CsvSource(Source):
     """Blocks of CSV files."""
 
     can_project = True
+    can_read_index = True
     form = "pandas"
 
     def __init__(
@@ -80,11 +81,16 @@ class CsvSource(Source):
         return self.blocks[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        parser = self.parser if columns is None else self.parser.for_columns(list(columns))
+        parser = self.parser if columns is None else self.parser.for_columns(list(columns), self._for_rows)
         meta = self.meta if columns is None else self.meta[list(columns)]
         if len(self.blocks) == 1:  # there are no others that its categories must be like
             meta = _without_categories(meta)
         return BlockCall(_read_block, (Block(0), parser, meta), label=self.label)
+
+    @cached_property
+    def _for_rows(self) -> list[Any]:
+        """The column that tells how many rows there are, where none is wanted."""
+        return [name for name in self.meta.columns if not self.parser.is_path(name)][:1]
 
 
 @dataclass(frozen=True)
@@ -110,14 +116,14 @@ class Parser:
         others = {path: one for path, one in headers.items() if one != header}
         return replace(self, header=header, headers=others)
 
-    def for_columns(self, columns: list[Any]) -> Parser:
-        """Return a parser that reads these columns alone."""
-        in_file = [name for name in columns if not self.is_path(name)]
+    def for_columns(self, columns: list[Any], others: list[Any]) -> Parser:
+        """Return a parser that reads these columns alone, or `others` if none of them is in the files."""
+        in_file = [name for name in columns if not self.is_path(name)] or others
         options = {**self.options, "usecols": in_file} if in_file else dict(self.options)
         if isinstance(options.get("parse_dates"), list):
-            options["parse_dates"] = [name for name in options["parse_dates"] if name in columns]
+            options["parse_dates"] = [name for name in options["parse_dates"] if name in in_file]
         if isinstance(options.get("dtype"), dict):
-            options["dtype"] = {name: dtype for name, dtype in options["dtype"].items() if name in columns}
+            options["dtype"] = {name: dtype for name, dtype in options["dtype"].items() if name in in_file}
         return replace(self, options=options)
 
     def parse(self, block: TextBlock, **options: Any) -> Any:
@@ -261,6 +267,7 @@ def _read_text(
     for name, instead in _REFUSED.items():
         if options.get(name):
             raise OptionError(f"{called} can't take {name}={options[name]!r}: {instead}")
+    _require_dates_of_columns(options)
     labels, options = options.get("index_col"), {name: value for name, value in options.items() if name != "index_col"}
     if labels is False or isinstance(options.get("header"), (list, tuple)):  # names of several levels tell no columns
         options, labels = {**options, "index_col": labels}, None
@@ -370,19 +377,19 @@ def _first_block(path: str, parser: Parser) -> TextBlock:
     return TextBlock(path, 0, end or None)
 
 
-def _with_dates_by_name(options: dict[str, Any], path: str, parser: Parser, sample: Any) -> dict[str, Any]:
-    """Return options whose `parse_dates` has names in place of numbers of columns, which differ where fewer columns are read.
-
-    Raises
-    ------
-    NotImplementedError
-        If it puts columns together, as pandas 2 does.
-    """
+def _require_dates_of_columns(options: dict[str, Any]) -> None:
+    """Raise an error if `parse_dates` puts columns together, as pandas 2 does."""
     listed = options.get("parse_dates")
     if isinstance(listed, dict) or (isinstance(listed, list) and any(isinstance(one, (list, tuple)) for one in listed)):
         raise NotImplementedError(
-            f"parse_dates={listed!r} makes a column of several; read them as text, and call to_datetime() on their sum"
+            f"parse_dates={listed!r} makes a column of several; read them as numbers or text, and call to_datetime(): it takes a "
+            "frame of columns named year, month and day, and sums of texts"
         )
+
+
+def _with_dates_by_name(options: dict[str, Any], path: str, parser: Parser, sample: Any) -> dict[str, Any]:
+    """Return options whose `parse_dates` has names in place of numbers of columns, which differ where fewer columns are read."""
+    listed = options.get("parse_dates")
     if not isinstance(listed, list) or not any(isinstance(one, int) and one not in sample.columns for one in listed):
         return options
     plain = {name: value for name, value in options.items() if name not in ("usecols", "parse_dates", "dtype")}
