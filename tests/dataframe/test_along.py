@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, cut_frames
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.errors import DivisionError
 from glassloom.expr import lower, optimize
 from hypothesis import given, settings
 from long_tests import examples
@@ -174,6 +175,58 @@ def test_functions_get_rows_of_partitions_beside():
         lazy.map_overlap(smooth, -1, 0)
     with pytest.raises(ValueError, match=r"map_overlap\(dropping\) made 1 rows of 2"):
         lazy.map_overlap(dropping, 0, 0).compute(**INLINE)
+
+
+def test_functions_get_rows_of_partitions_beside_of_several_frames():
+    frame = pd.DataFrame({"x": [1.0, 5.0, np.nan, 8.0, 3.0], "k": pd.Categorical(list("abaab"))})
+    other = pd.DataFrame({"y": pd.array([1, None, 4, 8, 16], "Int64"), "t": ["a", None, "b", "c", "d"]})
+    cuts = [slice(0, 2), slice(2, 2), slice(2, 3), slice(3, 5)]
+    lazy = gd.from_map(lambda cut: frame.iloc[cut], cuts, meta=frame.iloc[:0])
+    beside = lazy.assign(y=0, t="").map_partitions(
+        lambda block: other.loc[block.index], meta=other.iloc[:0], keep_divisions=True
+    )
+
+    def smooth(block, more, add=0, *, also=None):
+        assert block.index.equals(more.index)
+        made = block.x.rolling(3, center=True, min_periods=1).sum() + more.y.shift(-1).fillna(0) + add
+        return made if also is None else made + also[0].y.shift(1).fillna(0)
+
+    expected = smooth(frame, other)
+    assert_same(lazy.map_overlap(smooth, 1, 1, beside).compute(**INLINE), expected)
+    assert_same(gd.map_overlap(smooth, lazy, 1, 1, beside, add=lazy.x.max()).compute(**INLINE), expected + 8)
+    got = lazy.map_overlap(smooth, 1, 1, beside, also=[beside])
+    assert_same(got.compute(**INLINE), smooth(frame, other, also=[other]))
+    assert_same(got.partitions[3].compute(**INLINE), smooth(frame, other, also=[other]).iloc[3:])
+    assert_same(lazy.assign(z=got)[["z"]].compute(**INLINE), smooth(frame, other, also=[other]).to_frame("z"))
+    assert len(got) == 5
+    assert_same(lazy.map_overlap(smooth, 1, 1, beside, meta=("x", "f8")).compute(**INLINE), expected)
+    same = lazy.x.map_overlap(lambda one, two: one + two.shift(), 1, 0, lazy.x).compute(**INLINE)
+    assert_same(same, frame.x + frame.x.shift())
+
+
+def test_functions_of_several_frames_get_rows_within_a_time_and_whole_frames_of_one_partition():
+    times = pd.date_range("2021-01-01", periods=20, freq="h")
+    x, y = (pd.Series(np.arange(20.0) ** power, times, name="x") for power in (1, 2))
+    few = pd.DataFrame({"z": [1.5, 2.5]})
+
+    def summed(one, two, whole):
+        assert len(whole) == 2
+        return one.rolling("3h").sum() + two.shift(2, freq="h").reindex(one.index).fillna(0) + whole.z.max()
+
+    one, two = (gd.from_pandas(values, npartitions=5) for values in (x, y))
+    got = one.map_overlap(summed, "3h", 0, two, gd.from_pandas(few, npartitions=1))
+    assert_same(got.compute(**INLINE), summed(x, y, few), check_freq=False)
+
+
+def test_frames_that_overlap_must_be_cut_alike():
+    lazy = gd.from_pandas(pd.DataFrame({"x": range(6)}), npartitions=3)
+    other = gd.from_pandas(pd.DataFrame({"x": range(6)}), npartitions=2)
+    with pytest.raises(DivisionError, match=r"map_overlap\(add\): the operands are cut differently: 3 partitions"):
+        lazy.map_overlap(pd.DataFrame.add, 1, 1, other)
+    with pytest.raises(DivisionError, match=r"map_overlap\(add\): call it on the frame with 2 partitions"):
+        lazy.partitions[0].map_overlap(pd.DataFrame.add, 1, 1, other)
+    with pytest.raises(NotImplementedError, match=r"map_overlap\(add\) takes frames and series: give index.to_series"):
+        lazy.map_overlap(pd.DataFrame.add, 1, 1, lazy.index)
 
 
 def dropping(block):

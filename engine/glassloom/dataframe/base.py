@@ -16,6 +16,7 @@ from glassloom.array.api.joining import concatenate
 from glassloom.backends.pandas_ import concat, guarded, is_frame, rows_between
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Attribute, BlockCall
+from glassloom.dataframe.divisions import cut_together, require_first_among
 from glassloom.dataframe.explain import Explainable
 from glassloom.dataframe.meta import checked_call, infer_meta, parse_meta
 from glassloom.dataframe.moving.numbering import renumber
@@ -33,7 +34,7 @@ from glassloom.dataframe.sampling import random_pieces, seed_of, some_rows
 from glassloom.dataframe.select import Loc, first_rows, last_rows
 from glassloom.dataframe.wrap import bind, operate, wrap
 from glassloom.delayed_call import Delayed, call
-from glassloom.errors import DivisionError, OptionError
+from glassloom.errors import OptionError
 from glassloom.expr import simplify
 from glassloom.graph import function_label
 
@@ -200,8 +201,7 @@ class Frame(Collection, Operators, Explainable):
             func, kwargs = partial(informed, func), {**kwargs, NAME: information_of(self)}
             told = kwargs[NAME].expr.name
         nodes, plain = bind(func, (self, *args), kwargs, label=label)
-        cut = [node for node in nodes if node.has_rows and node.npartitions != 1 and node.name != told] or nodes[:1]
-        require_aligned(cut, f"map_partitions({label})")
+        cut = cut_together([node for node in nodes if node.name != told], f"map_partitions({label})")
         if meta is None:
             found = infer_meta(
                 BlockCall(partial(_call_guarded, func), plain.args, plain.kwargs, label), nodes, "map_partitions"
@@ -218,8 +218,7 @@ class Frame(Collection, Operators, Explainable):
             raise OptionError("map_partitions: clear_divisions=True and keep_divisions=True contradict each other")
         checking = partial(_call_checked, func, found) if enforce_metadata else partial(_call_unchecked, func)
         made = BlockCall(checking, plain.args, plain.kwargs, label)
-        if nodes[0].npartitions < cut[0].npartitions:
-            raise DivisionError(f"map_partitions({label}): call it on the frame with {cut[0].npartitions} partitions")
+        require_first_among(cut, nodes[0], f"map_partitions({label})")
         return wrap((MapKeeping if keep_divisions else Map)(nodes[0], tuple(nodes[1:]), made, found))
 
     def _arrays_of(self, function: BlockCall, nodes: Sequence[FrameExpr], like: np.ndarray) -> Any:

@@ -319,6 +319,9 @@ class Along(Frame):
         func
             Gets a pandas object, which it may change, and `args` and `kwargs`. Returns as many rows as it gets; those made
             of rows of other partitions are left out.
+        args, kwargs
+            Further arguments. The function gets partitions of frames among them with rows beside, too; they must be cut as
+            this one is. Those of one partition are given whole.
         before, after
             How many rows before and after; or a time such as ``"2h"``: rows within it, if the index is sorted times.
         meta

@@ -84,6 +84,31 @@ def redivide(node: FrameExpr, divisions: Sequence[Any]) -> FrameExpr:
     return node if node.divisions == tuple(divisions) else Redivide(node, tuple(divisions))
 
 
+def cut_together(nodes: Sequence[FrameExpr], what: str) -> list[FrameExpr]:
+    """Return those of some nodes that are taken partition by partition. Others are no frames, or have one partition for all.
+
+    Raises
+    ------
+    DivisionError
+        If they are cut differently.
+    """
+    cut = [node for node in nodes if node.has_rows and node.npartitions != 1] or list(nodes[:1])
+    require_aligned(cut, what)
+    return cut
+
+
+def require_first_among(cut: Sequence[FrameExpr], first: FrameExpr, what: str) -> None:
+    """Check that a method is called on a frame that is taken partition by partition if any is.
+
+    Raises
+    ------
+    DivisionError
+        If not.
+    """
+    if first.npartitions < cut[0].npartitions:
+        raise DivisionError(f"{what}: call it on the frame with {cut[0].npartitions} partitions")
+
+
 def cut_alike(
     nodes: Sequence[FrameExpr], what: str, *, ignore_unknown: bool = False, takes_single: bool = False
 ) -> list[FrameExpr]:

@@ -13,6 +13,7 @@ import pandas as pd
 from glassloom._users_functions import call_users_function
 from glassloom.backends.pandas_ import concat, guarded, of_samples
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.divisions import cut_together, require_first_among
 from glassloom.dataframe.meta import checked, infer_meta, parse_meta
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.prefix import Carried, CarriedBlocks, Scan, scan
@@ -134,7 +135,7 @@ def _with_neighbours_as_operands(
     others = tuple(node for node in nodes if node is not None)
     numbers = iter(range(1, 3))
     places = [Block(next(numbers)) if node is not None else None for node in nodes]
-    return others, BlockCall(partial(_overlapped, function), (Block(0), *places), label=label)
+    return others, BlockCall(partial(_without_rows_beside, function), (Block(0), *places), label=label)
 
 
 def _remade(
@@ -143,7 +144,8 @@ def _remade(
     return overlapping(frame, function, before, after, label=label, on=on, columnwise=True)
 
 
-def _overlapped(function: Callable[[Any], Any], block: Any, before: Any, after: Any) -> Any:
+def _without_rows_beside(function: Callable[[Any], Any], block: Any, before: Any, after: Any) -> Any:
+    """Return what a function makes of a block and the rows beside it, without what it makes of those."""
     start = 0 if before is None else len(before)
     whole = _surrounded(block, before, after)
     result = function(whole)
@@ -168,6 +170,8 @@ def with_frequency_of(block: Any, result: Any) -> Any:
 
 
 def _surrounded(block: Any, before: Any, after: Any) -> Any:
+    if before is None and after is None:  # nothing beside it, or no block of rows
+        return block
     some = [one for one in (before, block, after) if one is not None and len(one)]
     if not some:
         return block
@@ -194,18 +198,32 @@ def map_overlap(
             pd.Timedelta(reach)  # raises what is wrong with it
     label = function_label(function)
     nodes, plain = bind(function, (frame, *args), kwargs, label=label)
-    if len(nodes) > 1:
-        raise NotImplementedError(f"map_overlap({label}) takes one lazy frame; assign further ones to it as columns")
+    cut = cut_together(nodes, f"map_overlap({label})")
+    require_first_among(cut, nodes[0], f"map_overlap({label})")
+    if any(isinstance(node.meta, pd.Index) for node in cut):
+        raise NotImplementedError(f"map_overlap({label}) takes frames and series: give index.to_series(), not an index")
     found = infer_meta(plain, nodes, "map_overlap") if meta is None else parse_meta(meta, nodes[0].meta)
-    call = partial(_call_user, function, plain.args[1:], plain.kwargs, found if enforce_metadata else None)
-    return wrap(overlapping(nodes[0], call, before, after, label=label, meta=found))
+    beside: list[FrameExpr] = []
+    places: list[Block | None] = []
+    for number, node in enumerate(nodes):
+        near = with_neighbours(node, before, after) if node in cut else (None, None)
+        places.append(Block(number))
+        for one in near:
+            places.append(None if one is None else Block(len(nodes) + len(beside)))
+            beside.extend([] if one is None else [one])
+    call = partial(_called_overlapped, plain, found if enforce_metadata else None)
+    return wrap(Carried(nodes[0], (*nodes[1:], *beside), BlockCall(call, tuple(places), label=label), found, None))
 
 
-def _call_user(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any, block: Any
-) -> Any:
-    name = function_label(function)
-    result = call_users_function(function, guarded(block), *args, **kwargs)
+def _called_overlapped(users: BlockCall, meta: Any, *blocks: Any) -> Any:
+    """Call a user's function with blocks, after each of which come the rows before and after it or None."""
+    surrounded = [_surrounded(*blocks[start : start + 3]) for start in range(0, len(blocks), 3)]
+    return _without_rows_beside(partial(_call_user, users, meta, surrounded[1:]), *blocks[:3])
+
+
+def _call_user(users: BlockCall, meta: Any, others: list[Any], block: Any) -> Any:
+    name = users.label
+    result = call_users_function(users, *map(guarded, (block, *others)))
     if meta is not None:
         result = checked(result, meta, name)
     if len(result) != len(block):
