@@ -98,8 +98,8 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("DataFrame Series Index", "map_partitions", "required_columns", ANY, "choose the columns before: frame[[...]].map_partitions(...)"),
     ("Series", "divmod rdivmod", "fill_value", (None,), "fillna() before"),
     ("Series", "divmod rdivmod", "axis", (0, "index"), "a series has rows alone"),
-    ("Series", "nunique", "split_out", (True, False, None, 1), "the result is one number"),
-    ("Index", "nunique", "split_out", (True, False, None, 1), "the result is one number"),
+    ("Series", "nunique", "split_out", ANY, "the result is one number"),
+    ("Index", "nunique", "split_out", ANY, "the result is one number"),
     ("Series Index", "map", "is_monotonic", (False,), "set_index(sorted=True) finds out the divisions again"),
     # Of indexes.
     ("Index", "astype", "copy", ANY, _NO_COPY),

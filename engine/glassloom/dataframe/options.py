@@ -38,6 +38,23 @@ def require_one_output(method: str, split_out: Any, instead: str) -> None:
         raise refused(method, "split_out", split_out, f"its result has one partition; {instead} makes several")
 
 
+def number_of_outputs(split_out: Any, npartitions: int) -> int:
+    """Return the number of partitions of a result that Dask's argument `split_out` says; True: as many as the frame has.
+
+    Raises
+    ------
+    OptionError
+        If it is no number of partitions.
+    """
+    if split_out is None or split_out is False:
+        return 1
+    if split_out is True:
+        return npartitions
+    if not isinstance(split_out, int) or split_out < 1:
+        raise OptionError(f"split_out={split_out!r} should be a whole number, 1 or more, or True")
+    return split_out
+
+
 def is_columns(axis: Any, method: str) -> bool:
     """Whether `axis` means the columns.
 

@@ -455,7 +455,7 @@ def value_counts(
     """Return the node of ``series.value_counts(...)``."""
     meta = node.meta.value_counts(sort=sort, ascending=ascending, dropna=dropna, normalize=normalize)
     steps = Operation(
-        partial(_counts, dropna),
+        partial(counts_of_values, dropna),
         partial(_join_counts, dropna),
         partial(_finish_counts, sort, ascending, dropna, normalize, meta),
     )
@@ -463,7 +463,8 @@ def value_counts(
 
 
 @takes_blocks
-def _counts(dropna: bool, block: Any) -> Any:
+def counts_of_values(dropna: bool, block: Any) -> Any:
+    """Return how often each value of a partition occurs, in order of appearance."""
     if type(block) is ColumnBlock:
         block = block.series()
     if block.dtype == object and not HAS_COPY_ON_WRITE:  # before, pandas found a dtype for the labels of each partition

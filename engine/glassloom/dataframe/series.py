@@ -23,14 +23,15 @@ from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.levels import Levels
 from glassloom.dataframe.measuring import SeriesMeasuring
 from glassloom.dataframe.moving.among_all import SeriesAmongAll
+from glassloom.dataframe.moving.apart import unique_apart, value_counts_apart
 from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.moving.numbering import renumber
+from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import require_shuffle_method
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Filter, SomeRows
-from glassloom.dataframe.options import is_of_positions, refused, require_one_output
+from glassloom.dataframe.options import is_of_positions, number_of_outputs, refused
 from glassloom.dataframe.order_checks import OrderChecks
-from glassloom.dataframe.reduce import keep_some, value_counts
 from glassloom.dataframe.rowwise import SeriesRowByRow
 from glassloom.dataframe.setting import labels_as_keys
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
@@ -223,25 +224,28 @@ class Series(
         dropna
             Whether to leave missing values out.
         split_out
-            Only 1: the result has one partition.
+            Number of partitions of the result; True for as many as this series has. They follow each other in order. Counts
+            of objects, categories and bins are joined in one partition before.
         """
-        require_one_output("value_counts", split_out, "groupby(series).size(split_out=...)")
+        count = number_of_outputs(split_out, self.npartitions)
         if bins is not None:
-            return counts_of_bins(self, bins, normalize=normalize, sort=sort, ascending=ascending, dropna=dropna)
-        node = value_counts(
-            self._expr, sort=sort, ascending=ascending, dropna=dropna, normalize=normalize, split_every=split_every
+            made = counts_of_bins(self, bins, normalize=normalize, sort=sort, ascending=ascending, dropna=dropna)
+            return made if count == 1 else wrap(Repartition(made.expr, count))
+        node = value_counts_apart(
+            self._expr, count, sorts=sort, ascending=ascending, dropna=dropna, normalize=normalize, split_every=split_every
         )
         return wrap(node)
 
     def unique(self, *, split_every: int | None = None, split_out: Any = 1, shuffle_method: Any = None) -> Any:
-        """Return the distinct values in order of appearance, as a lazy series that is numbered from 0, in one partition.
+        """Return the distinct values in order of appearance, as a lazy series that is numbered from 0.
 
-        `split_out` and `shuffle_method` are taken for compatibility with Dask: `drop_duplicates` makes several partitions.
+        Parameters
+        ----------
+        split_out
+            Number of partitions of the result; True for as many as this series has.
         """
-        require_one_output("unique", split_out, "drop_duplicates(split_out=...)")
         require_shuffle_method(shuffle_method)
-        distinct = wrap(keep_some(self._expr, "drop_duplicates", {}, split_every))
-        return operate(Method("reset_index"), distinct, kwargs={"drop": True})
+        return wrap(unique_apart(self._expr, number_of_outputs(split_out, self.npartitions), split_every))
 
     def dropna(self, *, axis: Any = 0, inplace: bool = False, how: Any = None, ignore_index: bool = False) -> Any:
         """Return the values that aren't missing; with `ignore_index` numbered from 0."""

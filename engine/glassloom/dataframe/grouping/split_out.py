@@ -21,9 +21,9 @@ from glassloom.dataframe.moving.hashing import hash_keys, places_of
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.sort import Sorting, sort, sort_order
 from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.options import number_of_outputs
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.reduction_nodes import RowsChunk, ValuesChunk
-from glassloom.errors import OptionError
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,7 @@ def partitions_of(grouping: Grouping, split_out: int | bool | None, shuffle_meth
     """
     if shuffle_method not in (None, "tasks"):
         raise NotImplementedError(f"shuffle_method={shuffle_method!r}: rows move by tasks; leave it out")
-    if split_out is None or split_out is False:
-        return 1
-    if split_out is True:
-        return grouping.node.npartitions
-    if not isinstance(split_out, int) or split_out < 1:
-        raise OptionError(f"split_out={split_out!r} should be a whole number, 1 or more, or True")
-    return split_out
+    return number_of_outputs(split_out, grouping.node.npartitions)
 
 
 def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> FrameExpr:

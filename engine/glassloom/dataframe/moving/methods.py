@@ -26,7 +26,7 @@ from glassloom.dataframe.moving.sort import (
     sort_order,
 )
 from glassloom.dataframe.nodes import FrameExpr, Projection, Relabelled, require_aligned
-from glassloom.dataframe.options import is_columns
+from glassloom.dataframe.options import is_columns, number_of_outputs
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
 from glassloom.errors import OptionError
 
@@ -139,7 +139,7 @@ class MovingRows(Collection):
             require_some_columns("drop_duplicates", subset)
             labels = tuple(_listed(subset))
             require_columns(labels, self._expr.meta)
-        count = self._expr.npartitions if split_out is True else _checked_count(split_out or 1)
+        count = number_of_outputs(split_out, self._expr.npartitions)
         return wrap(distinct_rows(self._expr, labels, keep, ignore_index, count, split_every))
 
     def reindex(

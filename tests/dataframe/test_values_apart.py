@@ -1,0 +1,89 @@
+"""`value_counts` and `unique` have pandas' order also where their results have several partitions."""
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+from glassloom.errors import OptionError
+
+INLINE = {"scheduler": "inline"}
+KEYS = [3, 1, 3, 2, 1, 5, 9, 2, 2, 7, 8, 8, 1, 6, 3]
+MISSING = [place % 4 == 2 for place in range(len(KEYS))]
+SERIES = {
+    "integers": pd.Series(KEYS, name="count"),
+    "floats": pd.Series(KEYS, dtype=float).mask(MISSING),
+    "booleans": pd.Series(KEYS) > 4,
+    "texts": pd.Series(list(map(str, KEYS)), name="t").mask(MISSING),
+    "times": pd.Series(pd.to_datetime(KEYS, unit="D").tz_localize("Europe/Berlin")).mask(MISSING),
+    "durations": pd.Series(pd.to_timedelta(KEYS, unit="h"), name=0),
+    "nullable integers": pd.Series(KEYS, dtype="Int16").mask(MISSING),
+    "Arrow's floats": pd.Series(KEYS, dtype="float64[pyarrow]").mask(MISSING),
+    "Arrow's texts": pd.Series(list(map(str, KEYS)), dtype="string[pyarrow]").mask(MISSING),
+    "objects": pd.Series([1, "a", None, 1.5, 1, "a", (1, 2), np.nan] * 2, dtype=object, name="o"),
+    "categories": pd.Series(pd.Categorical(list(map(str, KEYS)), categories=list("987654321"))),
+    "one row": pd.Series([7]),
+}
+
+
+def partitions_of(series):
+    """Return a lazy series of three partitions with rows and two without."""
+    ends = [0, 0, len(series) // 3, len(series) // 2, len(series) // 2, len(series)]
+    pieces = [series.iloc[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    return gd.from_map(pieces.__getitem__, range(5), meta=series.iloc[:0])
+
+
+@pytest.mark.parametrize("split_out", [2, True])
+@pytest.mark.parametrize("name", SERIES)
+def test_counts_in_several_partitions_have_the_order_of_pandas(name, split_out):
+    series = SERIES[name]
+    lazy = partitions_of(series)
+    for options in (
+        {}, {"sort": False}, {"ascending": True, "dropna": False}, {"normalize": True, "dropna": False}, {"normalize": True},
+    ):  # fmt: skip
+        got = lazy.value_counts(**options, split_out=split_out)
+        assert got.npartitions == (2 if split_out == 2 else 5)
+        assert_same(got.compute(**INLINE), series.value_counts(**options))
+
+
+@pytest.mark.parametrize("split_out", [1, 3])
+@pytest.mark.parametrize("name", SERIES)
+def test_distinct_values_in_several_partitions_have_the_order_of_pandas(name, split_out):
+    series = SERIES[name]
+    got = partitions_of(series).unique(split_out=split_out)
+    assert got.npartitions == split_out
+    assert_same(got.compute(**INLINE), series.drop_duplicates().reset_index(drop=True))
+
+
+def test_counts_of_no_values_have_the_dtypes_of_pandas():
+    for series in (SERIES["integers"], SERIES["texts"], SERIES["nullable integers"]):
+        empty = series.iloc[:0]
+        assert_same(partitions_of(empty).value_counts(split_out=3).compute(**INLINE), empty.value_counts())
+        assert_same(partitions_of(empty).unique(split_out=3).compute(**INLINE), empty)
+
+
+def test_counts_of_many_values_are_spread_over_the_partitions():
+    series = pd.Series(np.random.default_rng(7).integers(0, 5_000, 20_000), name="x")
+    counts = gd.from_pandas(series, npartitions=6).value_counts(split_out=4)
+    assert_same(counts.compute(**INLINE), series.value_counts())
+    assert min(counts.map_partitions(len).compute(**INLINE)) > 200
+    distinct = gd.from_pandas(series, npartitions=6).unique(split_out=4)
+    assert min(distinct.map_partitions(len).compute(**INLINE)) > 200
+
+
+def test_counts_of_labels_and_bins_and_numbers_of_values_take_several_partitions():
+    series = SERIES["integers"]
+    lazy = gd.from_pandas(series, npartitions=3)
+    assert_same(lazy.value_counts(bins=3, split_out=2).compute(**INLINE), series.value_counts(bins=3))
+    labels = series.set_axis(KEYS, axis=0)
+    index = gd.from_pandas(labels, npartitions=3, sort=False).index
+    assert_same(index.value_counts(split_out=2).compute(**INLINE), labels.index.value_counts())
+    assert lazy.nunique(split_out=2).compute(**INLINE) == series.nunique()
+    assert index.nunique(split_out=3).compute(**INLINE) == series.nunique()
+
+
+@pytest.mark.parametrize("method", ["value_counts", "unique", "drop_duplicates"])
+def test_what_is_no_number_of_partitions_is_refused(method):
+    lazy = gd.from_pandas(SERIES["integers"], npartitions=3)
+    with pytest.raises(OptionError, match="split_out=0 should be a whole number, 1 or more, or True"):
+        getattr(lazy, method)(split_out=0)
