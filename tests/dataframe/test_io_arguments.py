@@ -186,7 +186,7 @@ def test_writers_need_a_path_and_say_how_to_get_text(tmp_path):
             TypeError, match=r"should be the path of a folder or a file; for text or a buffer: compute\(\).to_csv"
         ):
             lazy().to_csv(path)
-    with pytest.raises(NotImplementedError, match=r"to_csv\(scheduler='threads'\) isn't supported: compute=False"):
+    with pytest.raises(NotImplementedError, match=r"to_csv\(scheduler='threads'\) isn't supported: give compute_kwargs="):
         lazy().to_csv(tmp_path, scheduler="threads")
 
 
@@ -468,7 +468,8 @@ def test_numbers_of_partitions_of_a_table_are_checked(table_file, options, messa
 def test_adding_to_files_says_what_to_do_instead(tmp_path, method):
     for mode in ("a", "at"):
         with pytest.raises(
-            NotImplementedError, match=rf"{method}\(mode='{mode}'\): nothing is added to files, which are replaced"
+            NotImplementedError,
+            match=rf"{method}\(mode='{mode}'\): nothing is added to several files, which are replaced",
         ):
             getattr(lazy(), method)(tmp_path / "o", mode=mode)
     with pytest.raises(OptionError, match=rf"{method}: mode='q' should be 'w'"):

@@ -455,9 +455,7 @@ def test_dasks_arguments_are_taken_or_refused_by_name():
     assert len(lazy.to_delayed(optimize_graph=False)) == 2
     assert_same(lazy.y.value_counts(split_out=1).compute(**INLINE), frame.y.value_counts())
     assert lazy.x.unique(split_out=True).compute(**INLINE).tolist() == [3, 1, 2]
-    for call, message in (
-        (lambda: lazy.sample(frac=0.5, weights="x"), "weights='x'.*give n="),
-    ):
+    for call, message in ((lambda: lazy.sample(frac=0.5, weights="x"), "weights='x'.*give n="),):
         with pytest.raises(NotImplementedError, match=message):
             call()
     with pytest.raises(OptionError, match="shuffle_method='post'"):

@@ -188,11 +188,70 @@ def test_bins_are_counted_from_the_last_row(origin, rule):
                     assert_same(got, rows.resample(rule, origin=origin, **options).sum())
 
 
-def test_what_isnt_counted_from_the_last_row_says_so():
+@pytest.mark.filterwarnings("ignore:The '.*' keyword does not take effect")
+@pytest.mark.parametrize("origin", ["end", "end_day"])
+@pytest.mark.parametrize(
+    "options", [{"closed": "left"}, {"offset": "1h"}, {"closed": "left", "offset": "90min"}, {"offset": "-1h"}]
+)
+def test_bins_counted_from_the_last_row_are_closed_and_moved_as_in_pandas_or_refused(origin, options):
+    found = 0
+    for rule in ("5h", "7h", "D", "100min"):
+        for rows in (HOURS, HOURS[1:], HOURS[3:20].tz_localize("Europe/Berlin"), HOURS[4:5], HOURS[:0]):
+            lazy = parts_of(rows)[-1]
+            try:
+                expected = rows.resample(rule, origin=origin, **options).sum()
+            except ValueError:  # pandas itself loses the first row
+                expected = None
+            try:
+                got = lazy.resample(rule, origin=origin, **options).sum().compute(**INLINE)
+            except NotImplementedError as error:
+                assert f"resample(origin={origin!r}) isn't supported: with closed=" in str(error)  # noqa: PT017
+                continue
+            assert_same(got, expected)
+            found += 1
+    assert found >= 5
+
+
+def test_bins_that_begin_otherwise_than_in_pandas_say_so():
     lazy = gd.from_pandas(HOURS, npartitions=2)
-    for options in ({"closed": "left"}, {"offset": "1h"}):
-        with pytest.raises(NotImplementedError, match="with origin='end' only .* is; give a time as origin"):
-            lazy.resample("5h", origin="end", **options)
+    first, last = HOURS.index[0], HOURS.index[-1]
+    rule = last - first  # the first row is at an edge
+    with pytest.raises(
+        NotImplementedError, match=r"with closed='left' pandas doesn't begin with .*; give a time as origin"
+    ):
+        lazy.resample(rule, origin="end", closed="left")
+    assert lazy.resample(rule, origin=last, closed="left").sum().compute(**INLINE).index[0] == first
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "Europe/Berlin"])
+@pytest.mark.parametrize("how", ["sum", "ohlc", "ffill", "asfreq"])
+def test_bins_of_several_days_of_a_zone_are_those_of_pandas(zone, how):
+    rows = HOURS.shift(40, freq="D").tz_localize("UTC").tz_convert(zone).iloc[4:]  # after the clocks have changed
+    for days in ("2D", "3D"):
+        for part in (rows, rows.iloc[[0, -1]], rows[:1], rows[:0]):
+            expected = getattr(part.resample(days), how)()
+            for lazy in parts_of(part):
+                got = getattr(lazy.resample(days), how)().compute(**INLINE)
+                assert_same(got, expected, check_freq=False)
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before pandas 3 days are 24 hours")
+def test_several_days_of_unlike_length_say_what_to_do():
+    frame = pd.DataFrame({"x": range(10)}, index=pd.date_range("2024-03-28", periods=10, freq="D", tz="Europe/Berlin"))
+    lazy = gd.from_pandas(frame, npartitions=3)
+    for options in ({}, {"closed": "right"}):
+        with pytest.raises(
+            NotImplementedError, match=r"resample\(rule='2D'\) isn't supported: .* hours such as '48h', or tz_convert"
+        ):
+            lazy.resample("2D", **options)
+    assert_same(lazy.resample("D").sum().compute(**INLINE), frame.resample("D").sum())
+    grouped = gd.from_pandas(frame.iloc[4:].reset_index(names="t").assign(k=1), npartitions=3).groupby(
+        ["k", pd.Grouper(key="t", freq="2D")]
+    )
+    assert_same(
+        grouped.x.sum().compute(**INLINE),
+        frame.iloc[4:].reset_index(names="t").assign(k=1).groupby(["k", pd.Grouper(key="t", freq="2D")]).x.sum(),
+    )
 
 
 @pytest.mark.parametrize("how", ["sum", "ffill", "asfreq", "interpolate", "ohlc"])

@@ -141,9 +141,13 @@ def test_what_windows_cant_do_is_said():
     with pytest.raises(AttributeError, match="Rolling has no attribute 'y'.*no column 'y'"):
         lazy.rolling(2).y  # noqa: B018
     with pytest.raises(
-        NotImplementedError, match=r"rolling.corr\(other=<DataFrame>\) isn't supported: it takes two series"
+        NotImplementedError, match=r"rolling.corr\(other=1\) isn't supported: it takes a lazy frame or series"
     ):
-        lazy[["x"]].rolling(2).corr(lazy[["x"]])
+        lazy[["x"]].rolling(2).corr(1)
+    with pytest.raises(
+        NotImplementedError, match=r"rolling\(on='t'\) isn't supported: cov\(\) .* set_index\(\) before"
+    ):
+        lazy.assign(t=pd.Timestamp("2020")).rolling("2h", on="t").x.cov(lazy.x)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.9, 1.0])
@@ -153,6 +157,64 @@ def test_weighted_means_stay_where_all_weights_have_fallen_to_zero(alpha, ignore
     lazy = gd.from_pandas(values, npartitions=7)
     options = {"alpha": alpha, "ignore_na": ignore_na}
     assert_same(lazy.ewm(**options).mean().compute(scheduler="inline"), values.ewm(**options).mean())
+
+
+WITH_ANOTHER = {
+    "two frames": lambda f, g: f.rolling(3).cov(g),
+    "two frames, centred": lambda f, g: f.rolling(4, min_periods=2, center=True).corr(g),
+    "all pairs of two frames": lambda f, g: f.rolling(3).cov(g, pairwise=True),
+    "correlations of all pairs of two frames": lambda f, g: f[["n", "x"]].rolling(3, min_periods=1).corr(g, True),
+    "some columns": lambda f, g: f.rolling(3)[["x"]].cov(g[["y", "x"]], pairwise=True, ddof=0),
+    "a frame and a series": lambda f, g: f.rolling(3).corr(g.y),
+    "a series and a frame": lambda f, g: f.x.rolling(3).cov(g, pairwise=True),
+    "two series, pairwise": lambda f, g: f.x.rolling(3).cov(g.y, pairwise=True),
+    "two series of one name": lambda f, g: f.x.rolling(3).corr(g.x),
+    "the frame itself": lambda f, g: f.rolling(3).cov(f),
+    "all pairs of the frame itself": lambda f, g: f.rolling(3).cov(f, pairwise=True),
+    "no column in common": lambda f, g: f[["n"]].rolling(2).cov(g[["y"]]),
+    "a column of the result": lambda f, g: f.rolling(3).cov(g)["x"] * 2,
+}
+
+
+@pytest.mark.parametrize("name", WITH_ANOTHER)
+@pytest.mark.parametrize(
+    "index", [range(9), pd.date_range("2024", periods=9, freq="h", name="at")], ids=["numbers", "times"]
+)
+def test_windows_with_another_frame_are_those_of_pandas(name, index):
+    f = pd.DataFrame({"x": [1.0, 2.0, np.nan, 4.0, 5.0, 6.0, 7.0, 3.0, 2.0], "n": range(9)}, index=index)
+    g = pd.DataFrame({"y": [3, 1, 2] * 3, "x": pd.array([1, 5, None] * 3, "Int64")}, index=index)
+    f.columns.name = "of f"
+    expected = WITH_ANOTHER[name](f, g)
+    ends = [0, 0, 2, 3, 3, 9, 9]
+    both = pd.concat([f.set_axis(["x", "n"], axis=1), g.set_axis(["y", "other"], axis=1)], axis=1)
+    pieces = [both.iloc[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    cut = gd.from_map(pieces.__getitem__, range(6), meta=both)
+    lazy_f = cut.map_partitions(
+        lambda block: block[["x", "n"]].rename_axis("of f", axis=1), meta=f, keep_divisions=True
+    )
+    lazy_g = cut[["y", "other"]].rename(columns={"other": "x"})
+    assert_same(WITH_ANOTHER[name](lazy_f, lazy_g).compute(scheduler="inline"), expected)
+
+
+def test_windows_of_times_in_a_column_are_paired_as_in_pandas():
+    frame = pd.DataFrame({"x": [1.0, 4.0, 2.0, 8.0, 3.0, 5.0], "y": [1.0, 2.0, 4.0, 1.0, 7.0, 2.0]})
+    frame["t"] = pd.date_range("2024", periods=6, freq="h")
+    frame.index = pd.date_range("2024", periods=6, freq="D")  # which are other times than those of the windows
+    lazy = gd.from_pandas(frame, npartitions=3)
+    for ask in (
+        lambda f: f.rolling("3h", on="t").cov(),
+        lambda f: f.rolling("3h", on="t")[["x", "y"]].corr(pairwise=False),
+        lambda f: f.rolling("2h", on="t").x.cov(),
+    ):
+        assert_same(ask(lazy).compute(scheduler="inline"), ask(frame))
+
+
+def test_windows_with_a_frame_that_is_cut_otherwise_are_those_of_pandas():
+    frame = pd.DataFrame({"x": np.arange(9.0) ** 2, "y": [3.0, 1.0, 2.0] * 3})
+    one, other = gd.from_pandas(frame, npartitions=2), gd.from_pandas(frame[::-1].sort_index(), npartitions=4)
+    assert_same(one.rolling(3).cov(other).compute(scheduler="inline"), frame.rolling(3).cov(frame))
+    few = gd.from_pandas(frame.y, npartitions=1)
+    assert_same(one.rolling(3).cov(few).compute(scheduler="inline"), frame.rolling(3).cov(frame.y))
 
 
 PAIRS = {

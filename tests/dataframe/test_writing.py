@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sqlite3
+import threading
 from contextlib import closing
 
 import glassloom.dataframe as gd
@@ -13,7 +14,7 @@ import pytest
 from frame_helpers import assert_same
 from glassloom.dataframe.io import sql
 from glassloom.dataframe.io.filesystems import LOCAL
-from glassloom.dataframe.io.staging import staging_in
+from glassloom.dataframe.io.staging import Publish, Written, staging_in
 from glassloom.errors import CancelledError, MetaError, OptionError
 
 
@@ -171,8 +172,105 @@ def test_csv_goes_into_one_file_or_many_as_pandas_writes_it(tmp_path, plain, fra
     assert_same(pd.read_csv(tmp_path / "z" / "all.csv.gz"), plain)
     frame.to_csv(tmp_path / "by-name.csv.gz", single_file=True, index=False)
     assert_same(pd.read_csv(tmp_path / "by-name.csv.gz"), plain)
-    with pytest.raises(NotImplementedError, match="mode='a'"):
+    with pytest.raises(NotImplementedError, match="mode='a'.*give single_file=True to add rows to one file"):
         frame.to_csv(tmp_path / "more.csv", mode="a")
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"header": False, "index": False}, {"encoding": "utf-8-sig"}, {"encoding": "utf-16"}]
+)
+def test_rows_are_added_to_one_csv_file_as_pandas_adds_them(tmp_path, plain, frame, options):
+    ours, theirs = tmp_path / "ours.csv", tmp_path / "theirs.csv"
+    for _ in range(3):  # the first one makes the file
+        assert frame.to_csv(ours, single_file=True, mode="a", **options) == [str(ours)]
+        plain.to_csv(theirs, mode="a", **options)
+        assert ours.read_bytes() == theirs.read_bytes()
+    with pytest.raises(ZeroDivisionError):
+        failing(frame).to_csv(ours, single_file=True, mode="a", **options)
+    assert ours.read_bytes() == theirs.read_bytes()
+    later = frame.to_csv(ours, single_file=True, mode="a", compute=False, **options)
+    assert ours.read_bytes() == theirs.read_bytes()
+    for _ in range(2):
+        assert later.compute() == 6
+        plain.to_csv(theirs, mode="a", **options)
+        assert ours.read_bytes() == theirs.read_bytes()
+    assert names_in(tmp_path) == ["ours.csv", "theirs.csv"]
+
+
+def test_rows_are_added_to_compressed_files_that_can_be_joined(tmp_path, plain, frame):
+    for name in ("a.csv.gz", "a.csv.bz2"):
+        for _ in range(2):
+            frame.to_csv(tmp_path / name, single_file=True, mode="at", header=False, index=False)
+        assert_same(pd.read_csv(tmp_path / name, names=["x", "k", "y"]), pd.concat([plain] * 2, ignore_index=True))
+    with pytest.raises(
+        NotImplementedError, match=r"to_csv\(mode='a'\) isn't supported: nothing can be added .* by 'zip'"
+    ):
+        frame.to_csv(tmp_path / "a.csv.zip", single_file=True, mode="a")
+
+
+def test_rows_that_a_lost_worker_has_added_are_not_added_again(tmp_path):
+    staging = staging_in(LOCAL, str(tmp_path)).made()
+    (tmp_path / "all.csv").write_text("old\n")
+    with staging.open("part-0.csv") as sink:
+        sink.write(b"new\n")
+    publish = Publish(staging, [])
+    publish.into_one, publish.keeps_old = "all.csv", True
+    publish._concatenate(["part-0.csv"], "all.csv")
+    staging.publish(["all.csv"])  # then it is lost
+    assert publish([[Written(1, ("part-0.csv",))]]) == 1
+    assert (tmp_path / "all.csv").read_text() == "old\nnew\n"
+
+
+def test_each_csv_file_begins_with_the_mark_of_its_encoding(tmp_path, plain, frame):
+    frame.to_csv(tmp_path, encoding="utf-16", index=False, header_first_partition_only=True)
+    for number, name in enumerate(names_in(tmp_path)):
+        got = pd.read_csv(tmp_path / name, encoding="utf-16", names=["x", "k", "y"], skiprows=int(number == 0))
+        assert got.x.tolist() == [2 * number, 2 * number + 1]
+
+
+def test_files_of_others_that_a_star_fits_are_neither_deleted_nor_mixed_with_ours(tmp_path, frame):
+    (tmp_path / "_x.csv").write_text("x")
+    for options in ({}, {"overwrite": True}):
+        with pytest.raises(FileExistsError, match=r"_x\.csv|holds 1 csv files"):
+            frame.to_csv(tmp_path / "*.csv", **options)
+    with pytest.raises(
+        FileExistsError, match=r"'_x\.csv' in folder .* fits '\*\.csv', but isn't one of a frame's files"
+    ):
+        frame.to_csv(tmp_path / "*.csv", overwrite=True)
+    assert names_in(tmp_path) == ["_x.csv"]
+    frame.to_csv(tmp_path / "_*.csv", overwrite=True)
+    assert names_in(tmp_path) == ["_0.csv", "_1.csv", "_2.csv"]
+
+
+WITH_ARGUMENTS = {
+    **{name: lambda frame, folder, name=name, **more: getattr(frame, f"to_{name}")(folder / "o", **more)
+       for name in ("parquet", "csv", "json", "orc")},
+    "sql": lambda frame, folder, **more: frame.to_sql("t", folder / "a.db", **more),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WITH_ARGUMENTS)
+def test_arguments_of_compute_are_passed_on(tmp_path, frame, name):
+    write, threads = WITH_ARGUMENTS[name], set()
+
+    def noting(block):
+        threads.add(threading.get_ident())
+        return block
+
+    noted = frame.map_partitions(noting, meta=frame.compute()[:0])
+    write(noted, tmp_path, compute_kwargs={"scheduler": "synchronous", "num_workers": None})
+    assert threads == {threading.get_ident()}
+    found = names_in(tmp_path)
+    (tmp_path / "p").mkdir()
+    with pytest.raises(
+        OptionError, match=rf"to_{name}: compute_kwargs=.* with compute=False; give them to compute\(\)"
+    ):
+        write(frame, tmp_path / "p", compute=False, compute_kwargs={"scheduler": "synchronous"})
+    with pytest.raises(NotImplementedError, match=r"compute\(num_workers=4\) isn't supported"):
+        write(frame, tmp_path / "p", compute_kwargs={"num_workers": 4})
+    with pytest.raises(TypeError, match=r"Scalar.compute\(\) got an unexpected keyword argument 'color'"):
+        write(frame, tmp_path / "p", compute_kwargs={"color": "red"})
+    assert [one for one in names_in(tmp_path) if one != "p/a.db"] == found
 
 
 def test_text_that_is_written_returns_the_paths_of_its_files(tmp_path, plain, frame, monkeypatch):

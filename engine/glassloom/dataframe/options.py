@@ -55,6 +55,21 @@ def number_of_outputs(split_out: Any, npartitions: int) -> int:
     return split_out
 
 
+def checked_compute_kwargs(method: str, compute: bool, compute_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the arguments of `compute` that a method which writes was given.
+
+    Raises
+    ------
+    OptionError
+        If it doesn't compute.
+    """
+    if compute_kwargs and not compute:
+        raise OptionError(
+            f"{method}: compute_kwargs={dict(compute_kwargs)!r} with compute=False; give them to compute() of the result"
+        )
+    return dict(compute_kwargs or {})
+
+
 def is_columns(axis: Any, method: str) -> bool:
     """Whether `axis` means the columns.
 

@@ -121,10 +121,10 @@ def overlapping(
 
 
 def overlapping_rows(
-    frame: FrameExpr, function: Callable[[Any], Any], before: Any, after: Any, *, label: str
+    frame: FrameExpr, function: Callable[[Any], Any], before: Any, after: Any, *, label: str, on: Any = None
 ) -> FrameExpr:
     """Return the same as `overlapping` of a function that makes as many rows of each row, one after the other."""
-    others, call = _with_neighbours_as_operands(frame, function, before, after, label, None)
+    others, call = _with_neighbours_as_operands(frame, function, before, after, label, on)
     return CarriedBlocks(frame, others, call, empty(of_samples(function, frame.meta)))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_functions_by_name
 from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.call import Block, BlockCall
@@ -390,25 +391,43 @@ def bins_of(frame: Any, rule: Any, options: dict[str, Any]) -> Bins:
     offset = pd.tseries.frequencies.to_offset(rule)
     given = {name: value for name, value in options.items() if value is not None}
     origin = given.pop("origin", "start_day")
-    if isinstance(origin, str) and origin in ("end", "end_day"):
+    if _is_end(origin):
         given = {"closed": "right", "label": "right", **given}
-        for name, value, usual in (("closed", given["closed"], "right"), ("offset", given.get("offset"), None)):
-            if value != usual:
-                raise refused(
-                    "resample", name, value, f"with origin={origin!r} only {usual!r} is; give a time as origin"
-                )
     has_days_of_zone = isinstance(offset, pd.offsets.Day) and not isinstance(offset, pd.offsets.Tick)  # not in pandas 2
-    if has_days_of_zone and node.meta.index.tz is not None:  # from midnight to midnight
-        if offset.n != 1:
-            raise refused(
-                "resample",
-                "rule",
-                rule,
-                "with a time zone several days are counted from the first row's; take single days, or hours such as '72h'",
-            )
-    else:
-        given["origin"] = _fixed_origin(frame, offset, origin)
+    if not has_days_of_zone or node.meta.index.tz is None:
+        given["origin"] = _fixed_origin(frame, offset, origin, given)
+    elif offset.n != 1:  # single days are from midnight to midnight
+        return _bins_of_several_days(frame, offset, given)
     return Bins(rule, tuple(given.items()))
+
+
+def _is_end(origin: Any) -> bool:
+    return isinstance(origin, str) and origin in ("end", "end_day")
+
+
+def _bins_of_several_days(frame: Any, offset: Any, given: dict[str, Any]) -> Bins:
+    """Return bins of several days in a time zone, which pandas counts from the first row's day.
+
+    Raises
+    ------
+    NotImplementedError
+        If days aren't equally long there, or pandas makes bins before the first row or after the last.
+    """
+    first, last = compute(frame.index.min(), frame.index.max())
+    kept = tuple((name, value) for name, value in given.items() if name != "offset")  # which is for hours
+    if pd.isna(first):
+        return Bins(offset, kept)
+    made = Bins(f"{24 * offset.n}h", (*kept, ("origin", first.normalize())))
+    ends = pd.Series(1, index=pd.DatetimeIndex([first, last]))
+    if not made.of(ends).count().index.equals(Bins(offset, kept).of(ends).count().index):
+        raise refused(
+            "resample",
+            "rule",
+            offset.freqstr,
+            f"with a time zone it is only if all days from {first} to {last} have 24 hours and bins are closed on the left; take single "
+            f"days, hours such as {made.rule!r}, or tz_convert('UTC') before",
+        )
+    return made
 
 
 def bins_of_times(times: Any, bins: Bins) -> Any:
@@ -426,7 +445,7 @@ def bins_of_labels(block: Any, bins: Bins) -> Any:
     return bins_of_times(pd.Series(index.array, index=index, name=index.name), bins)
 
 
-def _fixed_origin(frame: Any, offset: Any, origin: Any) -> Any:
+def _fixed_origin(frame: Any, offset: Any, origin: Any, given: dict[str, Any]) -> Any:
     """Return the time that the bins are counted from: the same for all partitions."""
     zone = frame.expr.meta.index.tz
     nanoseconds = _nanoseconds(offset)
@@ -441,11 +460,38 @@ def _fixed_origin(frame: Any, offset: Any, origin: Any) -> Any:
     is_plain = zone is None or str(zone) == "UTC"
     if origin == "start_day" and (_DAY_NS if is_plain else _HOUR_NS) % nanoseconds == 0:
         return pd.Timestamp("2000-01-01", tz=zone)
-    if origin in ("end", "end_day"):
-        last: Any = frame.index.max().compute()
-        return "start_day" if pd.isna(last) else last if origin == "end" else last.ceil("D")
+    if _is_end(origin):
+        first, last = compute(frame.index.min(), frame.index.max())
+        if pd.isna(last):
+            return "start_day"
+        end = last if origin == "end" else last.ceil("D")
+        _require_first_bin(first, end, pd.Timedelta(nanoseconds), origin, given)
+        return end
     first = _first_time(frame)
     return "start_day" if pd.isna(first) else first.normalize() if origin == "start_day" else first
+
+
+def _require_first_bin(first: Any, end: Any, length: pd.Timedelta, origin: str, given: dict[str, Any]) -> None:
+    """Check that bins that are counted back from the end begin where those do that are counted on from there.
+
+    Raises
+    ------
+    NotImplementedError
+        If pandas makes one more before the first row, or one too few, so that it refuses.
+    """
+    is_left = given["closed"] == "left"
+    step = pd.Timedelta(given.get("offset") or 0)
+
+    def edge(time: Any) -> Any:
+        after = (time - end - step) % length
+        return time - (after if is_left or after else length)
+
+    if edge(end - ((end - first) // length + is_left) * length) != edge(first):
+        shown = ", ".join(f"{name}={given[name]!r}" for name in ("closed", "offset") if name in given)
+        raise refused(
+            "resample", "origin", origin,
+            f"with {shown} pandas doesn't begin with the bin of the first row, {first}; give a time as origin, such as {end}",
+        )  # fmt: skip
 
 
 def _nanoseconds(offset: Any) -> int | None:

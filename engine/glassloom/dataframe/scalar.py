@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, Method
-from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.text import scalar_html
 from glassloom.dataframe.wrap import operate, wraps
 
@@ -19,7 +19,7 @@ _OF_NUMBERS = ("round", "astype")
 
 
 @wraps("scalar")
-@methods_named("Scalar")
+@with_arguments("Scalar")
 class Scalar(Frame):
     """A lazy value. It takes part in arithmetic with frames and series.
 

@@ -32,6 +32,7 @@ from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Filter, SomeRows
 from glassloom.dataframe.options import is_of_positions, number_of_outputs, refused
 from glassloom.dataframe.order_checks import OrderChecks
+from glassloom.dataframe.reduce import keep_some
 from glassloom.dataframe.rowwise import SeriesRowByRow
 from glassloom.dataframe.setting import labels_as_keys
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
@@ -232,7 +233,13 @@ class Series(
             made = counts_of_bins(self, bins, normalize=normalize, sort=sort, ascending=ascending, dropna=dropna)
             return made if count == 1 else wrap(Repartition(made.expr, count))
         node = value_counts_apart(
-            self._expr, count, sorts=sort, ascending=ascending, dropna=dropna, normalize=normalize, split_every=split_every
+            self._expr,
+            count,
+            sorts=sort,
+            ascending=ascending,
+            dropna=dropna,
+            normalize=normalize,
+            split_every=split_every,
         )
         return wrap(node)
 

@@ -16,16 +16,17 @@ from glassloom.dataframe.arguments import with_arguments, with_functions_by_name
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns, unknown_columns
+from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
 from glassloom.dataframe.method_names import methods_named
-from glassloom.dataframe.nodes import FrameExpr, Projection
+from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise
 from glassloom.dataframe.options import piped, refused
 from glassloom.dataframe.overlap import overlapping, overlapping_rows
 from glassloom.dataframe.positions import rows_between_positions
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.running import State, state_of, state_together, with_state
 from glassloom.dataframe.weighting import Decay, weighted
-from glassloom.dataframe.wrap import is_node, operate, wrap
+from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import OptionError
 
 _NOT_THERE = {
@@ -141,18 +142,19 @@ class Rolling(Window):
         return self._aggregated("apply", (func,), {name: value for name, value in options.items() if value is not None})
 
     def cov(self, other: Any = None, pairwise: Any = None, ddof: int = 1) -> Any:
-        """Return the covariance with another series in each window; of a frame those of its columns with each other. See `corr`."""
+        """Return the covariance with another series or frame in each window; without one, of all pairs of columns. See `corr`."""
         return self._with_other("cov", other, pairwise, ddof)
 
     def corr(self, other: Any = None, pairwise: Any = None, ddof: int = 1) -> Any:
-        """Return the correlation with another series in each window; of a frame those of its columns with each other.
+        """Return the correlation with another series or frame in each window; without one, of all pairs of columns.
 
         Parameters
         ----------
         other
-            A lazy series of the same rows, if the windows are over a series. Default: the series itself, or the columns of the frame.
+            A lazy series or frame of the same rows. Default: the series itself, or the columns of the frame.
         pairwise
-            Of a frame, whether to make a row for each column of each row; if not, each column is held against itself.
+            Of two frames, whether to make a row for each column of `other` of each row; if not, columns of the same name are
+            held against each other. Default: only without `other`.
         ddof
             What is subtracted from the number of values.
 
@@ -170,30 +172,39 @@ class Rolling(Window):
         if self._step is not None:
             raise NotImplementedError(f"step not implemented for {how}")  # as in pandas
         frame = self._frame if self._selection is None else self._frame[self._selection]
-        is_series = isinstance(frame.expr.meta, pd.Series)
-        if other is None:
-            return self._with_itself(frame, how, not is_series and pairwise in (None, True), ddof)
-        if not is_series or not is_node(other) or not isinstance(other.expr.meta, pd.Series):
+        is_same = is_node(other) and other.expr.name == frame.expr.name
+        if other is None or is_same:
+            return self._with_itself(
+                frame, how, _is_frame(frame) and bool(pairwise is None and not is_same or pairwise), ddof
+            )
+        if not is_node(other) or isinstance(other.expr.meta, pd.Index) or not other.expr.has_rows:
+            raise refused(f"rolling.{how}", "other", other, "it takes a lazy frame or series of the same rows")
+        if self._options.get("on") is not None:
             raise refused(
-                f"rolling.{how}", "other", other,
-                f"it takes two series of the same rows, as in frame.x.rolling(...).{how}(frame.y); frame.rolling(...).{how}() has all "
-                "pairs of columns",
-            )  # fmt: skip
-        if pairwise:
-            raise refused(f"rolling.{how}", "pairwise", pairwise, "name the pairs: one.rolling(...).corr(other)")
-        pair = operate(_paired, frame, other, label="pair").expr
-        reach = self._reach
-        name = frame.expr.meta.name if frame.expr.meta.name == other.expr.meta.name else None
-        call = partial(_rolled_pair, self._window, self._options, how, ddof, name)
-        after = reach if self._options.get("center") else 0
-        return wrap(overlapping(pair, call, reach, after, label=f"rolling-{how}"))
+                "rolling",
+                "on",
+                self._options["on"],
+                f"{how}() with another frame goes by the index: set_index() before",
+            )
+        pair, first, second = _pair_of(frame, other, f"rolling.{how}")
+        call = partial(
+            _rolled_pair, self._window, self._options, how, {"pairwise": pairwise, "ddof": ddof}, first, second
+        )
+        makes_rows = bool(pairwise) and _is_frame(frame) and _is_frame(other)
+        return self._overlapping(pair, call, how, makes_rows=makes_rows)
 
     def _with_itself(self, frame: Any, how: str, pairwise: bool, ddof: int) -> Any:
-        call = partial(_rolled_with_itself, self._window, self._options, how, pairwise, ddof)
+        has_times = self._options.get("on") is not None
+        selection = self._selection if has_times else None  # the column of times stays beside what is chosen
+        call = partial(_rolled, self._window, self._options, selection, how, (), {"pairwise": pairwise, "ddof": ddof})
+        return self._overlapping((self._frame if has_times else frame).expr, call, how, makes_rows=pairwise)
+
+    def _overlapping(self, node: FrameExpr, call: Callable[[Any], Any], how: str, *, makes_rows: bool) -> Any:
+        """Return what a function makes of partitions with the rows that their windows reach; several rows of each, if it makes such."""
         reach = self._reach
         after = reach if self._options.get("center") else 0
-        make = overlapping_rows if pairwise else overlapping
-        return wrap(make(frame.expr, call, reach, after, label=f"rolling-{how}"))
+        make = overlapping_rows if makes_rows else overlapping
+        return wrap(make(node, call, reach, after, label=f"rolling-{how}", on=self._options.get("on")))
 
     @property
     def _reach(self) -> Any:
@@ -208,17 +219,38 @@ def _rolled(
     return call_users_function(getattr(windows if selection is None else windows[selection], how), *args, **kwargs)
 
 
+def _is_frame(lazy: Any) -> bool:
+    """Whether a lazy object is a frame."""
+    return isinstance(lazy.expr.meta, pd.DataFrame)
+
+
+def _pair_of(one: Any, other: Any, what: str) -> tuple[FrameExpr, Any, Any]:
+    """Return the node of the columns of two objects side by side, numbered; and of each its names."""
+    nodes = cut_alike([one.expr, other.expr], what)
+    metas = [node.meta for node in nodes]
+    first, second = (meta.columns if isinstance(meta, pd.DataFrame) else meta.name for meta in metas)
+    return Rowwise(nodes[0], (nodes[1],), BlockCall(_paired, (Block(0), Block(1)), label="pair")), first, second
+
+
 def _paired(one: Any, other: Any) -> Any:
-    return pd.concat([one.rename("one"), other.rename("other")], axis=1)
+    made = pd.concat([one, other], axis=1, sort=not one.index.equals(other.index))
+    return made.set_axis(range(made.shape[1]), axis=1)
 
 
-def _rolled_with_itself(window: Any, options: dict[str, Any], how: str, pairwise: bool, ddof: int, block: Any) -> Any:
-    return getattr(block.rolling(window, **options), how)(pairwise=pairwise, ddof=ddof)
+def _named_part(columns: Any, names: Any) -> Any:
+    """Return numbered columns under their names; one alone as a series, unless its name is in an index of such."""
+    return columns.set_axis(names, axis=1) if isinstance(names, pd.Index) else columns.iloc[:, 0].rename(names)
 
 
-def _rolled_pair(window: Any, options: dict[str, Any], how: str, ddof: int, name: Any, block: Any) -> Any:
-    windows = block["one"].rolling(window, **options)
-    return getattr(windows, how)(block["other"], ddof=ddof).rename(name)
+def _rolled_pair(
+    window: Any, options: dict[str, Any], how: str, given: dict[str, Any], first: Any, second: Any, pair: Any
+) -> Any:
+    count = len(first) if isinstance(first, pd.Index) else 1
+    one, other = _named_part(pair.iloc[:, :count], first), _named_part(pair.iloc[:, count:], second)
+    made = getattr(one.rolling(window, **options), how)(other, **given)
+    if len(pair) or not given["pairwise"] or not isinstance(first, pd.Index) or not isinstance(second, pd.Index):
+        return made
+    return made.reindex(columns=first)  # without rows, pandas takes the other's columns
 
 
 def _length_of(window: Any) -> pd.Timedelta:

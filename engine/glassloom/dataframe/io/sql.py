@@ -25,7 +25,7 @@ from glassloom.dataframe.io.sql_connections import (
     version_of,
 )
 from glassloom.dataframe.nodes import FrameExpr
-from glassloom.dataframe.options import refused
+from glassloom.dataframe.options import checked_compute_kwargs, refused
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import CancelledError, OptionError, ReadError
@@ -414,6 +414,7 @@ def to_sql(
     dtype: Any = None,
     method: Any = None,
     compute: bool = True,
+    compute_kwargs: dict[str, Any] | None = None,
     parallel: bool = False,
     engine_kwargs: dict[str, Any] | None = None,
 ) -> Any:
@@ -434,6 +435,8 @@ def to_sql(
         As in `pandas.DataFrame.to_sql`.
     compute
         With False a lazy number of rows is returned; the table is written when it is computed.
+    compute_kwargs
+        Arguments of `compute`, such as ``{"scheduler": "synchronous"}``.
 
     Raises
     ------
@@ -444,6 +447,7 @@ def to_sql(
         raise OptionError(f"if_exists={if_exists!r} should be 'fail', 'replace' or 'append'")
     if parallel:
         raise NotImplementedError("parallel=True: partitions are written one after the other; leave it out")
+    compute_kwargs = checked_compute_kwargs("to_sql", compute, compute_kwargs)
     url, engine_options = url_of(con), engine_kwargs or {}
     with connected(url, engine_options) as connection:
         exists = table_exists(connection, name)
@@ -468,13 +472,13 @@ def to_sql(
     if not compute:
         return made
     if mark is None:
-        made.compute()
+        made.compute(**compute_kwargs)
         return None
     with connected(url, {}) as connection:
         connection.execute(f"CREATE TABLE {quoted(mark)} (partition INTEGER PRIMARY KEY, n_rows INTEGER)")
         connection.commit()
     try:
-        made.compute()
+        made.compute(**compute_kwargs)
     finally:
         _drop(url, mark, target)
     return None

@@ -251,6 +251,8 @@ class Publish:
     """The name of the single file into which those of the partitions are joined."""
     compression: Any = None
     """How the single file is compressed, as pandas takes it; None: the files are joined as they are."""
+    keeps_old: bool = False
+    """Whether what the single file has already comes first."""
 
     def __init__(self, staging: Staging, leftovers: Sequence[str]) -> None:
         self.staging = staging
@@ -269,13 +271,34 @@ class Publish:
         return sum(one.n_rows for one in written)
 
     def _concatenate(self, names: Sequence[str], into: str) -> None:
-        with self.staging.open(into) as sink, compressing(sink, self.compression, into) as target:
+        staging = self.staging
+        length = self._length_of_old(into) if self.keeps_old else 0
+        with staging.open(into) as sink, compressing(sink, self.compression, into) as target:
+            if length:
+                _copy(staging.filesystem, f"{staging.folder}/{into}", target, length)
             for name in names:
-                with self.staging.filesystem.open_input_stream(
-                    f"{self.staging.inside}/{name}", compression=None
-                ) as part:
-                    while chunk := part.read(1 << 22):
-                        target.write(chunk)
+                _copy(staging.filesystem, f"{staging.inside}/{name}", target, None)
+
+    def _length_of_old(self, name: str) -> int:
+        """Return how many bytes the single file has. They are noted: on a worker in place of a lost one it may be in place already."""
+        noted = f"{name}.length"
+        system = self.staging.filesystem
+        if system.get_file_info(f"{self.staging.inside}/{noted}").is_file:
+            with system.open_input_stream(f"{self.staging.inside}/{noted}") as file:
+                return int(file.read())
+        found = system.get_file_info(f"{self.staging.folder}/{name}")
+        length = found.size if found.is_file else 0
+        with self.staging.open(noted) as sink:
+            sink.write(str(length).encode())
+        return length
+
+
+def _copy(system: Any, path: str, target: Any, length: int | None) -> None:
+    """Write the bytes of a file, or the first of them, to an open one."""
+    with system.open_input_stream(path, compression=None) as file:
+        while chunk := file.read(1 << 22 if length is None else min(1 << 22, length)):
+            target.write(chunk)
+            length = None if length is None else length - len(chunk)
 
 
 def write_partitions(
@@ -286,12 +309,15 @@ def write_partitions(
     publish: Publish,
     *,
     compute: bool,
+    compute_kwargs: dict[str, Any],
     again: Callable[[Write, Staging], FrameExpr] | None = None,
 ) -> Any:
     """Write each partition with ``write(block, name, staging=..., **options)``, then publish the files.
 
     Parameters
     ----------
+    compute_kwargs
+        Arguments of `compute`.
     again
         Returns the node of a second step, of the one that writes.
 
@@ -309,7 +335,7 @@ def write_partitions(
         made = wrap(tree(last, Operation(_same, _joined, publish), 0, "written"))
         if not compute:
             return made
-        made.compute()
+        made.compute(**compute_kwargs)
     except BaseException:
         staging.discard()
         raise

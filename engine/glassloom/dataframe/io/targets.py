@@ -11,7 +11,7 @@ import pyarrow.fs as pa_fs
 
 from glassloom.dataframe.io.compression import ENDINGS
 from glassloom.dataframe.io.filesystems import LOCAL, locate
-from glassloom.dataframe.io.paths import PathLike, followed
+from glassloom.dataframe.io.paths import PathLike, followed, is_hidden
 from glassloom.dataframe.io.staging import Staging, names_by, numbered, staging_in
 
 NameFunction = Callable[[int], str]
@@ -128,6 +128,13 @@ class Place:
         The end of the names of the files: that of their kind, and that of their compression.
     exclusive
         Whether the single file must not exist.
+    adds
+        Whether rows are added to those that the single file has.
+
+    Raises
+    ------
+    FileExistsError
+        If there are files that may not be, or that fit a name with a star though readers of a folder leave them out.
     """
 
     def __init__(
@@ -141,8 +148,9 @@ class Place:
         name_function: NameFunction | None = None,
         overwrite: bool = False,
         exclusive: bool = False,
+        adds: bool = False,
     ) -> None:
-        self.path = path
+        self.path, self.adds, self.has_bytes = path, adds, False
         self.single_file = single_file
         head, _, tail = path.rpartition("/")
         has_star = "*" in tail and not single_file
@@ -162,6 +170,7 @@ class Place:
             self.staging, self.old = prepare(
                 folder or ".", suffixes, **where, may_exist=overwrite, pattern=pattern, instead=instead
             )
+            self._require_none_hidden()
 
     def names(self, count: int) -> list[str]:
         """Return the names of the partitions' files."""
@@ -192,6 +201,16 @@ class Place:
             raise OSError(f"{info.path!r} is a pipe or a device, which can't be replaced; give the name of a file")
         if info.is_file and exclusive:
             raise FileExistsError(f"file {info.path!r} exists already; mode='w' replaces it")
+        self.has_bytes = info.is_file and info.size > 0
+
+    def _require_none_hidden(self) -> None:
+        """Check that no file fits the name with a star that isn't one of a frame's: it would be deleted, or be read among those."""
+        hidden = [name for name in self.old if is_hidden(name)] if not is_hidden(self.pattern) else []
+        if hidden:
+            raise FileExistsError(
+                f"{hidden[0]!r} in folder {self.staging.folder!r} fits {self.pattern!r}, but isn't one of a frame's files, whose names "
+                "don't begin with '_': give another name, such as 'part-*.csv', or move that file away"
+            )
 
 
 def _escaped(pattern: str) -> str:

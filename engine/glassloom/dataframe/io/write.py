@@ -17,7 +17,7 @@ from glassloom.dataframe.io.common_types import is_same_kind, stored_type
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.staging import Publish, Staging, Written, numbered, write_partitions
 from glassloom.dataframe.io.targets import NameFunction, path_text, prepare, require_known
-from glassloom.dataframe.options import refused
+from glassloom.dataframe.options import checked_compute_kwargs, refused
 from glassloom.dataframe.widening import with_nulls_of
 from glassloom.errors import MetaError, OptionError
 
@@ -42,6 +42,7 @@ def to_parquet(
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
     compute: bool = True,
+    compute_kwargs: dict[str, Any] | None = None,
     index: bool | None = None,
     **options: Any,
 ) -> Any:
@@ -79,6 +80,8 @@ def to_parquet(
         As in `read_parquet`.
     compute
         With False a lazy number of rows is returned; files are written when it is computed.
+    compute_kwargs
+        Arguments of `compute`, such as ``{"scheduler": "synchronous"}``.
     options
         Further options of `pyarrow.parquet.write_table`: ``row_group_size``...
 
@@ -97,6 +100,7 @@ def to_parquet(
     48
     """
     _require_pyarrow(engine)
+    compute_kwargs = checked_compute_kwargs("to_parquet", compute, compute_kwargs)
     schema = _checked_schema(schema, frame.expr.meta)
     compression = "snappy" if compression == "default" else compression
     if append and overwrite:
@@ -132,7 +136,9 @@ def to_parquet(
         "options": {"compression": compression, **options},
     }
     publish = Publish(staging, [] if append else old)
-    return write_partitions(frame, _write_parquet, names, settings, publish, compute=compute)
+    return write_partitions(
+        frame, _write_parquet, names, settings, publish, compute=compute, compute_kwargs=compute_kwargs
+    )
 
 
 @with_function_arguments(orc.write_table)
@@ -147,6 +153,7 @@ def to_orc(
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
     compute: bool = True,
+    compute_kwargs: dict[str, Any] | None = None,
     **options: Any,
 ) -> Any:
     """Write a frame into a folder, one ORC file a partition, and wait for it. Parameters as in `to_parquet`.
@@ -157,6 +164,7 @@ def to_orc(
         Whether to write the index as a column. Default: unless it is a range of numbers.
     """
     _require_pyarrow(engine)
+    compute_kwargs = checked_compute_kwargs("to_orc", compute, compute_kwargs)
     require_known(options, orc.write_table, "to_orc", ("table", "where"))
     if isinstance(frame.expr.meta, pd.Series):
         frame = frame.to_frame()
@@ -165,7 +173,8 @@ def to_orc(
         write_index = not isinstance(frame.expr.meta.index, pd.RangeIndex)
     settings = {"staging": staging, "write_index": write_index, "options": options}
     names = numbered(frame.npartitions, name_function, ".orc")
-    return write_partitions(frame, _write_orc, names, settings, Publish(staging, old), compute=compute)
+    publish = Publish(staging, old)
+    return write_partitions(frame, _write_orc, names, settings, publish, compute=compute, compute_kwargs=compute_kwargs)
 
 
 def _require_pyarrow(engine: str) -> None:

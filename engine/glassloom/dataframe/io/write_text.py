@@ -9,12 +9,13 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.arguments import with_function_arguments
-from glassloom.dataframe.io.compression import can_be_joined, chosen_compression, compressed, ending_of
+from glassloom.dataframe.io.compression import can_be_joined, chosen_compression, compressed, ending_of, method_of
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.staging import Publish, Staging, Write, Written, write_partitions
 from glassloom.dataframe.io.targets import NameFunction, Place, path_text, require_known
 from glassloom.dataframe.io.unlike_texts import Rewriting, places_of_unlike_texts, rewritten, write_and_keep
 from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.options import checked_compute_kwargs, refused
 from glassloom.errors import OptionError
 
 
@@ -34,6 +35,7 @@ def to_csv(
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
     compute: bool = True,
+    compute_kwargs: dict[str, Any] | None = None,
     **options: Any,
 ) -> Any:
     """Write a frame into a folder, one CSV file a partition, or into a single file, and wait for it.
@@ -54,7 +56,8 @@ def to_csv(
     header
         Whether to write the columns' names first; or other names.
     mode
-        ``"w"``; ``"x"`` with `single_file`: the file must not exist.
+        ``"w"``; with `single_file` also ``"x"``: the file must not exist, and ``"a"``: rows are added to those it has, with
+        the columns' names unless ``header=False``, as in pandas. Nobody else may write to it meanwhile.
     encoding, compression
         As in `pandas.DataFrame.to_csv`: ``"infer"`` goes by the end of `path`. The files of a folder are named by their
         compression, such as ``part-0000.csv.gz``.
@@ -66,6 +69,8 @@ def to_csv(
         As in `read_parquet`.
     compute
         With False a lazy number of rows is returned; files are written when it is computed.
+    compute_kwargs
+        Arguments of `compute`, such as ``{"scheduler": "synchronous"}``.
     options
         Further options of `pandas.DataFrame.to_csv`: ``index``, ``sep``...
 
@@ -79,10 +84,15 @@ def to_csv(
     FileExistsError
         If there are CSV files already and `overwrite` is False; if the file exists and `mode` is ``"x"``.
     """
-    _require_mode("to_csv", mode, ("w", "wt", "x", "xt"))
+    _require_mode("to_csv", mode, ("w", "wt", "x", "xt", *(("a", "at") if single_file else ())))
+    compute_kwargs = checked_compute_kwargs("to_csv", compute, compute_kwargs)
     require_known(options, pd.DataFrame.to_csv, "to_csv", ("path_or_buf", "storage_options"))
     text = path_text("to_csv", path)
     how = chosen_compression(text, compression)
+    if mode.startswith("a") and not can_be_joined(how):
+        raise refused(
+            "to_csv", "mode", mode, f"nothing can be added to a file that is compressed by {method_of(how)!r}"
+        )
     first_only = single_file if header_first_partition_only is None else header_first_partition_only
     settings = {
         "header": header,
@@ -101,9 +111,11 @@ def to_csv(
         name_function=name_function,
         overwrite=overwrite,
         exclusive=mode.startswith("x"),
+        adds=mode.startswith("a"),
     )
+    settings |= {"joins": single_file, "is_added": place.adds and place.has_bytes}
     forms = {"with_times": options.get("date_format") is None, "with_index": options.get("index", True) is not False}
-    return _write_texts(frame, place, _write_csv, settings, forms, compute)
+    return _write_texts(frame, place, _write_csv, settings, forms, compute, compute_kwargs)
 
 
 @with_function_arguments(pd.DataFrame.to_json)
@@ -121,6 +133,7 @@ def to_json(
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
     compute: bool = True,
+    compute_kwargs: dict[str, Any] | None = None,
     **options: Any,
 ) -> Any:
     """Write a frame into a folder, one JSON file a partition, and wait for it. Parameters as in `to_csv`.
@@ -133,6 +146,7 @@ def to_json(
         Only ``"w"``.
     """
     _require_mode("to_json", mode, ("w",))
+    compute_kwargs = checked_compute_kwargs("to_json", compute, compute_kwargs)
     by_line = orient == "records" if lines is None else lines
     if by_line and orient != "records":
         raise OptionError(f"lines=True needs orient='records', got orient={orient!r}")
@@ -144,7 +158,7 @@ def to_json(
     _require_writable(_json_bytes, frame, settings)
     where = {"filesystem": filesystem, "storage_options": storage_options}
     place = Place(text, ".json", ending_of(compression), where, name_function=name_function, overwrite=overwrite)
-    return _write_texts(frame, place, _write_json, settings, {"with_categories": True}, compute)
+    return _write_texts(frame, place, _write_json, settings, {"with_categories": True}, compute, compute_kwargs)
 
 
 def _require_mode(method: str, mode: str, known: tuple[str, ...]) -> None:
@@ -157,10 +171,11 @@ def _require_mode(method: str, mode: str, known: tuple[str, ...]) -> None:
     OptionError
         If it is no mode.
     """
-    if mode in ("a", "at"):
+    if mode in ("a", "at") and mode not in known:
+        one = "give single_file=True to add rows to one file, or " if method == "to_csv" else ""
         raise NotImplementedError(
-            f"{method}(mode={mode!r}): nothing is added to files, which are replaced as a whole; write new ones, with name_function="
-            " or into another folder, and read all of them together"
+            f"{method}(mode={mode!r}): nothing is added to several files, which are replaced as a whole; {one}write new ones, with "
+            "name_function= or into another folder, and read all of them together"
         )
     if mode not in known:
         raise OptionError(f"{method}: mode={mode!r} should be {' or '.join(map(repr, known))}")
@@ -173,6 +188,7 @@ def _write_texts(
     settings: dict[str, Any],
     forms: dict[str, bool],
     compute: bool,
+    compute_kwargs: dict[str, Any],
 ) -> Any:
     """Write partitions; `forms` are the options of `places_of_unlike_texts`."""
     names = place.names(frame.npartitions)
@@ -180,19 +196,22 @@ def _write_texts(
     publish = Publish(place.staging, place.old)
     if place.single_file:
         publish.into_one = place.pattern
+        publish.keeps_old = place.adds
         if not can_be_joined(settings["compression"]):
             publish.compression = settings["compression"]
             options["compression"] = None
     places = places_of_unlike_texts(frame.expr, **forms) if frame.expr.has_rows else ()
     if not places:
-        made = write_partitions(frame, write, names, options, publish, compute=compute)
+        made = write_partitions(frame, write, names, options, publish, compute=compute, compute_kwargs=compute_kwargs)
         return place.paths(names) if compute else made
     kept = {"write": write, "places": places, "options": options}
 
     def again(node: Write, staging: Staging) -> FrameExpr:
         return rewritten(node, Rewriting(write, places, staging, options))
 
-    made = write_partitions(frame, write_and_keep, names, kept, publish, compute=compute, again=again)
+    made = write_partitions(
+        frame, write_and_keep, names, kept, publish, compute=compute, compute_kwargs=compute_kwargs, again=again
+    )
     return place.paths(names) if compute else made
 
 
@@ -215,12 +234,16 @@ def _write_csv(
     first: str,
     header: Any,
     first_only: bool,
+    joins: bool,
+    is_added: bool,
     encoding: str,
     compression: Any,
     options: dict[str, Any],
 ) -> Written:
-    is_continued = first_only and name != first
-    data = _csv_bytes(block, False if is_continued else header, encoding, options, is_continued=is_continued)
+    is_first = name == first
+    shown = header if is_first or not first_only else False
+    is_continued = joins and (is_added or not is_first)
+    data = _csv_bytes(block, shown, encoding, options, is_continued=is_continued)
     return _write_bytes(data, name, staging, compression, len(block))
 
 

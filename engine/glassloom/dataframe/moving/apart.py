@@ -103,9 +103,7 @@ def _meet_by_hash(dtype: Any) -> bool:
     return is_text(dtype) or getattr(dtype, "kind", "O") in "biufmM"
 
 
-def _by_hash(
-    node: FrameExpr, chunk: Callable[[Any], Any], joined: Callable[[Any], Any], count: int
-) -> FrameExpr:
+def _by_hash(node: FrameExpr, chunk: Callable[[Any], Any], joined: Callable[[Any], Any], count: int) -> FrameExpr:
     meta = _with_places(chunk(node.meta), 0)
     call = BlockCall(partial(_split, chunk, count), (Block(0), Block(1)), label="values-chunk")
     return ValuesByHash(PlacedSplit(node, (), call), count, meta, joined)
