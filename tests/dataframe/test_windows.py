@@ -36,6 +36,7 @@ ROLLING = {
     "expanding var": lambda f: f[NUMBERS].expanding().var(),
     "expanding std": lambda f: f.i.expanding(3).std(ddof=0),
     "expanding sem": lambda f: f.i.expanding().sem(),
+    "expanding sum of no values": lambda f: f[NUMBERS].expanding(0).sum(),
     "expanding min": lambda f: f[NUMBERS].expanding().min(),
     "expanding max": lambda f: f.f.expanding(0).max(),
     "expanding count": lambda f: f[NUMBERS].expanding(0).count(),
@@ -157,6 +158,18 @@ def test_weighted_means_stay_where_all_weights_have_fallen_to_zero(alpha, ignore
     lazy = gd.from_pandas(values, npartitions=7)
     options = {"alpha": alpha, "ignore_na": ignore_na}
     assert_same(lazy.ewm(**options).mean().compute(scheduler="inline"), values.ewm(**options).mean())
+
+
+@pytest.mark.parametrize("how", ["sum", "mean", "min", "max", "var", "std", "sem", "count"])
+@pytest.mark.parametrize("min_periods", [0, 1, 2])
+def test_windows_of_all_rows_up_to_each_may_have_no_values(how, min_periods):
+    nan = np.nan
+    for values in ([nan, nan, nan, 1.0, nan], [nan] * 5, [np.inf, nan, nan, 1.0, 2.0]):
+        frame = pd.DataFrame({"a": values, "b": range(5)})
+        pieces = [frame.iloc[:2], frame.iloc[2:2], frame.iloc[2:3], frame.iloc[3:]]
+        lazy = gd.from_map(pieces.__getitem__, range(4), meta=frame)
+        got = getattr(lazy.expanding(min_periods), how)().compute(scheduler="inline")
+        assert_same(got, getattr(frame.expanding(min_periods), how)())
 
 
 WITH_ANOTHER = {

@@ -92,7 +92,8 @@ def with_state(state: State, block: Any, before: Moments | None = None) -> Any:
         values, ddof = finite(values), options.get("ddof", 1)
         count = np.cumsum(~np.isnan(values), axis=0) + before.count
         made = _RESULTS["std" if how == "sem" else how](values, count, before, ddof)
-        made = np.where(count >= max(min_periods, 1), made, np.nan)
+        least = min_periods if how == "sum" else max(min_periods, 1)  # the sum of no values is 0, where none is needed
+        made = np.where(count >= least, made, np.nan)
         made = _error_of_mean(made, n_values, ddof) if how == "sem" else made
     if isinstance(block, pd.Series):
         return pd.Series(made[:, 0], index=block.index, name=block.name)
