@@ -60,25 +60,26 @@ def applied_again(how: str, names: tuple[str, ...], cells: list[Any], options: d
 # With skipna=False results are missing where a value is, and others of the column need not compare, or add.
 
 
+class Unlike:
+    """Stands for values that don't compare, or don't add: whatever is tried with it raises what was raised of them."""
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+
+    def _refuse(self, *others: Any) -> Any:
+        raise TypeError(self._message)
+
+    __add__ = __radd__ = __mul__ = __rmul__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
 def objects_value(how: str, column: Any, options: dict[str, Any]) -> Any:
-    """Return the extreme or sum of a column; or some of its values, if they don't compare or add and others may be missing."""
+    """Return the extreme or sum of a column; or two that are `Unlike`, if its values don't compare or add and others may be missing."""
     try:
         return applied(how, ("skipna",), column, options)
-    except TypeError:
+    except TypeError as error:
         if options.get("skipna", True) or column.dtype != object:
             raise
-        few = column[~column.map(type).duplicated()]
-        if len(few) == 1 or _are_alike(how, few):
-            raise
-        return few
-
-
-def _are_alike(how: str, column: Any) -> bool:
-    try:
-        getattr(column, how)()
-    except TypeError:
-        return False
-    return True
+        return pd.Series([Unlike(str(error))] * 2, dtype=object)
 
 
 def objects_value_again(how: str, cells: list[Any], options: dict[str, Any]) -> Any:
