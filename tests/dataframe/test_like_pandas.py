@@ -236,6 +236,19 @@ def test_concat_is_that_of_pandas(one, other):
     assert_same(got, expected, check_dtype=bool(len(one[0]) and len(other[0])))
 
 
+@pytest.mark.parametrize("join", ["outer", "inner"])
+@pytest.mark.parametrize(
+    "nothing", [pd.DataFrame(), pd.DataFrame(index=["x"]), pd.DataFrame(columns=["a"], dtype="float32")]
+)
+def test_frames_without_rows_or_columns_change_the_dtypes_of_others_as_in_pandas(nothing, join):
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": list("xyz")}, index=list("pqr"))
+    lazy, other = gd.from_pandas(frame, npartitions=2), gd.from_pandas(nothing, npartitions=1)
+    for many, plain in (([lazy, other], [frame, nothing]), ([nothing, lazy, lazy], [nothing, frame, frame])):
+        got, expected = gd.concat(many, join=join), pd.concat(plain, join=join)
+        assert_same(got.compute(**INLINE), expected)
+        assert got.dtypes.to_dict() == expected.dtypes.to_dict()
+
+
 @pytest.mark.parametrize(
     "dtype", ["Int64", "int64[pyarrow]", "bool[pyarrow]", "string", "datetime64[us, Europe/Paris]"]
 )
