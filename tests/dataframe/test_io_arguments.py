@@ -186,7 +186,9 @@ def test_writers_need_a_path_and_say_how_to_get_text(tmp_path):
             TypeError, match=r"should be the path of a folder or a file; for text or a buffer: compute\(\).to_csv"
         ):
             lazy().to_csv(path)
-    with pytest.raises(NotImplementedError, match=r"to_csv\(scheduler='threads'\) isn't supported: give compute_kwargs="):
+    with pytest.raises(
+        NotImplementedError, match=r"to_csv\(scheduler='threads'\) isn't supported: give compute_kwargs="
+    ):
         lazy().to_csv(tmp_path, scheduler="threads")
 
 
