@@ -23,11 +23,11 @@ from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.levels import Levels
 from glassloom.dataframe.measuring import SeriesMeasuring
 from glassloom.dataframe.moving.among_all import SeriesAmongAll
-from glassloom.dataframe.moving.apart import unique_apart, value_counts_apart
 from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import require_shuffle_method
+from glassloom.dataframe.moving.values_by_hash import unique_by_hash, value_counts_by_hash
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Filter, SomeRows
 from glassloom.dataframe.options import is_of_positions, number_of_outputs, refused
@@ -232,7 +232,7 @@ class Series(
         if bins is not None:
             made = counts_of_bins(self, bins, normalize=normalize, sort=sort, ascending=ascending, dropna=dropna)
             return made if count == 1 else wrap(Repartition(made.expr, count))
-        node = value_counts_apart(
+        node = value_counts_by_hash(
             self._expr,
             count,
             sorts=sort,
@@ -252,7 +252,7 @@ class Series(
             Number of partitions of the result; True for as many as this series has.
         """
         require_shuffle_method(shuffle_method)
-        return wrap(unique_apart(self._expr, number_of_outputs(split_out, self.npartitions), split_every))
+        return wrap(unique_by_hash(self._expr, number_of_outputs(split_out, self.npartitions), split_every))
 
     def dropna(self, *, axis: Any = 0, inplace: bool = False, how: Any = None, ignore_index: bool = False) -> Any:
         """Return the values that aren't missing; with `ignore_index` numbered from 0."""

@@ -65,19 +65,19 @@ class SortedValues(BlockOp):
         return self.given_meta
 
 
-def unique_apart(node: FrameExpr, count: int, split_every: int | None) -> FrameExpr:
+def unique_by_hash(node: FrameExpr, count: int, split_every: int | None) -> FrameExpr:
     """Return the node of the distinct values of a series in order of appearance, numbered from 0, in `count` partitions."""
     if count == 1 or not _meet_by_hash(node.meta.dtype):
         distinct = wrap(keep_some(node, "drop_duplicates", {}, split_every))
         one: FrameExpr = operate(Method("reset_index"), distinct, kwargs={"drop": True}).expr
         return one if count == 1 else Repartition(one, count)
-    found = _by_hash(node, _distinct, _first_of_equal, count)
+    found = _met_by_hash(node, _distinct, _first_of_equal, count)
     in_order = sort(found, Sorting(_WHERE, sort_order(True, 2, "last")), count)
     call = BlockCall(partial(_as_series, node.meta), (Block(0),), label="unique")
     return renumber(SortedValues(in_order, (), call, node.meta))
 
 
-def value_counts_apart(
+def value_counts_by_hash(
     node: FrameExpr, count: int, *, sorts: bool, ascending: bool, dropna: bool, normalize: bool, split_every: int | None
 ) -> FrameExpr:
     """Return the node of ``series.value_counts(...)`` in `count` partitions, which follow each other in order."""
@@ -85,7 +85,7 @@ def value_counts_apart(
         options = {"sort": sorts, "ascending": ascending, "dropna": dropna, "normalize": normalize}
         one = value_counts(node, **options, split_every=split_every)
         return one if count == 1 else Repartition(one, count)
-    found = _by_hash(node, partial(_counted, dropna), _added, count)
+    found = _met_by_hash(node, partial(_counted, dropna), _added, count)
     if sorts:
         sorting = Sorting((_COUNT, *_WHERE), sort_order([ascending, True, True], 3, "last"))
     else:
@@ -103,7 +103,7 @@ def _meet_by_hash(dtype: Any) -> bool:
     return is_text(dtype) or getattr(dtype, "kind", "O") in "biufmM"
 
 
-def _by_hash(node: FrameExpr, chunk: Callable[[Any], Any], joined: Callable[[Any], Any], count: int) -> FrameExpr:
+def _met_by_hash(node: FrameExpr, chunk: Callable[[Any], Any], joined: Callable[[Any], Any], count: int) -> FrameExpr:
     meta = _with_places(chunk(node.meta), 0)
     call = BlockCall(partial(_split, chunk, count), (Block(0), Block(1)), label="values-chunk")
     return ValuesByHash(PlacedSplit(node, (), call), count, meta, joined)
