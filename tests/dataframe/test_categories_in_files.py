@@ -82,5 +82,3 @@ def test_an_option_that_there_is_not_is_refused_before_anything_is_computed(tmp_
     ):
         getattr(lazy, write)(tmp_path / "out", foo=1)
     assert not (tmp_path / "out").exists()
-    with pytest.raises(NotImplementedError, match=r"to_parquet\(ignore_divisions=False\) isn't supported"):
-        lazy.to_parquet(tmp_path / "out", ignore_divisions=False)

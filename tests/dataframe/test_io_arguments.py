@@ -251,8 +251,11 @@ def test_parquet_takes_the_words_of_pandas_and_dask(tmp_path):
         "blocksize": "default",
     }
     same(gd.read_parquet(tmp_path / "plain", parquet_file_extension=".parquet", **options), ROWS)
-    with pytest.raises(NotImplementedError, match=r"read_parquet\(categories=\['s'\]\) isn't supported: astype"):
-        gd.read_parquet(tmp_path / "plain", categories=["s"])
+    same(
+        gd.read_parquet(tmp_path / "plain", ignore_metadata_file=True, metadata_task_size=8, partitioning="hive"), ROWS
+    )
+    with pytest.raises(NotImplementedError, match=r"read_parquet\(dataset=.*isn't supported: .* astype\(\)"):
+        gd.read_parquet(tmp_path / "hive", dataset={"partitioning": {"flavor": "hive", "schema": None}})
     with pytest.raises(TypeError, match="unexpected keyword argument 'colums'"):
         gd.read_parquet(tmp_path / "plain", colums=["a"])
 

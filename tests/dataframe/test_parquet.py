@@ -229,8 +229,8 @@ def test_types_of_some_columns_may_be_given(tmp_path):
 
 def test_options_that_are_not_there_are_refused_by_name(tmp_path):
     pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(NotImplementedError, match=r"read_parquet\(ignore_metadata_file=True\)"):
-        gd.read_parquet(tmp_path, ignore_metadata_file=True)
+    with pytest.raises(NotImplementedError, match=r"read_parquet\(use_nullable_dtypes=True\)"):
+        gd.read_parquet(tmp_path, use_nullable_dtypes=True)
     with pytest.raises(NotImplementedError, match="engine='fastparquet'"):
         gd.read_parquet(tmp_path, engine="fastparquet")
     with pytest.raises(TypeError, match="unexpected keyword argument 'colums'"):

@@ -42,6 +42,8 @@ _ORDERED = {
 }
 
 
+MISSING_TESTS = {"is": "isna", "is not": "notna"}
+"""Operators of filters that take only a missing value, and the comparisons that they are."""
 _MOST_LISTED = 8
 """Of more values that a column may have, a text of a condition has the first ones."""
 _OF_VALUES = (*_COMPARISONS, "never")
@@ -113,8 +115,20 @@ def _filter_term(column: str, operator: str, value: Any, accept: Callable[[Compa
             return None
         term = accept(Comparison(column, "in", tuple(value)))
         return term if term is None or operator == "in" else Negated((term,))
+    if operator in MISSING_TESTS:
+        return accept(Comparison(column, MISSING_TESTS[operator])) if is_missing_value(value) else None
     operator = "==" if operator == "=" else operator
     return accept(Comparison(column, operator, value)) if operator in _COMPARISONS else None
+
+
+def is_missing_value(value: Any) -> bool:
+    """Whether a value of a filter stands for what is missing."""
+    return (
+        value is None
+        or value is pd.NA
+        or value is pd.NaT
+        or (isinstance(value, (float, np.floating)) and value != value)
+    )
 
 
 def columns_of(condition: Condition) -> list[Any]:

@@ -37,6 +37,16 @@ class Level(NamedTuple):
     name: Any
 
 
+def chosen_index(index: Any, paths: Sequence[str], schemas: Sequence[pa.Schema], counts: Sequence[int]) -> Any:
+    """Return what `index` chooses; None, for the index that is noted, where that has the name and is in no column of it."""
+    name = index[0] if isinstance(index, (list, tuple)) and len(index) == 1 else index
+    if not isinstance(name, str) or any(name in schema.names for schema in schemas):
+        return index
+    if any(len(pandas_notes(schema).get("index_columns", [])) != 1 for schema in schemas):
+        return index
+    return None if noted_index(paths, schemas, counts).name == name else index
+
+
 def levels_of(schemas: Sequence[pa.Schema], index: Any) -> tuple[Level, ...]:
     """Return the levels of an index of several, which are chosen by `index` or, where that is None, noted in all files alike.
 

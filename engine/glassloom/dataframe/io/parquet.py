@@ -16,13 +16,13 @@ from glassloom.config import Configured, chosen
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.columns import unknown_columns
+from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.derived_meta import chosen_meta
 from glassloom.dataframe.io.common_types import CommonSchema, common_schema, without_labels
 from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term, condition_of_filters
 from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.literals import adapted
-from glassloom.dataframe.io.noted_index import Level, NotedIndex, levels_of, noted_index
+from glassloom.dataframe.io.noted_index import Level, NotedIndex, chosen_index, levels_of, noted_index
 from glassloom.dataframe.io.parquet_files import (
     FilePiece,
     HiveColumn,
@@ -35,9 +35,9 @@ from glassloom.dataframe.io.parquet_files import (
     hive_columns,
     hive_type,
 )
+from glassloom.dataframe.io.parquet_filters import filter_expression, require_known_filters
 from glassloom.dataframe.io.parquet_rows import (
     Layout,
-    filter_expression,
     fragment_of,
     makes_plain_columns,
     may_match,
@@ -53,7 +53,6 @@ from glassloom.errors import OptionError, ReadError
 from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
 
-_OPERATORS = ("=", "==", "!=", "<", "<=", ">", ">=", "in", "not in")
 _SUFFIXES = (".parquet", ".parq", ".pq")
 _BLOCK_SIZE = Configured("dataframe.parquet-block-size")
 _FOOTER_THREADS = 8
@@ -161,13 +160,14 @@ def read_parquet(
     index: str | Sequence[str] | bool | None = None,
     engine: str = "auto",
     split_row_groups: bool | int | str = "infer",
-    aggregate_files: bool | None = None,
+    aggregate_files: bool | str | None = None,
     blocksize: int | str | None | Configured = _BLOCK_SIZE,
     dtype_backend: str | None = None,
     backend: str | Configured = Configured("dataframe.backend"),
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
     partition_by: str | None = None,
+    categories: str | Sequence[str] | None = None,
 ) -> Any:
     """Read Parquet files into a frame. Only the footers are read at once.
 
@@ -197,7 +197,8 @@ def read_parquet(
         as many row groups of a file as `blocksize` holds. ``"infer"``: each row group; where there are more than 64,
         small ones are joined as far as `blocksize` and 64 partitions allow.
     aggregate_files
-        Whether row groups of several files may be joined to one partition: default for ``"infer"`` and ``"adaptive"``.
+        Whether row groups of several files may be joined to one partition: default for ``"infer"`` and ``"adaptive"``. The name of a
+        column of folders: only those of files for which this and the columns of the folders above have the same values.
     blocksize
         Bytes in a partition, uncompressed; default the option ``dataframe.parquet-block-size`` (128 MiB).
     dtype_backend
@@ -211,6 +212,8 @@ def read_parquet(
         A file system of fsspec or `pyarrow.fs`, or ``"pyarrow"`` to have PyArrow find the one of the URLs.
     partition_by
         ``"row_group"`` or ``"file"``: short for ``split_row_groups=True`` and False.
+    categories
+        Columns that become categorical, their categories the values that there are.
 
     Raises
     ------
@@ -248,7 +251,15 @@ def read_parquet(
         frame = frame.rename_axis(index=[level.name for level in source.levels])
     if source.labels is not None:
         frame = frame.set_axis(source.labels, axis=1)
+    frame = _with_categories(frame, categories)
     return frame[columns] if isinstance(columns, str) else frame
+
+
+def _with_categories(frame: Any, categories: str | Sequence[str] | None) -> Any:
+    names = [categories] if isinstance(categories, str) else list(categories or ())
+    require_columns(names, frame.expr.meta)
+    plain = [name for name in names if not isinstance(frame.expr.meta[name].dtype, pd.CategoricalDtype)]
+    return frame.astype(dict.fromkeys(plain, "category")) if plain else frame
 
 
 def _may_keep(states: Sequence[State], index: Any, filters: Any) -> bool:
@@ -273,7 +284,7 @@ def _source(
     dtype_backend: str | None,
     split: bool | int | str,
     size: int,
-    aggregate_files: bool | None,
+    aggregate_files: bool | str | None,
     filters: Any,
 ) -> ParquetSource:
     """Return what the footers of files say. See `read_parquet`."""
@@ -283,6 +294,7 @@ def _source(
     paths = [state[0] for state in states]
     schemas = [one.schema.to_arrow_schema() for one in footers]
     common, labels = without_labels(common_schema(paths, schemas))
+    index = chosen_index(index, paths, schemas, [one.num_rows for one in footers])
     levels = levels_of(schemas, index)
     asked = selected
     if levels:
@@ -300,7 +312,8 @@ def _source(
         pieces = [piece for piece in pieces if may_match(piece, layout, layout.where)] or _first(pieces)
     elif filters is not None:
         pieces = _pruned(pieces, layout)
-    partitions = _partitions(pieces, files, split, size, may_join=aggregate_files)
+    shared = _n_shared(aggregate_files, hive)
+    partitions = _partitions(pieces, files, split, size, may_join=bool(shared) or aggregate_files, shared=shared)
     kind = layout.schema.field(layout.index_column).type if layout.index_column in layout.schema.names else None
     divisions = divisions_of(partitions, files, layout.index_column, layout.start, layout.step, kind)
     # Partitions and layout follow from these, and are long.
@@ -409,7 +422,7 @@ def _pruned(pieces: list[FilePiece], layout: Layout) -> list[FilePiece]:
         If the filters can't be understood, or name a column that there isn't.
     """
     schema = whole_schema(layout)
-    _require_known_filters(layout.filters, schema)
+    require_known_filters(layout.filters, schema)
     kept: list[FilePiece] = []
     try:
         expression = filter_expression(layout.filters)
@@ -425,32 +438,26 @@ def _pruned(pieces: list[FilePiece], layout: Layout) -> list[FilePiece]:
     return kept or _first(pieces)
 
 
-def _require_known_filters(filters: Any, schema: pa.Schema) -> None:
-    """Check the columns and operators of filters that are lists of tuples, or lists of such lists.
-
-    Raises
-    ------
-    UnknownColumn
-        If there is no such column.
-    OptionError
-        If an operator isn't one.
-    """
-    if not isinstance(filters, (list, tuple)):
-        return
-    listed = [one for many in filters for one in (many if isinstance(many, list) else [many])]
-    conditions = [one for one in listed if isinstance(one, tuple) and len(one) == 3]
-    unknown = [name for name, _, _ in conditions if isinstance(name, str) and name not in schema.names]
-    if unknown:
-        raise unknown_columns(unknown, schema.names)
-    wrong = [how for _, how, _ in conditions if how not in _OPERATORS]
-    if wrong:
-        raise OptionError(f"filters={filters!r}: {wrong[0]!r} should be one of {', '.join(map(repr, _OPERATORS))}")
+def _n_shared(aggregate_files: bool | str | None, hive: Sequence[HiveColumn]) -> int:
+    """Return how many columns of folders files that are joined must have in common."""
+    if not isinstance(aggregate_files, str):
+        return 0
+    names = [column.name for column in hive]
+    if aggregate_files not in names:
+        raise OptionError(f"aggregate_files={aggregate_files!r} should be True, False, or a column of folders: {names}")
+    return names.index(aggregate_files) + 1
 
 
 def _partitions(
-    pieces: list[FilePiece], files: Files, split: bool | int | str, size: int, *, may_join: bool | None
+    pieces: list[FilePiece],
+    files: Files,
+    split: bool | int | str,
+    size: int,
+    *,
+    may_join: bool | str | None,
+    shared: int,
 ) -> list[Partition]:
-    """Return the pieces of each partition."""
+    """Return the pieces of each partition. Files that are joined have the same values of the first `shared` columns of folders."""
     if split is True or (split == "infer" and len(pieces) <= _JOINED_FROM):
         return [(piece,) for piece in pieces]
     sizes = [_piece_bytes(piece, files) for piece in pieces]
@@ -466,7 +473,8 @@ def _partitions(
         last = groups[-1] if groups else []
         is_same_file = bool(last) and last[-1].path == piece.path and last[-1].state is piece.state
         fits = bool(last) and taken + nbytes <= size and len(last) < most
-        if last and (is_same_file or joins_files) and (fits or (split is False and is_same_file)):
+        is_near = is_same_file or (joins_files and bool(last) and last[-1].hive[:shared] == piece.hive[:shared])
+        if last and is_near and (fits or (split is False and is_same_file)):
             last.append(piece)
             taken += nbytes
         else:

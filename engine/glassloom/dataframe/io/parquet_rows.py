@@ -31,6 +31,7 @@ from glassloom.dataframe.io.parquet_files import (
     small_pieces,
     unchanged,
 )
+from glassloom.dataframe.io.parquet_filters import filter_expression
 from glassloom.errors import OptionError, ReadError
 
 
@@ -339,11 +340,6 @@ def hive_constants(piece: FilePiece, layout: Layout) -> dict[Any, Any]:
 
 
 # The user's filters, which PyArrow's scanner evaluates: they have its semantics.
-
-
-def filter_expression(filters: Any) -> Any:
-    """Return filters, as lists of tuples or as a PyArrow expression, as an expression."""
-    return pq.filters_to_expression(filters) if isinstance(filters, (list, tuple)) else filters
 
 
 def fragment_of(piece: FilePiece, layout: Layout) -> Any:

@@ -253,6 +253,10 @@ class Publish:
     """How the single file is compressed, as pandas takes it; None: the files are joined as they are."""
     keeps_old: bool = False
     """Whether what the single file has already comes first."""
+    require_like: Callable[[Sequence[str], Sequence[Any]], None] | None = None
+    """Checks, by the names of files and the forms of their columns, that they can be read together."""
+    summary: Callable[[Staging, Sequence[str]], list[str]] | None = None
+    """Writes files about those with some names into the inner folder, and returns their names."""
 
     def __init__(self, staging: Staging, leftovers: Sequence[str]) -> None:
         self.staging = staging
@@ -261,6 +265,11 @@ class Publish:
     def __call__(self, partials: list[list[Written]]) -> int:
         written = _joined(partials)
         names = [name for one in written for name in one.names]
+        if self.require_like is not None:
+            forms = [(one.names[0], form) for one in written for form in one.forms]
+            self.require_like([name for name, _ in forms], [form for _, form in forms])
+        if self.summary is not None:
+            names += self.summary(self.staging, names)
         if self.into_one is not None:
             self._concatenate(names, self.into_one)
             names = [self.into_one]

@@ -14,10 +14,13 @@ import pyarrow.parquet as pq
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.io.common_types import is_same_kind, stored_type
+from glassloom.dataframe.io.parquet import read_parquet
+from glassloom.dataframe.io.parquet_summary import Summary, summaries_there
+from glassloom.dataframe.io.parquet_tables import Types, checked_schema, require_common_types, table_of
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.staging import Publish, Staging, Written, numbered, write_partitions
 from glassloom.dataframe.io.targets import NameFunction, path_text, prepare, require_known
-from glassloom.dataframe.options import checked_compute_kwargs, refused
+from glassloom.dataframe.options import checked_compute_kwargs
 from glassloom.dataframe.widening import with_nulls_of
 from glassloom.errors import MetaError, OptionError
 
@@ -37,7 +40,8 @@ def to_parquet(
     partition_on: str | Sequence[str] | None = None,
     name_function: NameFunction | None = None,
     custom_metadata: dict[str, str] | None = None,
-    schema: pa.Schema | Mapping[str, Any] | str | None = None,
+    schema: pa.Schema | Mapping[str, Any] | str | None = "infer",
+    write_metadata_file: bool | None = None,
     engine: str = "auto",
     storage_options: dict[str, Any] | None = None,
     filesystem: Any = None,
@@ -63,7 +67,8 @@ def to_parquet(
     append
         Whether to add files to those that are there; they must have the same columns and types.
     ignore_divisions
-        Only True: with `append`, rows may have labels that are there already.
+        With `append`: whether rows may have labels that lie among those that are there already. False asks for known divisions
+        that begin behind the last label that is there.
     overwrite
         Whether to replace the Parquet files that are there.
     partition_on
@@ -73,7 +78,11 @@ def to_parquet(
     custom_metadata
         Further text in the files' footers, by key.
     schema
-        Arrow types of all columns, or a dict with those of some. Default, and ``"infer"``: each partition's own.
+        Arrow types of all columns, or a dict with those of some. Default: each partition's own, which need a type for the values
+        of all; None: each partition's own, whatever those of others.
+    write_metadata_file
+        Whether to write ``_metadata`` and ``_common_metadata``, the footers of all files together, which `read_parquet` doesn't need.
+        None: where they are there already and can be.
     engine
         ``"auto"`` or ``"pyarrow"``, which are the same.
     storage_options, filesystem
@@ -89,6 +98,8 @@ def to_parquet(
     ------
     FileExistsError
         If there are Parquet files already, and `overwrite` and `append` are False.
+    MetaError
+        If partitions have values of unlike types, or with `append` other columns than the files.
 
     Examples
     --------
@@ -101,12 +112,11 @@ def to_parquet(
     """
     _require_pyarrow(engine)
     compute_kwargs = checked_compute_kwargs("to_parquet", compute, compute_kwargs)
-    schema = _checked_schema(schema, frame.expr.meta)
+    write_index = write_index if index is None else index
+    types = checked_schema(schema, frame.expr.meta, write_index)
     compression = "snappy" if compression == "default" else compression
     if append and overwrite:
         raise OptionError("append=True and overwrite=True: the files are either kept or replaced")
-    if not ignore_divisions:
-        raise refused("to_parquet", "ignore_divisions", ignore_divisions, "compare the frames' divisions before")
     require_known(options, pq.write_table, "to_parquet", ("table", "where", "filesystem"))
     keys = [partition_on] if isinstance(partition_on, str) else list(partition_on or ())
     require_columns(keys, frame.expr.meta)
@@ -120,6 +130,8 @@ def to_parquet(
     first = 0
     if append and old:
         _require_same_columns(staging, old[0], frame, keys)
+        if not ignore_divisions:
+            _require_behind(path, frame.divisions, storage_options, filesystem)
         first = _next_number(old)
     names = numbered(frame.npartitions, name_function, ".parquet", first=first)
     if append and set(names) & {name.rpartition("/")[2] for name in old}:
@@ -129,13 +141,17 @@ def to_parquet(
     settings: dict[str, Any] = {
         "staging": staging,
         "keys": keys,
-        "preserve_index": write_index if index is None else index,
+        "preserve_index": write_index,
         "metadata": custom_metadata,
-        "schema": schema,
-        "meta": None if isinstance(schema, pa.Schema) else frame.expr.meta,
+        "types": types,
+        "meta": None if isinstance(types, pa.Schema) else frame.expr.meta,
         "options": {"compression": compression, **options},
     }
-    publish = Publish(staging, [] if append else old)
+    summaries = summaries_there(staging)
+    publish = Publish(staging, [*([] if append else old), *summaries])
+    publish.require_like = None if schema is None else require_common_types
+    if write_metadata_file or (write_metadata_file is None and summaries):
+        publish.summary = Summary(tuple(old if append else ()), is_required=bool(write_metadata_file))
     return write_partitions(
         frame, _write_parquet, names, settings, publish, compute=compute, compute_kwargs=compute_kwargs
     )
@@ -205,6 +221,27 @@ def _require_same_columns(staging: Staging, name: str, frame: Any, keys: Sequenc
             )
 
 
+def _require_behind(path: PathLike, divisions: tuple[Any, ...], storage_options: Any, filesystem: Any) -> None:
+    """Check that rows begin behind the last label of the files that are there.
+
+    Raises
+    ------
+    OptionError
+        If they don't, or it isn't known.
+    """
+    there = read_parquet(path, storage_options=storage_options, filesystem=filesystem).divisions
+    if there[-1] is None or divisions[0] is None:
+        whose = "the files" if there[-1] is None else "the frame"
+        raise OptionError(
+            f"ignore_divisions=False: the divisions of {whose} aren't known; ignore_divisions=True appends the rows"
+        )
+    if not divisions[0] > there[-1]:
+        raise OptionError(
+            f"ignore_divisions=False: the rows begin at {divisions[0]!r}, and the files that are there end with {there[-1]!r}; "
+            "ignore_divisions=True appends them all the same"
+        )
+
+
 def _has_no_categories(dtype: Any) -> bool:
     return isinstance(dtype, pd.CategoricalDtype) and (dtype.categories is None or not len(dtype.categories))
 
@@ -225,54 +262,29 @@ def _write_parquet(
     keys: list[str],
     preserve_index: bool | None,
     metadata: dict[str, str] | None,
-    schema: pa.Schema | dict[str, Any] | None,
+    types: Types,
     meta: Any,
     options: dict[str, Any],
 ) -> Written:
     if meta is not None:
         block = with_nulls_of(block, meta)
     parts = [("", block)] if not keys else _by_folder(block, keys)
-    names = []
+    names: list[str] = []
+    schemas: list[pa.Schema] = []
     for folder, part in parts:
-        types = _with_types(part, schema, preserve_index) if isinstance(schema, dict) else schema
-        table = pa.Table.from_pandas(part, schema=types, preserve_index=preserve_index)
+        table = table_of(part, types, preserve_index)
+        schemas.append(table.schema)
         if metadata:
             table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
         with staging.open(folder + name) as sink:
             pq.write_table(table, sink, **options)
         names.append(folder + name)
-    return Written(len(block), tuple(names))
+    return Written(len(block), tuple(names), _distinct(schemas))
 
 
-def _checked_schema(schema: Any, meta: Any) -> pa.Schema | dict[str, Any] | None:
-    """Return the schema that was given, or the types of some columns; None if partitions have their own.
-
-    Raises
-    ------
-    OptionError
-        If it is something else.
-    """
-    if schema is None or isinstance(schema, pa.Schema):
-        return schema
-    if isinstance(schema, str) and schema == "infer":  # Dask's word for the default
-        return None
-    if not isinstance(schema, Mapping) or not all(isinstance(one, pa.DataType) for one in schema.values()):
-        raise OptionError(
-            f"schema={schema!r} should be a pyarrow.Schema, a dict from columns to types such as "
-            "{'x': pyarrow.float32()}, or 'infer'"
-        )
-    require_columns([name for name in schema if name not in meta.index.names], meta)
-    return dict(schema)
-
-
-def _with_types(part: Any, types: dict[str, Any], preserve_index: bool | None) -> pa.Schema:
-    """Return the Arrow schema of a pandas frame with other types of some columns."""
-    schema = pa.Schema.from_pandas(part, preserve_index=preserve_index)
-    for name, dtype in types.items():
-        place = schema.get_field_index(name)
-        if place >= 0:
-            schema = schema.set(place, pa.field(name, dtype))
-    return schema
+def _distinct(schemas: Sequence[pa.Schema]) -> tuple[pa.Schema, ...]:
+    """Return those of some schemas that differ in the columns' types."""
+    return tuple({schema.remove_metadata(): schema for schema in schemas}.values())
 
 
 def _by_folder(block: Any, keys: list[str]) -> list[tuple[str, Any]]:

@@ -1,0 +1,81 @@
+"""The files ``_metadata`` and ``_common_metadata`` of a folder: the footers of its Parquet files together, for readers that take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from glassloom.dataframe.io.staging import Staging
+from glassloom.errors import MetaError
+
+SUMMARY = "_metadata"
+SCHEMA = "_common_metadata"
+_THREADS = 8
+
+
+def summaries_there(staging: Staging) -> list[str]:
+    """Return the names of such files in a folder."""
+    paths = {f"{staging.folder}/{name}": name for name in (SUMMARY, SCHEMA)}
+    return [paths[info.path] for info in staging.filesystem.get_file_info(list(paths)) if info.is_file]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Writes both files for those that were written, and `kept`, which were there before.
+
+    Where files of unlike columns have no common footer, that is an error if the summary `is_required`, and otherwise it isn't written.
+    """
+
+    kept: tuple[str, ...]
+    is_required: bool
+
+    def __call__(self, staging: Staging, names: Sequence[str]) -> list[str]:
+        """Write them into the inner folder, and return their names.
+
+        Raises
+        ------
+        MetaError
+            If the files have unlike columns.
+        """
+        places = {**{name: staging.folder for name in self.kept}, **{name: staging.inside for name in names}}
+        if not places:
+            return []
+        with ThreadPoolExecutor(_THREADS) as pool:
+            footers = list(pool.map(lambda one: _footer(staging, one[1], one[0]), sorted(places.items())))
+        whole = footers[0]
+        for one in footers[1:]:
+            if not one.schema.equals(whole.schema):
+                if self.is_required:
+                    raise _unlike(sorted(places), footers)
+                return []
+            whole.append_row_groups(one)
+        with staging.open(SUMMARY) as sink:
+            whole.write_metadata_file(sink)
+        with staging.open(SCHEMA) as sink:
+            pq.write_metadata(whole.schema.to_arrow_schema(), sink)
+        return [SUMMARY, SCHEMA]
+
+
+def _footer(staging: Staging, folder: str, name: str) -> Any:
+    try:
+        file = staging.filesystem.open_input_file(f"{folder}/{name}")
+    except FileNotFoundError:  # a worker that was lost has put it in its place
+        file = staging.filesystem.open_input_file(f"{staging.folder}/{name}")
+    with file:
+        footer = pq.read_metadata(file)
+    footer.set_file_path(name)
+    return footer
+
+
+def _unlike(names: Sequence[str], footers: Sequence[Any]) -> MetaError:
+    schemas = [footer.schema.to_arrow_schema().remove_metadata() for footer in footers]
+    place = next(place for place, schema in enumerate(schemas) if not footers[place].schema.equals(footers[0].schema))
+    fields = sorted(set(map(str, schemas[place])) ^ set(map(str, schemas[0])))
+    return MetaError(
+        f"write_metadata_file=True: {names[0]!r} and {names[place]!r} have unlike columns: {', '.join(fields)}; "
+        "schema={column: pyarrow type} gives them one type"
+    )

@@ -1,0 +1,188 @@
+"""Folders of Parquet files that are written, added to and read: footers together, labels beside chosen types, and words of Dask's."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from frame_helpers import assert_same
+from glassloom.errors import MetaError, OptionError, UnknownColumn
+
+ROWS = pd.DataFrame(
+    {"x": [1.0, None] * 5, "k": list("ab") * 5, "n": pd.array([1, 2, None, 4, 5] * 2, dtype="Int64")},
+)
+
+
+def summary(folder):
+    return ds.parquet_dataset(folder / "_metadata").to_table().to_pandas()
+
+
+# Footers of all files together.
+
+
+@pytest.mark.parametrize("options", [{}, {"partition_on": "k"}, {"write_index": False}])
+def test_other_readers_find_all_files_by_their_common_footer(tmp_path, options):
+    gd.from_pandas(ROWS, npartitions=3).to_parquet(tmp_path, write_metadata_file=True, **options)
+    found = summary(tmp_path)
+    assert sorted(found.x.fillna(0)) == sorted(ROWS.x.fillna(0))
+    assert set(pq.read_schema(tmp_path / "_common_metadata").names) >= {"x", "n"}
+    assert len(gd.read_parquet(tmp_path)) == len(ROWS)
+
+
+def test_the_common_footer_follows_what_is_added_and_replaced(tmp_path):
+    lazy = gd.from_pandas(ROWS, npartitions=2)
+    lazy.to_parquet(tmp_path, write_metadata_file=True)
+    lazy.to_parquet(tmp_path, append=True)
+    assert len(summary(tmp_path)) == 2 * len(ROWS)
+    lazy.partitions[0].to_parquet(tmp_path, overwrite=True)
+    assert_same(summary(tmp_path).reset_index(drop=True), ROWS.iloc[:5])
+    lazy.to_parquet(tmp_path, append=True, write_metadata_file=False)
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith("_")]
+    lazy.to_parquet(tmp_path, overwrite=True)
+    assert not (tmp_path / "_metadata").exists()
+
+
+def test_files_of_unlike_columns_have_no_common_footer(tmp_path):
+    lazy = gd.from_pandas(pd.DataFrame({"x": [1, 2], "o": [None, "a"]}, dtype=object), npartitions=2)
+    with pytest.raises(MetaError, match=r"'part-0000.parquet' and 'part-0001.parquet' have unlike columns: .*o: null"):
+        lazy.to_parquet(tmp_path / "out", write_metadata_file=True)
+    assert not (tmp_path / "out").exists()
+    lazy.to_parquet(tmp_path / "out", write_metadata_file=True, schema={"o": pa.string()})
+    assert len(summary(tmp_path / "out")) == 2
+    lazy.to_parquet(tmp_path / "out", append=True)
+    assert not (tmp_path / "out" / "_metadata").exists()
+    assert len(gd.read_parquet(tmp_path / "out")) == 4
+
+
+# Types.
+
+
+@pytest.mark.parametrize("write_index", [None, True, False])
+@pytest.mark.parametrize("schema", ["infer", {"n": pa.int32()}, pa.schema([("x", pa.float32()), ("n", pa.int64())])])
+@pytest.mark.parametrize(
+    "index", [pd.RangeIndex(7, 17, name="r"), pd.RangeIndex(7, 27, 2), pd.Index(list("abcdefghij"))]
+)
+def test_the_index_is_kept_whatever_types_are_chosen(tmp_path, index, schema, write_index):
+    frame = ROWS[["x", "n"]].set_index(index)
+    lazy = gd.from_pandas(frame, npartitions=3)
+    if isinstance(schema, pa.Schema) and write_index:
+        with pytest.raises(OptionError, match=r"write_index=True needs \['.*'\] in schema=, which has \['x', 'n'\]"):
+            lazy.to_parquet(tmp_path / "out", schema=schema, write_index=write_index)
+        return
+    lazy.to_parquet(tmp_path / "out", schema=schema, write_index=write_index)
+    found = gd.read_parquet(tmp_path / "out").compute()
+    is_lost = write_index is False or (isinstance(schema, pa.Schema) and not isinstance(index, pd.RangeIndex))
+    expected = pd.RangeIndex(len(frame)) if is_lost else index
+    assert found.index.tolist() == expected.tolist()
+    assert found.index.name == expected.name
+
+
+def test_partitions_of_unlike_types_are_not_written(tmp_path):
+    lazy = gd.from_pandas(pd.DataFrame({"x": [1, 2, 3], "y": [1.5, 2.5, 3.5]}), npartitions=2)
+    unlike = lazy.map_partitions(
+        lambda part: part.assign(y=["a"] * len(part)) if 3 in part.x.values else part, meta=lazy.expr.meta
+    )
+    with pytest.raises(
+        MetaError, match=r"unlike types: column 'y' is .*string in 'part-0001.parquet', but double in 'part-0000"
+    ):
+        unlike.to_parquet(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    unlike.to_parquet(tmp_path / "out", schema=None)
+    assert gd.read_parquet(tmp_path / "out" / "part-0001.parquet").y.compute().tolist() == ["a"] * len(
+        unlike.partitions[1]
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Series([1, 2, 1, 2], dtype="category"),
+        pd.Series(pd.Categorical([1, 2, None, None], categories=[1, 2], ordered=True)),
+        pd.Series([None, None, "a", b"b".decode()], dtype=object),
+        pd.Series([None, None, 1, 2], dtype="Int8"),
+    ],
+)
+def test_partitions_whose_values_have_a_common_type_are_written(tmp_path, values):
+    frame = pd.DataFrame({"v": values})
+    gd.from_pandas(frame, npartitions=2).to_parquet(tmp_path / "ours")
+    frame.to_parquet(tmp_path / "theirs.parquet")
+    assert_same(gd.read_parquet(tmp_path / "ours").compute(), pd.read_parquet(tmp_path / "theirs.parquet"))
+
+
+# Adding.
+
+
+def test_rows_are_added_behind_the_last_label_if_that_is_asked_for(tmp_path):
+    lazy = gd.from_pandas(ROWS, npartitions=2)
+    lazy.to_parquet(tmp_path, ignore_divisions=False)
+    with pytest.raises(OptionError, match="the rows begin at 0, and the files that are there end with 9"):
+        lazy.to_parquet(tmp_path, append=True, ignore_divisions=False)
+    with pytest.raises(OptionError, match="the divisions of the frame aren't known"):
+        lazy.clear_divisions().to_parquet(tmp_path, append=True, ignore_divisions=False)
+    later = gd.from_pandas(ROWS.set_index(pd.RangeIndex(10, 20)), npartitions=2)
+    later.to_parquet(tmp_path, append=True, ignore_divisions=False)
+    assert gd.read_parquet(tmp_path).compute().index.tolist() == list(range(20))
+
+
+# Reading.
+
+
+@pytest.mark.parametrize("dtype_backend", [None, "numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_filters_tell_what_is_missing(tmp_path, missing, dtype_backend):
+    gd.from_pandas(ROWS, npartitions=3).to_parquet(tmp_path, partition_on="k")
+    whole = gd.read_parquet(tmp_path, dtype_backend=dtype_backend).compute()
+    for column in ("x", "n"):
+        found = gd.read_parquet(tmp_path, dtype_backend=dtype_backend, filters=[(column, "is", missing)])
+        assert_same(found.compute(), whole[whole[column].isna()])
+        found = gd.read_parquet(tmp_path, dtype_backend=dtype_backend, filters=[(column, "is not", missing)])
+        assert_same(found.compute(), whole[whole[column].notna()])
+    filters = [[("x", "is not", missing), ("n", ">", 2)], [("k", "==", "b"), ("n", "==", 1)]]
+    expected = whole[
+        (whole.x.notna() & (whole.n > 2).fillna(False)) | ((whole.k == "b") & (whole.n == 1).fillna(False))
+    ]
+    assert_same(gd.read_parquet(tmp_path, dtype_backend=dtype_backend, filters=filters).compute(), expected)
+    with pytest.raises(OptionError, match=r"'is' tells what is missing, so 3 should be None"):
+        gd.read_parquet(tmp_path, filters=[("x", "is", 3)])
+
+
+@pytest.mark.parametrize("index", ["place", ["place"]])
+def test_an_index_that_is_only_noted_is_chosen_by_its_name(tmp_path, index):
+    frame = ROWS.rename_axis("place")
+    gd.from_pandas(frame, npartitions=3).to_parquet(tmp_path)
+    lazy = gd.read_parquet(tmp_path, index=index)
+    assert_same(lazy.compute(), frame)
+    assert lazy.known_divisions
+    with pytest.raises(UnknownColumn, match="no column 'other'"):
+        gd.read_parquet(tmp_path, index="other")
+
+
+def test_columns_become_categorical(tmp_path):
+    gd.from_pandas(ROWS, npartitions=3).to_parquet(tmp_path)
+    lazy = gd.read_parquet(tmp_path, categories=["k", "n"])
+    assert [str(dtype) for dtype in lazy.dtypes] == ["float64", "category", "category"]
+    assert_same(lazy.compute(), pd.read_parquet(tmp_path).astype({"k": "category", "n": "category"}))
+    assert_same(gd.read_parquet(tmp_path, columns="k", categories="k").compute(), ROWS.k.astype("category"))
+    with pytest.raises(UnknownColumn, match="no column 'z'"):
+        gd.read_parquet(tmp_path, categories=["z"])
+
+
+def test_files_are_joined_that_have_folders_in_common(tmp_path):
+    frame = pd.DataFrame({"a": list("xyz") * 8, "b": list("pq") * 12, "v": range(24)})
+    gd.from_pandas(frame, npartitions=4).to_parquet(tmp_path, partition_on=["a", "b"], write_index=False)
+    counts = {
+        kind: gd.read_parquet(tmp_path, split_row_groups="adaptive", aggregate_files=kind).npartitions
+        for kind in ("a", "b", True, False)
+    }
+    assert counts == {"a": 3, "b": 6, True: 1, False: 24}
+    one = gd.read_parquet(tmp_path, split_row_groups="adaptive", aggregate_files="a")
+    assert sorted(one.map_partitions(lambda part: part.a.nunique()).compute()) == [1, 1, 1]
+    assert sorted(one.v.compute()) == list(range(24))
+    with pytest.raises(
+        OptionError, match=r"aggregate_files='v' should be True, False, or a column of folders: \['a', 'b'\]"
+    ):
+        gd.read_parquet(tmp_path, aggregate_files="v")
