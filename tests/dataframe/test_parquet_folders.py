@@ -186,3 +186,16 @@ def test_files_are_joined_that_have_folders_in_common(tmp_path):
         OptionError, match=r"aggregate_files='v' should be True, False, or a column of folders: \['a', 'b'\]"
     ):
         gd.read_parquet(tmp_path, aggregate_files="v")
+
+
+def test_columns_of_folders_may_be_all_columns_and_in_the_schema(tmp_path):
+    frame = pd.DataFrame({"k": list("abab"), "v": [1, 2, 3, 4]}, index=pd.date_range("2020", periods=4))
+    lazy = gd.from_pandas(frame, npartitions=2)
+    schema = pa.schema([("k", pa.string()), ("v", pa.int8()), ("__index_level_0__", pa.timestamp("us"))])
+    lazy.to_parquet(tmp_path / "typed", partition_on="k", schema=schema)
+    assert gd.read_parquet(tmp_path / "typed").dtypes.astype(str).to_dict() == {"v": "int8", "k": "category"}
+    lazy[["k"]].to_parquet(tmp_path / "ours", partition_on="k")
+    frame[["k"]].to_parquet(tmp_path / "theirs", partition_cols="k")
+    assert_same(gd.read_parquet(tmp_path / "ours").compute(), pd.read_parquet(tmp_path / "theirs"))
+    with pytest.raises(OptionError, match=r"partition_on=\['k'\] leaves no column for the files"):
+        lazy[["k"]].to_parquet(tmp_path / "none", partition_on="k", write_index=False)

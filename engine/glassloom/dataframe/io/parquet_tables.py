@@ -18,8 +18,10 @@ Types: TypeAlias = pa.Schema | dict[str, Any] | None
 """The Arrow types that were asked for: of all columns, of some, or of none."""
 
 
-def checked_schema(schema: Any, meta: Any, write_index: bool | None) -> Types:
+def checked_schema(schema: Any, meta: Any, write_index: bool | None, keys: Sequence[str]) -> Types:
     """Return the schema that was given, or the types of some columns; None if partitions have their own.
+
+    Columns that are `keys` are in the names of folders, and left out.
 
     Raises
     ------
@@ -32,7 +34,8 @@ def checked_schema(schema: Any, meta: Any, write_index: bool | None) -> Types:
         lacking = [name for name in _index_fields(meta.index) if name not in schema.names]
         if write_index and lacking:
             raise OptionError(f"write_index=True needs {lacking} in schema=, which has {schema.names}")
-        return schema
+        kept = [field for field in schema if field.name not in keys]
+        return schema if len(kept) == len(schema) else pa.schema(kept, metadata=schema.metadata)
     if not isinstance(schema, Mapping) or not all(isinstance(one, pa.DataType) for one in schema.values()):
         raise OptionError(
             f"schema={schema!r} should be a pyarrow.Schema, a dict from columns to types such as "

@@ -113,7 +113,6 @@ def to_parquet(
     _require_pyarrow(engine)
     compute_kwargs = checked_compute_kwargs("to_parquet", compute, compute_kwargs)
     write_index = write_index if index is None else index
-    types = checked_schema(schema, frame.expr.meta, write_index)
     compression = "snappy" if compression == "default" else compression
     if append and overwrite:
         raise OptionError("append=True and overwrite=True: the files are either kept or replaced")
@@ -122,7 +121,9 @@ def to_parquet(
     require_columns(keys, frame.expr.meta)
     if len(set(keys)) < len(keys):
         raise OptionError(f"partition_on={keys!r} names a column twice")
-    if keys and len(keys) == len(frame.columns):
+    types = checked_schema(schema, frame.expr.meta, write_index, keys)
+    has_labels = write_index or (write_index is None and not isinstance(frame.expr.meta.index, pd.RangeIndex))
+    if keys and len(keys) == len(frame.columns) and not has_labels:
         raise OptionError(f"partition_on={keys!r} leaves no column for the files")
     staging, old = prepare(
         path_text("to_parquet", path), ".parquet", filesystem, storage_options, may_exist=overwrite or append
