@@ -48,7 +48,7 @@ _EXACT = "quantiles are exact"
 _ENGINE = "pandas' own loops run in all threads; map_partitions() runs a function of Numba's"
 _CYTHON = (None, "cython")
 _MOVED_BY_TASKS = "there is one way to move rows; leave it out"
-_METHODS = (None, "tasks", "disk", "p2p")
+_METHODS = (None, True, False, "tasks", "disk", "p2p")
 _WITHOUT_BIAS = "it is computed without bias, as pandas has it"
 
 _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (

@@ -19,6 +19,7 @@ from glassloom.dataframe.grouping.wholes import Grouping, OfBlock
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
 from glassloom.dataframe.moving.hashing import hash_keys, places_of
 from glassloom.dataframe.moving.shape import Repartition
+from glassloom.dataframe.moving.shuffle import require_shuffle_method
 from glassloom.dataframe.moving.sort import Sorting, sort, sort_order
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import number_of_outputs
@@ -56,18 +57,15 @@ class HashedGroups(Exchange):
         return self.joined
 
 
-def partitions_of(grouping: Grouping, split_out: int | bool | None, shuffle_method: str | None) -> int:
+def partitions_of(grouping: Grouping, split_out: int | bool | None, shuffle_method: str | bool | None) -> int:
     """Return the number of partitions of a result.
 
     Raises
     ------
     OptionError
-        If `split_out` is no number of partitions.
-    NotImplementedError
-        If `shuffle_method` is none that is there.
+        If `split_out` is no number of partitions, or `shuffle_method` none of Dask's.
     """
-    if shuffle_method not in (None, "tasks"):
-        raise NotImplementedError(f"shuffle_method={shuffle_method!r}: rows move by tasks; leave it out")
+    require_shuffle_method(shuffle_method)
     return number_of_outputs(split_out, grouping.node.npartitions)
 
 

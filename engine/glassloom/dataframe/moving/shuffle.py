@@ -17,7 +17,7 @@ from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.on_device import is_on_device
 from glassloom.errors import OptionError
 
-_SHUFFLE_METHODS = (None, "tasks", "disk", "p2p")
+_SHUFFLE_METHODS = (None, True, False, "tasks", "disk", "p2p")
 
 
 class HashShuffle(Exchange):
@@ -83,7 +83,7 @@ def _split_by_hash(block: Any, keys: tuple[Any, ...], count: int) -> Pieces:
     return split(block, places_of(hash_keys(key_columns(read, keys)), count), count)
 
 
-def require_shuffle_method(method: str | None) -> None:
+def require_shuffle_method(method: str | bool | None) -> None:
     """Check the name of a way to shuffle that Dask has; all of them mean the same here."""
     if method not in _SHUFFLE_METHODS:
         raise OptionError(f"shuffle_method={method!r} should be one of {list(_SHUFFLE_METHODS)}")
