@@ -152,8 +152,9 @@ def test_mistakes_are_named_at_once():
         lazy.groupby("key").agg("sum", split_out=0)
     with pytest.raises(OptionError, match="shuffle_method='post' should be one of"):
         lazy.groupby("key").sum(shuffle_method="post")
+    expected = pd.DataFrame({"value": [1]}, index=pd.Index(["a"], name="key"))
     for method in (True, False, "p2p", "disk"):
-        assert_same(lazy.groupby("key").sum(shuffle_method=method, numeric_only=True).compute(), frame.groupby("key").sum(numeric_only=True))
+        assert_same(lazy.groupby("key").sum(shuffle_method=method, numeric_only=True).compute(), expected)
     with pytest.raises(NotImplementedError, match=r"GroupBy.groups isn't there: size\(\) lists the keys"):
         _ = lazy.groupby("key").groups
     if HAS_COPY_ON_WRITE:  # before, text is objects, whose means pandas refuses only where there are any

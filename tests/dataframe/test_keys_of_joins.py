@@ -112,6 +112,26 @@ def test_keys_of_categories_that_are_not_known_are_categories_in_all_partitions(
         assert_same(of_equal_order(made.astype({"k": object})), of_equal_order(expected.astype({"k": object})))
 
 
+@pytest.mark.each_choice
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("by", list(BY))
+@pytest.mark.parametrize("broadcast", [None, False])
+def test_keys_whose_categories_differ_between_partitions_alone_stay_categories(how, by, broadcast):
+    one = pd.DataFrame({"k": list("aabbc"), "x": range(5)}).astype({"k": "category"})
+    two = pd.DataFrame({"k": list("cbaca"), "y": range(5)}).astype({"k": "category"})
+    left, right, options = BY[by](one, two)
+    expected = left.merge(right, how=how, **options)
+    for cuts in ([2, 4], [1, 3]):
+        parts = (cut(one.astype({"k": "str"}), cuts), cut(two.astype({"k": "str"}), [3]))
+        left, right, _ = BY[by](*(part.assign(k=part.k.astype("category")) for part in parts))
+        made = left.merge(right, how=how, broadcast=broadcast, **options)
+        computed = made.compute(**INLINE)
+        assert computed.dtypes.to_dict() == expected.dtypes.to_dict()
+        assert computed.index.dtype == expected.index.dtype or not len(expected)
+        assert [str(dtype) for dtype in made.dtypes] == [str(dtype) for dtype in computed.dtypes]
+        assert_same(of_equal_order(computed), of_equal_order(expected))
+
+
 def test_a_join_reads_the_needed_columns_of_sides_with_unlike_keys():
     one, two = frames(("left", "right"), "rows", "rows")
     lazy = cut(one.assign(z=1.5), [2]).merge(cut(two.assign(w=2.5), [1]), on="k", how="outer", broadcast=False)[

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import of_samples, sample, union_categories
+from glassloom.backends.pandas_ import of_samples, sample
+from glassloom.dataframe.moving.united_keys import LABELS, with_unknown_categories
 from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.reduce import Operation, tree
 
@@ -75,24 +76,18 @@ def _one_row(block: Any, keys: Any = None) -> Any:
     return made.set_axis(keys.index, axis=0)
 
 
-def with_categories_of_both(left: Any, right: Any, key: Any) -> tuple[Any, Any]:
-    """Return two blocks whose keys, which are categories, have those of both."""
-    dtypes = [left[key].dtype, right[key].dtype]
-    if dtypes[0] == dtypes[1]:
-        return left, right
-    both = union_categories(dtypes)
-    return left.astype({key: both}), right.astype({key: both})
-
-
 def unlike_keys(left: Any, right: Any, joining: Any) -> list[tuple[Any, Any, Any]]:
     """Return the keys that two frames with these metas have of unlike dtypes: the column that pandas takes for the key, and both dtypes."""
     own = _keys(left, joining.left_on, joining.left_index)
     others = _keys(right, joining.right_on, joining.right_index)
     pairs = zip(own, others, strict=False)
+    united = {own for own, _ in joining.united_keys}
     return [
         (other_name if joining.left_index else name, one, other)
         for (name, one), (other_name, other) in pairs
-        if one != other and not (_is_plain_number(one) and _is_plain_number(other)) and name not in joining.united_keys
+        if one != other
+        and not (_is_plain_number(one) and _is_plain_number(other))
+        and (LABELS if joining.left_index else name) not in united
     ]
 
 
@@ -145,9 +140,8 @@ def with_key_dtypes(made: Any, left: Any, right: Any, joining: Any) -> Any:
     for name, own, other in unlike_keys(left, right, joining):
         if name in made.columns and isinstance(made[name], pd.Series):
             wanted[name] = _dtype_of_key(own, other, joining)
-    for key in joining.united_keys:
-        wanted[key] = pd.CategoricalDtype([], ordered=made[key].dtype.ordered)
-    return made.astype(wanted) if wanted else made
+    made = made.astype(wanted) if wanted else made
+    return with_unknown_categories(made, left, right, joining) if joining.united_keys else made
 
 
 def _dtype_of_key(own: Any, other: Any, joining: Any) -> Any:

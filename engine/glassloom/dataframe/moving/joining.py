@@ -10,8 +10,8 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe import on_device
-from glassloom.dataframe.columns import has_known_categories
-from glassloom.dataframe.moving.empty_sides import StandIns, with_categories_of_both
+from glassloom.dataframe.moving.empty_sides import StandIns
+from glassloom.dataframe.moving.united_keys import united_keys, with_categories_of_both
 from glassloom.dataframe.nodes import BlockOp, FrameExpr
 
 ANTI = ("left_anti", "right_anti")
@@ -34,8 +34,8 @@ class Joining:
     validate: str | None
     right_integers: tuple[Any, ...] = ()
     """The right columns of NumPy's whole numbers. Blocks on a device don't tell them from pandas' nullable ones."""
-    united_keys: tuple[Any, ...] = ()
-    """The keys that are categories on both sides, not known before on one of them: they get the categories of both."""
+    united_keys: tuple[tuple[Any, Any], ...] = ()
+    """The pairs of keys that are categories on both sides, not known before on one of them: they get the categories of both."""
     whole: str | None = None
     """The side of which each block is all; the other one's blocks may lack rows though that side has some."""
 
@@ -44,10 +44,8 @@ class Joining:
 
     def with_united_keys(self, left: Any, right: Any) -> Joining:
         """Return the same, knowing which keys are categories of which those of a side with this meta aren't known."""
-        found = (
-            [key for key in self.left_on or () if _are_unknown_categories(left, right, key)] if self.same_keys else []
-        )
-        return replace(self, united_keys=tuple(found)) if found else self
+        found = united_keys(left, right, self)
+        return replace(self, united_keys=found) if found else self
 
     def with_right(self, right: Any) -> Joining:
         """Return the same, knowing which columns of a right frame with this meta are NumPy's whole numbers, if that matters."""
@@ -97,8 +95,8 @@ class Joining:
             options["right_on"] = None if self.right_on is None else list(self.right_on)
         if self.how in ("leftsemi", "leftanti"):
             return _chosen_rows(left, right, {**options, "how": "left", "indicator": "_merge"}, self.how)
-        for key in self.united_keys:
-            left, right = with_categories_of_both(left, right, key)
+        for pair in self.united_keys:
+            left, right = with_categories_of_both(left, right, pair)
         stand_ins = StandIns.of(left, right, left_keys, right_keys, self.whole)
         made = pd.merge(left, right, **options) if stand_ins is None else stand_ins.joined(self, options)
         is_told = (
@@ -112,14 +110,6 @@ class Joining:
     @property
     def __name__(self) -> str:
         return "merge"
-
-
-def _are_unknown_categories(left: Any, right: Any, key: Any) -> bool:
-    if key not in left.columns or key not in right.columns:
-        return False
-    both = left[key], right[key]
-    are_categories = all(isinstance(getattr(one, "dtype", None), pd.CategoricalDtype) for one in both)
-    return are_categories and not all(map(has_known_categories, both))
 
 
 def result_columns(left: Any, right: Any, joining: Joining) -> pd.Index:
