@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -321,3 +323,28 @@ def test_merge_asof_says_what_is_wrong():
         gd.merge_asof(lazy, lazy, on="q")
     with pytest.raises(ValueError, match="right keys must be sorted"):
         gd.merge_asof(lazy, lazy.sort_values("k", ascending=False), on="k").compute(**INLINE)
+
+
+@pytest.mark.each_choice
+@pytest.mark.parametrize("how", ["inner", "left", "right", "outer"])
+@pytest.mark.parametrize("on", [["idx", "k"], ["k", "idx"], ["idx"]], ids=str)
+@pytest.mark.parametrize("labels", list(itertools.product([None, "idx", ["idx", "k"]], repeat=2)), ids=str)
+@pytest.mark.parametrize("broadcast", [None, False])
+def test_levels_of_the_index_and_columns_are_keys_together(how, on, labels, broadcast):
+    number = np.arange(30)
+    left = pd.DataFrame({"idx": number * 7 % 8, "k": number * 5 % 3, "x": number})
+    right = pd.DataFrame({"idx": number[:20] * 3 % 8, "k": number[:20] % 4, "y": number[:20]})
+    left, right = (
+        frame if level is None else frame.set_index(level) for frame, level in zip((left, right), labels, strict=True)
+    )
+    made = gd.from_pandas(left, npartitions=3, sort=False).merge(
+        gd.from_pandas(right, npartitions=2, sort=False), on=on, how=how, broadcast=broadcast
+    )
+    expected = left.merge(right, on=on, how=how)
+    assert made.compute(**INLINE).index.names == expected.index.names
+    for columns in (list(expected.columns), ["x", "y"]):
+        got, wanted = made[columns].compute(**INLINE), expected[columns]
+        if wanted.index.names != [None]:
+            got, wanted = got.reset_index(), wanted.reset_index()
+        assert_same(in_some_order(got), in_some_order(wanted))
+    assert made.groupby("k").x.sum().compute(**INLINE).to_dict() == expected.groupby("k").x.sum().to_dict()

@@ -18,6 +18,7 @@ from glassloom.dataframe.call import Attribute, BlockCall, Method
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.membership import prepared, rows_among
+from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.positions import rows_of_labels
@@ -311,17 +312,19 @@ class Index(Frame):
         return self._relabelled("round", to, ambiguous, nonexistent)
 
     def map(self, mapper: Any, na_action: Any = None, *, meta: Any = None) -> Any:
-        """Replace each label by a function's result, or look it up in a dict or pandas series.
+        """Replace each label by a function's result, or look it up in a dict or series.
 
         Parameters
         ----------
         mapper
-            A function of a label, a dict, or a pandas series.
+            A function of a label, a dict, or a series; all rows of a lazy series are brought together.
         na_action
             ``"ignore"`` to leave missing labels as they are, without calling the function.
         meta
             The result: an empty index, or its dtype. Default: the function is tried on made-up labels.
         """
+        if is_node(mapper) and mapper.expr.npartitions > 1:
+            mapper = wrap(Repartition(mapper.expr, 1))
         nodes, call = bind(_mapped, (self, mapper, na_action), {}, label="map")
         if meta is None:
             found = infer_meta(call, nodes, "map")

@@ -81,7 +81,7 @@ class Join(AnyJoin):
 
     @property
     def hashed_by(self) -> tuple[Any, ...] | None:
-        return self.keys
+        return self.keys if set(self.keys or ()) <= set(self.meta.columns) else None
 
     @cached_property
     def meta(self) -> Any:
@@ -372,13 +372,9 @@ def _keys_of_result(joining: Joining) -> tuple[Any, ...] | None:
 
 def _hash_keys(node: FrameExpr, keys: tuple[Any, ...] | None, by_index: bool) -> tuple[Any, ...]:
     """Return the keys as `hash_shuffle` takes them."""
-    names = [] if by_index else list(keys or ())
-    levels = [name for name in names if name not in node.meta.columns]
-    if not levels:
-        return tuple(names)
-    if len(names) == 1 and node.meta.index.nlevels == 1:
-        return ()
-    raise NotImplementedError(f"merge by index level {levels[0]!r} and others; call reset_index() before")
+    names = () if by_index else tuple(keys or ())
+    is_whole_index = len(names) == 1 and names[0] not in node.meta.columns and node.meta.index.nlevels == 1
+    return () if is_whole_index else names
 
 
 def _as_lazy_frame(value: Any, side: str) -> Any:

@@ -30,7 +30,8 @@ class HashShuffle(Exchange):
 
     @cached_property
     def hashed_by(self) -> tuple[Any, ...] | None:
-        return self.keys
+        are_columns = not isinstance(self.meta, pd.DataFrame) or set(self.keys) <= set(self.meta.columns)
+        return self.keys if are_columns else None
 
 
 def hash_shuffle(node: FrameExpr, keys: tuple[Any, ...], npartitions: int | None = None) -> FrameExpr:
@@ -41,7 +42,8 @@ def hash_shuffle(node: FrameExpr, keys: tuple[Any, ...], npartitions: int | None
     node
         A frame, series or index.
     keys
-        Columns; of a series, its name alone. With none, the index labels (or the values of an index) are the keys.
+        Columns, or levels of the index by name; of a series, its name alone. With none, the index labels (or the values of an index)
+        are the keys.
     npartitions
         Number of partitions of the result; None: as many as `node` has.
 
@@ -59,7 +61,7 @@ def hash_shuffle(node: FrameExpr, keys: tuple[Any, ...], npartitions: int | None
     """
     count = node.npartitions if npartitions is None else npartitions
     if isinstance(node.meta, pd.DataFrame):
-        require_columns(keys, node.meta)
+        require_columns([key for key in keys if key not in node.meta.index.names], node.meta)
     if count == 1 == node.npartitions or (node.hashed_by == keys and node.npartitions == count):
         return node
     if count == 1:
@@ -74,12 +76,16 @@ def key_columns(block: Any, keys: tuple[Any, ...]) -> list[Any]:
         return [block]
     if not keys:
         return [block.index]
-    return [block] if isinstance(block, pd.Series) else [block[key] for key in keys]
+    if isinstance(block, pd.Series):
+        return [block]
+    return [block[key] if key in block.columns else block.index.get_level_values(key) for key in keys]
 
 
 @splits_on_device(lambda block, keys, count: bool(keys))
 def _split_by_hash(block: Any, keys: tuple[Any, ...], count: int) -> Pieces:
-    read = converted(block[list(keys)], "pandas") if is_on_device(block) else block
+    read = block
+    if is_on_device(block):
+        read = converted(block[list(keys)] if set(keys) <= set(block.columns) else block, "pandas")
     return split(block, places_of(hash_keys(key_columns(read, keys)), count), count)
 
 
