@@ -253,6 +253,13 @@ def test_labels_take_arguments_of_pandas():
     assert index.map(lambda label: label.day).compute().equals(times.index.map(lambda label: label.day))
     assert index.map(lambda label: label.day).dtype == index.map(str, meta="int64").dtype == "int64"
     assert index.map(str).compute().equals(times.index.map(str))
+    numbers = pd.Series([40, 10, 20, 30], index=[4, 2, 1, 3])
+    own = pd.Series([3, 1, 2, 5, 4, 2], index=[1, 2, 3, 4, 5, 6])
+    for looked_up in (numbers, own):  # another partition may have the label
+        for count in (1, 2, 3):
+            labels = gd.from_pandas(looked_up, npartitions=count, sort=False)
+            found = gd.from_pandas(own, npartitions=3).index.map(labels).compute()
+            pd.testing.assert_index_equal(found, own.index.map(looked_up))
     assert index.unique(split_out=2).npartitions == 2
     assert index.value_counts(normalize=True).compute().tolist() == [0.25] * 4
     with pytest.raises(
