@@ -199,3 +199,16 @@ def test_columns_of_folders_may_be_all_columns_and_in_the_schema(tmp_path):
     assert_same(gd.read_parquet(tmp_path / "ours").compute(), pd.read_parquet(tmp_path / "theirs"))
     with pytest.raises(OptionError, match=r"partition_on=\['k'\] leaves no column for the files"):
         lazy[["k"]].to_parquet(tmp_path / "none", partition_on="k", write_index=False)
+
+
+def test_lists_and_patterns_may_have_the_common_footer_among_the_files(tmp_path):
+    gd.from_pandas(ROWS, npartitions=3).to_parquet(tmp_path, write_metadata_file=True)
+    assert_same(gd.read_parquet(f"{tmp_path}/*").compute(), ROWS)
+    assert_same(gd.read_parquet([*sorted(tmp_path.glob("*.parquet")), tmp_path / "_metadata"]).compute(), ROWS)
+
+
+def test_files_of_folders_have_one_schema_whatever_rows_they_get(tmp_path):
+    frame = pd.DataFrame({"k": list("aaabab"), "v": range(6)})
+    gd.from_pandas(frame, npartitions=2).to_parquet(tmp_path, partition_on="k", write_metadata_file=True)
+    assert sorted(summary(tmp_path).v) == list(range(6))
+    assert_same(gd.read_parquet(tmp_path).v.compute().sort_index(), frame.v)

@@ -46,6 +46,7 @@ from glassloom.dataframe.io.parquet_rows import (
     read_partition,
     whole_schema,
 )
+from glassloom.dataframe.io.parquet_summary import without_summaries
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
@@ -238,7 +239,7 @@ def read_parquet(
     _require_usual(engine, dtype_backend)
     split = _checked_split(split_row_groups, partition_by)
     files, names = locate(path, filesystem, storage_options)
-    states = tuple(files.find(names, _SUFFIXES))
+    states = without_summaries(files.find(names, _SUFFIXES))
     selected = (columns,) if isinstance(columns, str) else None if columns is None else tuple(columns)
     size = parse_bytes(chosen(_BLOCK_SIZE if blocksize == "default" else blocksize) or "128 MiB")
     asked = (selected, index, dtype_backend, split, size, aggregate_files)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from glassloom.dataframe.io.filesystems import State
 from glassloom.dataframe.io.staging import Staging
 from glassloom.errors import MetaError
 
@@ -21,6 +22,12 @@ def summaries_there(staging: Staging) -> list[str]:
     """Return the names of such files in a folder."""
     paths = {f"{staging.folder}/{name}": name for name in (SUMMARY, SCHEMA)}
     return [paths[info.path] for info in staging.filesystem.get_file_info(list(paths)) if info.is_file]
+
+
+def without_summaries(states: Sequence[State]) -> tuple[State, ...]:
+    """Return files without those that have no rows, but the footers of others, if there are others."""
+    kept = tuple(state for state in states if state[0].replace("\\", "/").rpartition("/")[2] not in (SUMMARY, SCHEMA))
+    return kept or tuple(states)
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def to_parquet(
     compression
         ``"snappy"``, ``"zstd"``, ``"gzip"``..., or a dict of one for each column.
     write_index
-        Whether to write the index; None: as pandas, a range is only noted. `index` is the same.
+        Whether to write the index; None: as pandas, a range is only noted, but with `partition_on` it is written. `index` is the same.
     append
         Whether to add files to those that are there; they must have the same columns and types.
     ignore_divisions
@@ -122,8 +122,9 @@ def to_parquet(
     if len(set(keys)) < len(keys):
         raise OptionError(f"partition_on={keys!r} names a column twice")
     types = checked_schema(schema, frame.expr.meta, write_index, keys)
-    has_labels = write_index or (write_index is None and not isinstance(frame.expr.meta.index, pd.RangeIndex))
-    if keys and len(keys) == len(frame.columns) and not has_labels:
+    if keys and write_index is None:
+        write_index = True  # rows of a folder are some of a range: noted, or labels, by what they happen to be
+    if keys and len(keys) == len(frame.columns) and not write_index:
         raise OptionError(f"partition_on={keys!r} leaves no column for the files")
     staging, old = prepare(
         path_text("to_parquet", path), ".parquet", filesystem, storage_options, may_exist=overwrite or append
