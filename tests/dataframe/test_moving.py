@@ -234,6 +234,17 @@ def test_rows_are_found_again_by_their_key():
             lazy.loc[rows]
 
 
+@pytest.mark.parametrize("options", [{}, {"ignore_index": True}, {"keys": ["p", "q", "r"]}, {"join": "inner"}])
+def test_frames_of_nothing_do_not_change_the_dtypes_of_others(options):
+    some = pd.DataFrame({"a": [1, 2], "b": [True, False]}, index=[5, 6])
+    nothing = pd.DataFrame() if options else pd.DataFrame(index=pd.DatetimeIndex([], name="t"))
+    for many in ([nothing, some, some + 1], [some, nothing, some], [nothing, some, nothing]):
+        made = gd.concat([gd.from_pandas(frame, npartitions=2) for frame in many], **options)
+        expected = pd.concat(many, **options)
+        assert made.dtypes.astype(str).to_dict() == expected.dtypes.astype(str).to_dict()
+        pd.testing.assert_frame_equal(made.compute(), expected, check_index_type=False, check_column_type=False)
+
+
 def test_what_concat_cant_do_says_what_can():
     frame = pd.DataFrame({"x": range(4)}, index=[3, 1, 2, 0])
     lazy = gd.from_pandas(frame, npartitions=2, sort=False)

@@ -109,6 +109,8 @@ def concat(
         raise OptionError(f"axis={axis!r} should be 0 or 'index', 1 or 'columns'")
     if verify_integrity:
         raise refused("concat", "verify_integrity", True, "index.is_unique of the result tells")
+    if keys is None and names is None and join == "outer":
+        many = _without_nothing(many)
     many = _of_one_kind(many)
     if keys is not None:
         if interleave_partitions:
@@ -241,6 +243,17 @@ def _side_by_side(many: Sequence[Any], options: dict[str, Any], ignore_unknown: 
     options = {**options, "sort": options["sort"] or (are_unlike and are_known)}
     call = BlockCall(_beside, tuple(map(Block, range(len(nodes)))), options, label="concat")
     return wrap(SideBySide(nodes[0], tuple(nodes[1:]), call))
+
+
+def _without_nothing(many: list[Any]) -> list[Any]:
+    """Return what is concatenated without frames that are known to have no rows and no columns, which pandas leaves out, if there are others."""
+    kept = [frame for frame in many if not _is_nothing(frame.expr)]
+    return kept or many
+
+
+def _is_nothing(node: FrameExpr) -> bool:
+    has_columns = not isinstance(node.meta, pd.DataFrame) or len(node.meta.columns) > 0
+    return not has_columns and node.lengths is not None and not any(node.lengths)
 
 
 def _of_one_kind(many: Sequence[Any]) -> list[Any]:
