@@ -10,6 +10,7 @@ import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import combinations
 import file_order
@@ -20,6 +21,7 @@ from property_settings import load_common_profile
 
 load_common_profile()
 _FAULT = "fault"
+TESTS = Path(__file__).parent
 
 
 @dataclass
@@ -59,8 +61,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
-    """Import tests without passes of the garbage collector, which find nothing and took a quarter of the time."""
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Import tests without passes of the garbage collector, which find nothing and took a quarter of the time. Each of several processes begins with other folders."""
+    config = session.config
+    if hasattr(config, "workerinput") and [Path(argument).resolve() for argument in config.args] == [TESTS]:
+        number = int(config.workerinput["workerid"].removeprefix("gw"))
+        sizes = {str(folder): sum(path.stat().st_size for path in folder.glob("*.py")) for folder in TESTS.iterdir()}
+        config.args = file_order.folders_from({folder: size for folder, size in sizes.items() if size}, number)
     gc.disable()
     try:
         return (yield)

@@ -11,11 +11,24 @@ TESTS = Path(__file__).parents[1]
 
 
 def test_examples_run() -> None:
-    assert doctest.testmod(file_order) == (0, 2)
+    assert doctest.testmod(file_order) == (0, 3)
 
 
 def test_the_folders_are_there() -> None:
     assert [name for name in (*file_order.TOGETHER, *file_order.WAITING) if not (TESTS / name).is_dir()] == []
+
+
+def test_each_process_imports_all_folders_and_begins_with_another_one() -> None:
+    sizes = {"array": 2, "bag": 1, "engine": 2}
+    orders = [file_order.folders_from(sizes, number) for number in range(4)]
+    assert [order[0] for order in orders] == ["array", "engine", "bag", "array"]
+    assert all(sorted(order) == sorted(sizes) for order in orders)
+
+
+def test_the_order_is_the_same_whatever_was_collected_first() -> None:
+    counts = {f"tests/{folder}/test_{n}.py": 3 for folder in ("engine", "server", "e2e") for n in range(9)}
+    expected = file_order.in_order(counts, ["tests/engine/test_3.py"])
+    assert file_order.in_order(dict(reversed(counts.items())), ["tests/engine/test_3.py"]) == expected
 
 
 def test_each_file_is_taken_once_and_short_files_come_last() -> None:

@@ -1,4 +1,4 @@
-"""Which tests one process runs, and in which order several take them: what takes longest first, files that mostly wait between those that compute."""
+"""Which tests one process runs, and in which order several import and take them: what takes longest first, files that mostly wait between those that compute."""
 
 from __future__ import annotations
 
@@ -24,6 +24,19 @@ class FileScheduling(LoadFileScheduling):
         return next((folder for folder in TOGETHER if _is_in(file, folder)), file)
 
 
+def folders_from(sizes: Mapping[str, int], number: int) -> list[str]:
+    """Return folders of tests, given how large each is, in the order in which process `number` imports them: the largest first, and each process begins with another one.
+
+    So where no test is compiled yet, each process compiles others, and reads what the others have compiled.
+
+    >>> folders_from({"bag": 10, "engine": 90, "array": 50}, 1)
+    ['array', 'bag', 'engine']
+    """
+    ordered = sorted(sizes, key=lambda folder: (-sizes[folder], folder))
+    first = number % max(len(ordered), 1)
+    return ordered[first:] + ordered[:first]
+
+
 def in_order(counts: Mapping[str, int], longest: Collection[str] = ()) -> list[str]:
     """Return the paths of files (of `tests/<folder>/...`), given how many tests each has, in the order in which they begin.
 
@@ -33,6 +46,7 @@ def in_order(counts: Mapping[str, int], longest: Collection[str] = ()) -> list[s
     >>> in_order(counts, ["bag/c.py"])
     ['e2e/a.py', 'bag/c.py', 'server/a.py', 'bag/b.py', 'server/b.py', 'bag/a.py']
     """
+    counts = dict(sorted(counts.items()))
     together = [path for path in counts if _is_in(path, *TOGETHER)]
     first = together + [path for path in counts if path in longest and path not in together]
     waiting = [path for path in counts if _is_in(path, *WAITING) and path not in first]
