@@ -18,7 +18,7 @@ from glassloom.dataframe.moving.joining import Joining
 from glassloom.dataframe.moving.lookup import JoinByLookup, Lookup, LookupJoin, can_join_by_lookup
 from glassloom.dataframe.moving.merge import Join
 from glassloom.dataframe.moving.number_table import DirectTable, HashedTable, NumberTable
-from glassloom.dataframe.moving.size import size_of
+from glassloom.dataframe.moving.size import guessed_size_of, size_of
 from glassloom.local.default import running_on
 from glassloom.local.synchronous import SynchronousRuntime
 from hypothesis import given, settings
@@ -307,6 +307,17 @@ def test_nothing_is_said_of_the_size_of_text_files_that_are_empty_or_compressed(
     (tmp_path / "0.json").write_text("")
     assert size_of(gd.read_csv(tmp_path / "0.csv.gz").expr) is None
     assert size_of(gd.read_json(tmp_path / "0.json", meta=rows).expr) is None
+
+
+def test_the_size_of_what_functions_make_is_guessed_from_what_they_get(large, small):
+    made = large.map_partitions(lambda block: block)
+    for frame in (made, gd.concat([made[:0], made]), made.merge(small.map_partitions(lambda block: block), on="k")):
+        assert size_of(frame.expr) is None
+        assert guessed_size_of(frame.expr).most_rows >= len(large)
+    assert guessed_size_of(made[made.x > 1].expr)[:2] == (len(large), 0.25 * len(large))
+    assert guessed_size_of(large.expr) == size_of(large.expr)
+    blocks = gd.from_map(lambda number: pd.DataFrame({"x": [number]}), range(3), meta=pd.DataFrame({"x": [0]}))
+    assert guessed_size_of(blocks.map_partitions(lambda block: block).expr) is None
 
 
 def test_the_size_of_frames_is_known_behind_new_labels_and_put_together(large, small):

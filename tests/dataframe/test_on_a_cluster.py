@@ -101,6 +101,26 @@ def test_rows_move_between_processes_as_between_threads(client):
         assert_same(work.compute(), work.compute(scheduler="inline"))
 
 
+def every_other(block):
+    return block if block.x.min() % 60 == 0 else block[:0]
+
+
+def test_many_partitions_of_unknown_sizes_move_between_processes(client):
+    """In batches, as they are likely to be small; some are empty."""
+    frame = pd.DataFrame({"k": [n * 7 % 300 for n in range(3_000)], "x": range(3_000), "t": list("abc") * 1_000})
+    frame["t"] = frame["t"].where(frame.x % 11 > 0).astype("category")
+    frame["i"] = frame["x"].astype("Int64").where(frame.x % 5 > 0)
+    lazy = gd.from_pandas(frame, npartitions=100).map_partitions(every_other, meta=frame[:0])
+    other = lazy[["k", "x"]].rename(columns={"x": "y"})
+    assert len(lazy) == 1_500
+    for work in (
+        lazy.shuffle("k"),
+        lazy.merge(other, on="k", how="left", broadcast=False),
+        lazy.sort_values(["k", "x"], ascending=False),
+    ):
+        assert_same(work.compute(), work.compute(scheduler="inline"))
+
+
 def test_what_is_computed_can_be_written_to(client):
     columns = {"x": [float(n) for n in range(200_000)], "i": pd.array(range(200_000), dtype="Int64"), "c": pd.Categorical(["a", "b"] * 100_000)}  # fmt: skip
     held = gd.from_pandas(pd.DataFrame(columns), npartitions=1).persist()  # in shared memory

@@ -226,6 +226,31 @@ def test_small_partitions_are_merged_before_they_are_cut(shares_memory):
     assert sorted(row for part in parts for row in part.k) == list(range(n_partitions * rows))
 
 
+def test_partitions_that_are_likely_to_be_small_are_merged_before_they_are_sent():
+    """After a function of the user's, whatever it does; not where nothing is known of what it got."""
+    n_partitions = 200
+    frame = pd.DataFrame({"k": np.arange(4_000) * 7 % 1_000, "x": range(4_000)})
+    known = gd.from_pandas(frame, npartitions=n_partitions)
+    twice = known.map_partitions(lambda block: pd.concat([block, block]), meta=frame[:0])
+    read = gd.from_map(lambda number: frame[number::n_partitions], range(n_partitions), meta=frame[:0])
+    counts = [len(hash_shuffle(lazy.expr, ("k",)).tasks()) for lazy in (known, twice, read)]
+    assert counts[0] == counts[1] < counts[2] / 2
+    graph, (wanted,) = lower([hash_shuffle(twice.expr, ("k",))])
+    places = places_of(hash_keys([frame.k]), n_partitions)
+    blocks = np.repeat(np.arange(n_partitions), len(frame) // n_partitions)  # each one's rows come twice
+    order = np.concatenate([np.tile(np.flatnonzero(blocks == block), 2) for block in range(n_partitions)])
+    for number, part in enumerate(SynchronousRuntime().get(graph, wanted)):
+        pd.testing.assert_frame_equal(part, frame.iloc[order[places[order] == number]])
+
+
+def test_of_partitions_whose_size_is_guessed_fewer_are_merged_at_once():
+    frame = pd.DataFrame({"x": np.arange(800_000)})
+    known = gd.from_pandas(frame, npartitions=100)
+    unknown = known.map_partitions(lambda block: block, meta=frame[:0])
+    assert exchange._inputs_together(known.expr) == 100 * exchange.BYTES_TOGETHER // (800_000 * 8)
+    assert exchange._inputs_together(unknown.expr) == 100 * exchange.GUESSED_BYTES_TOGETHER // (800_000 * 8)
+
+
 @pytest.mark.parametrize("shares_memory", [True, False])
 def test_no_task_holds_more_than_it_may_of_small_partitions(monkeypatch, shares_memory):
     n_partitions, n_rows = 144, 1000

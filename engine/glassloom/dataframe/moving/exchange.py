@@ -5,7 +5,8 @@ rows would take the time. So there are stages: the inputs' pieces for a range of
 and what is merged is cut again, about ``k * n ** (1 + 1 / k)`` pieces in `k` stages. Every task reads and makes about as much as a
 partition has, so that memory is bounded by that, whatever has gone to disk. Small partitions are merged before they are cut, which takes fewer pieces, up to
 `BYTES_TOGETHER` at once. Where all tasks share one memory, pieces are views of what they are cut from, and a task sees how large its inputs are: it merges those that are small,
-and passes the others on. Else each piece is the result of a task, so that no process is sent more than it reads, and inputs are merged where they are known to be small.
+and passes the others on. Else each piece is the result of a task, so that no process is sent more than it reads, and inputs are merged where they are known to be small, or likely to be,
+as after a function of the user's.
 
 Partitions on a device stay there where the rows of frames move by keys that are columns (`splits_on_device`): only the keys are copied to the host.
 """
@@ -24,7 +25,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.dataframe.moving.counting import rows_in_order
-from glassloom.dataframe.moving.size import size_of
+from glassloom.dataframe.moving.size import guessed_size_of, size_of
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.graph import Key, Task, TaskRef
@@ -36,6 +37,8 @@ MAX_VIEWS = 10 * MAX_PIECES
 """The same where tasks share memory, and pieces are views."""
 BYTES_TOGETHER = 16 * 2**20
 """What a task may hold of partitions that are smaller."""
+GUESSED_BYTES_TOGETHER = BYTES_TOGETHER // 4
+"""The same of partitions whose size is guessed: they may be several times as large."""
 LEAST_BATCHES = 32
 """Into how many batches partitions that are known to be small are merged at least, so that there is work for all threads."""
 MOST_BATCHES = 100
@@ -199,9 +202,11 @@ class Exchange(FrameExpr):
 
 
 def _inputs_together(frame: FrameExpr) -> int:
-    """Return how many partitions of a frame a task may hold: one, unless they are known to be small."""
-    size = size_of(frame)
-    return 1 if size is None else max(1, BYTES_TOGETHER * frame.npartitions // max(size.most_bytes, 1))
+    """Return how many partitions of a frame a task may hold: one, unless they are small, as far as is known, or likely."""
+    size, limit_bytes = size_of(frame), BYTES_TOGETHER
+    if size is None:
+        size, limit_bytes = guessed_size_of(frame), GUESSED_BYTES_TOGETHER
+    return 1 if size is None else max(1, limit_bytes * frame.npartitions // max(size.most_bytes, 1))
 
 
 def number_of_stages(n_sources: int, n_outputs: int, max_pieces: int, n_fit: float = 1) -> int:

@@ -21,8 +21,10 @@ FILTERED = 0.25
 """The part of the rows that a filter is taken to leave."""
 UNLIKE_LINES = 4
 """How many times as many rows a text file is taken to have at most as lines like its first ones would be."""
-_of_joins: WeakKeyDictionary[FrameExpr, tuple[int, float] | None] = WeakKeyDictionary()
-"""What has been found of joins, so that a chain of them isn't walked down again for each one."""
+_of_joins: dict[bool, WeakKeyDictionary[FrameExpr, tuple[int, float] | None]] = {
+    guesses: WeakKeyDictionary() for guesses in (False, True)
+}
+"""What has been found of joins, known and guessed, so that a chain of them isn't walked down again for each one."""
 
 
 class Size(NamedTuple):
@@ -47,10 +49,14 @@ class Size(NamedTuple):
 
 def size_of(node: FrameExpr) -> Size | None:
     """Return how large a frame is; None if nothing is known of its rows."""
-    rows = _rows(node)
-    if rows is None:
-        return None
-    return Size(*rows, row_bytes(node.meta))
+    rows = _rows(node, guesses=False)
+    return None if rows is None else Size(*rows, row_bytes(node.meta))
+
+
+def guessed_size_of(node: FrameExpr) -> Size | None:
+    """Return how large a frame is if whatever is done with partitions, as by users' functions, makes no more rows than it gets; None if nothing is known of what it is made of."""
+    rows = _rows(node, guesses=True)
+    return None if rows is None else Size(*rows, row_bytes(node.meta))
 
 
 def row_bytes(meta: Any) -> int:
@@ -59,8 +65,8 @@ def row_bytes(meta: Any) -> int:
     return sum(map(_value_bytes, dtypes)) + _index_bytes(meta)
 
 
-def _rows(node: FrameExpr) -> tuple[int, float] | None:
-    """Return how many rows a frame has at most, and likely."""
+def _rows(node: FrameExpr, *, guesses: bool) -> tuple[int, float] | None:
+    """Return how many rows a frame has at most, and likely. With `guesses`, what isn't known to add rows is taken to add none."""
     part = 1.0
     while node.lengths is None:
         if isinstance(node, Filter):
@@ -68,16 +74,18 @@ def _rows(node: FrameExpr) -> tuple[int, float] | None:
         if isinstance(node, Partitions):
             part *= len(node.numbers) / max(node.frame.npartitions, 1)
         if isinstance(node, AnyJoin):
-            return _times(_rows_of_join(node), part)
+            return _times(_rows_of_join(node, guesses=guesses), part)
         if isinstance(node, Concat):
-            return _times(_sum(list(map(_rows, node.frames))), part)
+            return _times(_sum([_rows(frame, guesses=guesses) for frame in node.frames]), part)
         if isinstance(node, Read) and node.condition:
-            return _times(_rows(node.unfiltered), part * FILTERED)
+            return _times(_rows(node.unfiltered, guesses=guesses), part * FILTERED)
         if isinstance(node, Read) and (likely := node.likely_rows) is not None:
             return _times((math.ceil(UNLIKE_LINES * likely), likely), part)
-        if not node.adds_no_rows or (isinstance(node, Rowwise) and not node.keeps_rows):
+        keeps_rows = node.adds_no_rows and (not isinstance(node, Rowwise) or node.keeps_rows)
+        frame = getattr(node, "frame", None) if guesses or keeps_rows else None
+        if not isinstance(frame, FrameExpr):
             return None
-        node = node.frame  # type: ignore[attr-defined]
+        node = frame
     return _times((sum(node.lengths), float(sum(node.lengths))), part)
 
 
@@ -92,11 +100,12 @@ def _times(rows: tuple[int, float] | None, part: float) -> tuple[int, float] | N
     return None if rows is None else (rows[0], rows[1] * part)
 
 
-def _rows_of_join(node: AnyJoin) -> tuple[int, float] | None:
-    if node not in _of_joins:
-        left, right = (_rows(side) for side in node.sides)
-        _of_joins[node] = None if left is None or right is None else _joined(node.joining.how, left, right)
-    return _of_joins[node]
+def _rows_of_join(node: AnyJoin, *, guesses: bool) -> tuple[int, float] | None:
+    found = _of_joins[guesses]
+    if node not in found:
+        left, right = (_rows(side, guesses=guesses) for side in node.sides)
+        found[node] = None if left is None or right is None else _joined(node.joining.how, left, right)
+    return found[node]
 
 
 def _joined(how: str, left: tuple[int, float], right: tuple[int, float]) -> tuple[int, float]:
