@@ -66,7 +66,11 @@ def collected(folder: Path, markers: str) -> set[str]:
         "-m",
         markers,
     ]
-    environ = {**os.environ, "PYTHONPATH": str(Path(combinations.__file__).parent)}
+    environ = {
+        **os.environ,
+        "PYTHONPATH": str(Path(combinations.__file__).parent),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
     done = subprocess.run([*command, "test_it.py"], cwd=folder, env=environ, capture_output=True, text=True, timeout=60)
     return {line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line}
 
