@@ -74,7 +74,7 @@ def test_the_profile_has_all_the_time_of_tasks_and_its_parts_in_proportion(clien
     client.run(four_parts, 0)  # each worker has imported what it needs: that is no part of a task
     with client.record(path):
         client.gather(client.map(four_parts, range(10, 16)))
-        time.sleep(1.2)  # a window of the head's
+        client.profile()  # waits until what has run is in the log
     exported, damage = export(path, "speedscope")
     assert (exported.name, damage) == ("run.speedscope.json", "")
     frames = msgspec.json.decode(exported.read_bytes())["shared"]["frames"]
@@ -165,7 +165,7 @@ def test_short_tasks_are_counted_though_each_ends_before_the_next_look(client, t
     path = tmp_path / "run.glr"
     with client.record(path):
         client.gather(client.map(short, range(20_000, 24_000)))
-        time.sleep(1.2)
+        client.profile()
     recording = read_recording(path)
     profile = profile_of(recording)
     counted_s = profile.tree(lambda layer: layer in ("short", "(unknown)"))["seconds"]
@@ -287,13 +287,14 @@ def test_threads_are_sampled_as_workers_are(tmp_path: Path):
     try:
         with config.set(metrics__profile_interval=INTERVAL_S):
             record = runtime.cluster_record()
+        from glassloom.client import profile_method
         from glassloom.recordings.cluster_recording import start_recording
 
         path = tmp_path / "threads.glr"
         recording = start_recording(record, path, since_start=False, overwrite=False)
         parts = [glassloom.delayed(four_parts)(times) for times in range(8, 12)]
         assert glassloom.delayed(sum)(parts).compute(scheduler=runtime) == 38
-        time.sleep(1.2)
+        profile_method._read(record, (None, None), None)  # waits as `client.profile` does
         recording.stop()
     finally:
         runtime.close()
