@@ -94,8 +94,7 @@ class Concat(FrameExpr):
 
     @cached_property
     def meta(self) -> Any:
-        samples = [frame.meta if _is_nothing(frame) else sample(frame.meta) for frame in self.frames]
-        return empty(pd.concat(samples, join=self.join, sort=self.sorts_columns))  # type: ignore[call-overload]
+        return empty(pd.concat([sample(frame.meta) for frame in self.frames], join=self.join, sort=self.sorts_columns))  # type: ignore[call-overload]
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
@@ -123,12 +122,6 @@ class Concat(FrameExpr):
             key = (self.name, number)
             tasks[key] = Task(key, conform, (TaskRef(source), self.meta))
         return tasks
-
-
-def _is_nothing(frame: FrameExpr) -> bool:
-    """Whether a frame is known to have neither rows nor columns: pandas fills no columns with missing values for its sake."""
-    is_without_rows = frame.lengths is not None and not any(frame.lengths)
-    return is_without_rows and isinstance(frame.meta, pd.DataFrame) and not frame.meta.shape[1]
 
 
 class Sample(OfSameLabels):
