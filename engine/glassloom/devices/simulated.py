@@ -101,14 +101,17 @@ class SimulatedDevice:
         weakref.finalize(value, os.close, descriptor).atexit = False
         with open(descriptor, "wb", closefd=False) as file:
             np.save(file, value._data)  # the device's memory as it is: no copy to the host is counted
-        return pickle.dumps((self.identity.uuid, f"/proc/{os.getpid()}/fd/{descriptor}"))
+        return pickle.dumps((self.identity.uuid, f"/proc/{os.getpid()}/fd/{descriptor}", os.fstat(descriptor).st_ino))
 
     def fetch(self, handle: bytes) -> Any:
-        uuid, path = pickle.loads(handle)
+        uuid, path, inode = pickle.loads(handle)
         if uuid != self.identity.uuid:
             raise DataLost(f"a result is on device {uuid}, which this process on {self.identity.uuid} doesn't see")
         try:
-            return SimulatedArray(np.load(path))
+            with open(path, "rb") as file:
+                if os.fstat(file.fileno()).st_ino != inode:  # the descriptor's number was given to another file
+                    raise DataLost(f"another process's memory on {uuid} is freed")
+                return SimulatedArray(np.load(file))
         except OSError as error:
             raise DataLost(f"another process's memory on {uuid} can't be opened: {error}") from error
 
