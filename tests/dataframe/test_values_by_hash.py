@@ -82,6 +82,24 @@ def test_counts_of_labels_and_bins_and_numbers_of_values_take_several_partitions
     assert index.nunique(split_out=3).compute(**INLINE) == series.nunique()
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.Index(list("cabbacd"), name="key"),
+        pd.Index([3, 1, 3, 2, 1, 5, 3]),
+        pd.Index([2.5, np.nan, 1.0, np.nan, 2.5, 0.0, -1.0]),
+        pd.to_datetime(["2001-01-02", "2000-01-01", None, "2001-01-02", "1999-01-01", "2000-01-01", "2002-02-02"]),
+        pd.CategoricalIndex(list("cabbacd"), categories=list("dcbaz")),
+    ],
+)
+def test_distinct_labels_come_in_order_of_appearance_in_several_partitions(labels):
+    index = gd.from_pandas(pd.Series(range(7), index=labels), npartitions=3, sort=False).index
+    for method in ("unique", "drop_duplicates"):
+        found = getattr(index, method)(split_out=2)
+        assert found.npartitions == 2
+        assert_same(found.compute(**INLINE), labels.unique())
+
+
 @pytest.mark.parametrize("method", ["value_counts", "unique", "drop_duplicates"])
 def test_what_is_no_number_of_partitions_is_refused(method):
     lazy = gd.from_pandas(SERIES["integers"], npartitions=3)

@@ -15,12 +15,13 @@ from glassloom.backends.frames import converted
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, BlockCall, Method
+from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.membership import prepared, rows_among
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
-from glassloom.dataframe.options import refused
+from glassloom.dataframe.options import number_of_outputs, refused
 from glassloom.dataframe.positions import rows_of_labels
 from glassloom.dataframe.reduce import Length, reduce_columns
 from glassloom.dataframe.support import not_supported
@@ -369,14 +370,17 @@ class Index(Frame):
         return self.to_series().all(split_every=split_every)
 
     def unique(self, *, split_every: int | None = None, split_out: int | bool = 1, shuffle_method: Any = None) -> Any:
-        """Return the distinct labels, in order of appearance, as lazy labels. See `Series.drop_duplicates`."""
-        options = {"split_every": split_every, "split_out": split_out, "shuffle_method": shuffle_method}
-        return self.to_series().drop_duplicates(**options).index
+        """Return the distinct labels, in order of appearance, as lazy labels. See `Series.unique`."""
+        labels = self.to_series()
+        if number_of_outputs(split_out, self.npartitions) == 1:
+            return labels.drop_duplicates(split_every=split_every, shuffle_method=shuffle_method).index
+        values = labels.unique(split_every=split_every, split_out=split_out, shuffle_method=shuffle_method)
+        return operate(_labelled_by_itself, values, kind=NewLabels, label="unique").index
 
     def drop_duplicates(
         self, *, split_every: int | None = None, split_out: int | bool = 1, shuffle_method: Any = None
     ) -> Any:
-        """Return the distinct labels, in order of appearance, as lazy labels. See `Series.drop_duplicates`."""
+        """Return the distinct labels, in order of appearance, as lazy labels. See `Series.unique`."""
         return self.unique(split_every=split_every, split_out=split_out, shuffle_method=shuffle_method)
 
     def value_counts(
@@ -409,6 +413,10 @@ def _mapped(index: Any, mapper: Any, na_action: Any, *, like: Any = None) -> Any
 
 
 _mapped.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCall.calls_methods`
+
+
+def _labelled_by_itself(values: Any) -> Any:
+    return values.set_axis(pd.Index(values), axis=0)
 
 
 def _where(index: Any, cond: Any, *other: Any) -> Any:
