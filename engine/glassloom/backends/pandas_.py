@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,31 @@ def guarded(block: Any) -> Any:
     if kind_on_device(block) in ("frame", "series"):
         return block.copy()
     return block
+
+
+# Look-ups of labels by several threads.
+
+
+LOOKS_UP_SAFELY = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+"""Whether threads may look labels up at once before the table of them is made. Before, they find a part of them, without an error."""
+_making_tables = threading.Lock()
+
+
+def ready_to_look_up(args: Iterable[Any]) -> None:
+    """Make the tables in which labels are looked up, of those arguments of a call that others may use at the same time.
+
+    These are all of pandas' objects but the first, which is the call's own partition, and those with its labels.
+    """
+    found = [
+        arg if isinstance(arg, pd.Index) else arg.index
+        for arg in args
+        if isinstance(arg, (pd.DataFrame, pd.Series, pd.Index))
+    ]
+    for index in found[1:]:
+        if index is not found[0] and not isinstance(index, pd.RangeIndex):
+            with _making_tables:
+                if index.is_unique and len(index):  # which may be known without a table
+                    index.get_indexer(index[:1])
 
 
 # Made-up samples: two rows of the right dtypes, to find out what a function returns.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from glassloom.backends.pandas_ import LOOKS_UP_SAFELY, ready_to_look_up
 from glassloom.graph import function_label, tokenize
 
 USERS_CALLS = frozenset(["_call_guarded", "_call_checked", "_call_unchecked"])
@@ -84,9 +85,9 @@ class BlockCall:
 
     def __call__(self, *blocks: Any) -> Any:
         args = [blocks[arg.number] if type(arg) is Block else arg for arg in self.args]
-        if not self.kwargs:
-            return self.function(*args)
         kwargs = {name: blocks[value.number] if type(value) is Block else value for name, value in self.kwargs.items()}
+        if not LOOKS_UP_SAFELY:
+            ready_to_look_up([*args, *kwargs.values()])
         return self.function(*args, **kwargs)
 
 
