@@ -9,6 +9,7 @@ import base64
 import html
 import shutil
 import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +38,7 @@ _LOOKS = frozenset(
 
 
 def warn_of_looks(looks: Mapping[str, Any]) -> None:
-    """Warn, at the line that has called the caller, that options of how Dask's drawings look change nothing here.
+    """Warn, at the user's line, that options of how Dask's drawings look change nothing here.
 
     Raises
     ------
@@ -51,8 +52,16 @@ def warn_of_looks(looks: Mapping[str, Any]) -> None:
         warnings.warn(
             f"visualize() draws graphs in one way: {', '.join(sorted(looks))} changed nothing",
             UserWarning,
-            stacklevel=3,
+            stacklevel=_users_level(),
         )
+
+
+def _users_level() -> int:
+    """Return how many calls above its caller's the first is that isn't one of ours, plus one: a level for `warnings.warn`."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "glassloom":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 class Drawing:

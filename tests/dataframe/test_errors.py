@@ -136,6 +136,11 @@ def test_made_up_texts_are_several_words_or_if_these_are_refused_letters(dtype):
     letters = names.str[-1]
     codes = letters.map(ord)
     assert (codes.dtype, codes.compute().tolist()) == ("int64", [ord("L"), ord("T")])
+    if dtype is object:  # which are either texts or numbers
+        return
+    both = names.to_frame().assign(number=pd.Series([1, 2], dtype=object), letter=letters)
+    made = both.map_partitions(lambda part: part.assign(more=part.number + 1, code=part.letter.map(ord)))
+    assert made.compute().code.tolist() == [ord("L"), ord("T")]
 
 
 def test_a_function_that_returns_something_else_than_meta_says_is_named(frame):

@@ -212,3 +212,28 @@ def test_files_of_folders_have_one_schema_whatever_rows_they_get(tmp_path):
     gd.from_pandas(frame, npartitions=2).to_parquet(tmp_path, partition_on="k", write_metadata_file=True)
     assert sorted(summary(tmp_path).v) == list(range(6))
     assert_same(gd.read_parquet(tmp_path).v.compute().sort_index(), frame.v)
+
+
+@pytest.mark.parametrize("keys", ["b", ["a", "b"]])
+def test_labels_are_written_beside_columns_of_folders_whatever_schema_is_given(tmp_path, keys):
+    frame = pd.DataFrame({"a": range(4), "b": list("xyxy"), "c": 1.5}, index=pd.Index([0, 1, 4, 9], name="k"))
+    frame = frame if keys == "b" else frame[["a", "b"]]
+    types = {"a": pa.int64(), "b": pa.string(), "c": pa.float64(), "k": pa.int64()}
+    schema = pa.schema([(name, types[name]) for name in [*frame.columns, "k"]])
+    lazy = gd.from_pandas(frame, npartitions=2)
+    lazy.to_parquet(tmp_path / "with", partition_on=keys, schema=schema)
+    assert sorted(gd.read_parquet(tmp_path / "with").index.compute()) == [0, 1, 4, 9]
+    with pytest.raises(OptionError, match=r"write_index=True needs \['k'\] in schema="):
+        lazy.to_parquet(tmp_path / "without", partition_on=keys, schema=schema.remove(len(schema) - 1))
+
+
+def test_rows_that_are_added_to_folders_have_labels_if_those_that_are_there_do(tmp_path):
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    lazy = gd.from_pandas(frame, npartitions=1)
+    for name, has_labels in (("with", None), ("without", False)):
+        lazy.to_parquet(tmp_path / name, partition_on="b", write_index=has_labels)
+        lazy.to_parquet(tmp_path / name, partition_on="b", append=True)
+        assert sorted(gd.read_parquet(tmp_path / name).a.compute()) == [1, 1, 2, 2]
+    frame.to_parquet(tmp_path / "theirs", partition_cols=["b"])
+    lazy.to_parquet(tmp_path / "theirs", partition_on="b", append=True)
+    assert sorted(gd.read_parquet(tmp_path / "theirs").a.compute()) == [1, 1, 2, 2]

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 import pyarrow.fs as pa_fs
 import pytest
 from frame_helpers import assert_same
-from glassloom.dataframe.io import csv
 from glassloom.dataframe.io.read import Source
 from glassloom.errors import MetaError, OptionError, ParseError, ReadError
 from glassloom.graph import tokenize
@@ -386,25 +385,24 @@ def test_text_that_cannot_be_parsed_is_a_value_error_as_for_pandas(tmp_path):
         assert isinstance(caught.value, ValueError) and isinstance(caught.value, ReadError)
 
 
-def test_rows_of_text_files_are_counted_by_one_column(tmp_path, monkeypatch):
-    (tmp_path / "a.csv").write_text("x,y,z\n,1,a\n2,,b\n")
-    (tmp_path / "b.csv").write_text("x,y,z\n3,text,c\n")  # which isn't a number, as the sample has it
-    lazy = gd.read_csv(tmp_path / "*.csv", include_path_column=True)
-    read = []
-    parse = csv.Parser.parse
+@pytest.mark.parametrize("given", [{"names": ["y"], "usecols": [1]}, {"names": ["w", "y", "z"], "usecols": [2, 1]}])
+def test_names_of_columns_that_are_chosen_by_number_stay_theirs(tmp_path, given):
+    frame = pd.DataFrame({"a": range(30), "b": range(100, 130), "c": list("xyz" * 10)})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    lazy = gd.read_csv(tmp_path / "a.csv", header=0, blocksize=60, **given)
+    wanted = pd.read_csv(tmp_path / "a.csv", header=0, **given)
+    assert lazy.npartitions > 2
+    for name in wanted.columns:
+        assert_same(lazy[name].compute().reset_index(drop=True), wanted[name])
+    assert_same(lazy.compute().reset_index(drop=True), wanted)
 
-    def noted(parser, block, **options):
-        read.append(parser.options["usecols"])
-        return parse(parser, block, **options)
 
-    monkeypatch.setattr(csv.Parser, "parse", noted)
-    assert len(lazy) == 3
-    assert_same(lazy.index.compute(), pd.Index([0, 1, 0]))
-    assert_same(lazy[[]].compute(), pd.DataFrame({"x": [1, 2, 3]}, index=[0, 1, 0])[[]])
-    assert lazy.path.compute().tolist() == [str(tmp_path / name) for name in ("a.csv", "a.csv", "b.csv")]
-    assert read == [["x"]] * 8
-    with pytest.raises(MetaError, match="'y' holds str, the sample float64"):
-        lazy.y.compute()
+def test_rows_are_counted_as_they_are_read(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n" + "1,2\n" * 50 + "1,2,3\n" + "1,2\n" * 50)
+    kept = gd.read_csv(tmp_path / "a.csv", blocksize=150, on_bad_lines="skip")
+    assert len(kept) == len(kept.index) == len(kept.compute()) == 100
+    with pytest.raises(ParseError, match="Expected 2 fields in line"):
+        len(gd.read_csv(tmp_path / "a.csv", blocksize=150))
 
 
 @pytest.mark.parametrize("dates", [{"day": [0, 1]}, [[0, 1]]])

@@ -226,8 +226,10 @@ def test_small_partitions_are_merged_before_they_are_cut(shares_memory):
     assert sorted(row for part in parts for row in part.k) == list(range(n_partitions * rows))
 
 
-def test_partitions_that_are_likely_to_be_small_are_merged_before_they_are_sent():
-    """After a function of the user's, whatever it does; not where nothing is known of what it got."""
+def test_partitions_that_are_likely_to_be_small_are_merged_before_they_are_sent(monkeypatch):
+    """After a function of the user's, whatever it does; not where nothing is known of what it got, or it got so little that it may make more."""
+    least_bytes = exchange.LEAST_GUESSED_BYTES
+    monkeypatch.setattr(exchange, "LEAST_GUESSED_BYTES", 0)
     n_partitions = 200
     frame = pd.DataFrame({"k": np.arange(4_000) * 7 % 1_000, "x": range(4_000)})
     known = gd.from_pandas(frame, npartitions=n_partitions)
@@ -235,6 +237,9 @@ def test_partitions_that_are_likely_to_be_small_are_merged_before_they_are_sent(
     read = gd.from_map(lambda number: frame[number::n_partitions], range(n_partitions), meta=frame[:0])
     counts = [len(hash_shuffle(lazy.expr, ("k",)).tasks()) for lazy in (known, twice, read)]
     assert counts[0] == counts[1] < counts[2] / 2
+    with monkeypatch.context() as patched:
+        patched.setattr(exchange, "LEAST_GUESSED_BYTES", least_bytes)
+        assert len(hash_shuffle(twice.expr, ("k",)).tasks()) == counts[2]
     graph, (wanted,) = lower([hash_shuffle(twice.expr, ("k",))])
     places = places_of(hash_keys([frame.k]), n_partitions)
     blocks = np.repeat(np.arange(n_partitions), len(frame) // n_partitions)  # each one's rows come twice
@@ -244,11 +249,11 @@ def test_partitions_that_are_likely_to_be_small_are_merged_before_they_are_sent(
 
 
 def test_of_partitions_whose_size_is_guessed_fewer_are_merged_at_once():
-    frame = pd.DataFrame({"x": np.arange(800_000)})
+    frame = pd.DataFrame({"x": np.arange(900_000)})
     known = gd.from_pandas(frame, npartitions=100)
     unknown = known.map_partitions(lambda block: block, meta=frame[:0])
-    assert exchange._inputs_together(known.expr) == 100 * exchange.BYTES_TOGETHER // (800_000 * 8)
-    assert exchange._inputs_together(unknown.expr) == 100 * exchange.GUESSED_BYTES_TOGETHER // (800_000 * 8)
+    assert exchange._inputs_together(known.expr) == 100 * exchange.BYTES_TOGETHER // (900_000 * 8)
+    assert exchange._inputs_together(unknown.expr) == 100 * exchange.GUESSED_BYTES_TOGETHER // (900_000 * 8)
 
 
 @pytest.mark.parametrize("shares_memory", [True, False])

@@ -130,6 +130,9 @@ def test_choices_of_other_looks_are_taken_with_a_warning(without_graphviz, tmp_p
     with pytest.warns(UserWarning, match="color changed nothing") as caught:
         gl.visualize(total, color="order")
     assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="engine changed nothing") as caught:
+        gd.from_pandas(pd.DataFrame({"x": [1]}), npartitions=1).visualize(engine="cytoscape")
+    assert caught[0].filename == __file__
     with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
         total.visualize(colour="order")
     total.visualize(str(tmp_path / "graph"), format="svg")

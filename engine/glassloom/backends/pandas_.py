@@ -224,11 +224,11 @@ def ready_to_look_up(args: Iterable[Any]) -> None:
 
 
 _Kinds = tuple[tuple[Any, Any], tuple[Any, Any]]
-_TEXTS, _LETTERS, _NUMBERS = ("first made-up text", "second made-up text"), ("a", "b"), (1, 2)
+_LETTERS, _WORDS, _NUMBERS = ("a", "b"), ("first made-up text", "second made-up text"), (1, 2)
 
 
 def of_samples(function: Callable[..., Any], *metas: Any) -> Any:
-    """Return what a function makes of made-up rows. If it refuses texts of some words, they are letters, and Python objects numbers.
+    """Return what a function makes of made-up rows. Texts are letters, or if it refuses those some words; Python objects too, or numbers.
 
     An error that it raises has a note that says of which rows.
     """
@@ -237,8 +237,8 @@ def of_samples(function: Callable[..., Any], *metas: Any) -> Any:
     except Exception as error:  # the function may be a user's
         if _OF_SAMPLES not in getattr(error, "__notes__", ()):
             error.add_note(_OF_SAMPLES)
-        others: list[_Kinds] = [(_LETTERS, _LETTERS)] if any(map(_has_texts, metas)) else []
-        others += [(_TEXTS, _NUMBERS)] if any(map(_has_objects, metas)) else []
+        others: list[_Kinds] = [(_WORDS, _WORDS)] if any(map(_has_texts, metas)) else []
+        others += [(texts, _NUMBERS) for texts in (_LETTERS, _WORDS)] if any(map(_has_objects, metas)) else []
         for texts, objects in others:
             with contextlib.suppress(Exception):
                 return function(*[sample(meta, texts, objects) for meta in metas])
@@ -265,7 +265,7 @@ def _dtypes(meta: Any) -> list[Any]:
     return [meta.dtype] if isinstance(meta, (pd.Series, pd.Index)) else []
 
 
-def sample(meta: Any, texts: tuple[Any, Any] = _TEXTS, objects: tuple[Any, Any] = _TEXTS) -> Any:
+def sample(meta: Any, texts: tuple[Any, Any] = _LETTERS, objects: tuple[Any, Any] = _LETTERS) -> Any:
     """Return an object like `meta` with two made-up rows, with these values of columns of text and of Python objects."""
     kinds = (texts, objects)
     if isinstance(meta, pd.MultiIndex):

@@ -53,7 +53,9 @@ _CITIES = (
 )
 
 
-def make_people(npartitions: int = 10, records_per_partition: int = 1000, seed: int | None = None) -> Bag:
+def make_people(
+    npartitions: int = 10, records_per_partition: int = 1000, seed: int | None = None, locale: str = "en"
+) -> Bag:
     """Make a bag of made-up people: dicts with ``age``, ``name``, ``occupation``, ``telephone``, ``address`` and ``credit-card``.
 
     Parameters
@@ -64,11 +66,13 @@ def make_people(npartitions: int = 10, records_per_partition: int = 1000, seed: 
         Number of people in each.
     seed
         Equal seeds give equal people. Default: others each time.
+    locale
+        ``"en"``, the only language that there is.
 
     Raises
     ------
     OptionError
-        If there is no partition, or a negative number of people.
+        If there is no partition, a negative number of people, or another language is asked for.
 
     Examples
     --------
@@ -83,6 +87,8 @@ def make_people(npartitions: int = 10, records_per_partition: int = 1000, seed: 
         raise OptionError(
             f"npartitions={npartitions!r} should be at least 1, and records_per_partition={records_per_partition!r} at least 0"
         )
+    if locale != "en":
+        raise OptionError(f"locale={locale!r}: people are made in English alone; leave it out")
     chosen = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
     numbers = from_sequence(list(range(npartitions)), npartitions=npartitions)
     return numbers.map_partitions(partial(_people, count=records_per_partition, seed=chosen))

@@ -227,6 +227,8 @@ class LocalCluster:
     if not TYPE_CHECKING:  # else no misspelt name would be found
 
         def __getattr__(self, name: str) -> Any:
+            if hasattr(type(self), name):  # a property, in which another name was looked for
+                return object.__getattribute__(self, name)
             instead = f"; {ATTRIBUTES_INSTEAD[name]}" if name in ATTRIBUTES_INSTEAD else ""
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}{instead}", name=name, obj=self

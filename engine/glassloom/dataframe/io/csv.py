@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -58,7 +58,6 @@ class CsvSource(Source):
     """Blocks of CSV files."""
 
     can_project = True
-    can_read_index = True
     form = "pandas"
 
     def __init__(
@@ -81,16 +80,11 @@ class CsvSource(Source):
         return self.blocks[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        parser = self.parser if columns is None else self.parser.for_columns(list(columns), self._for_rows)
+        parser = self.parser if columns is None else self.parser.for_columns(list(columns))
         meta = self.meta if columns is None else self.meta[list(columns)]
         if len(self.blocks) == 1:  # there are no others that its categories must be like
             meta = _without_categories(meta)
         return BlockCall(_read_block, (Block(0), parser, meta), label=self.label)
-
-    @cached_property
-    def _for_rows(self) -> list[Any]:
-        """The column that tells how many rows there are, where none is wanted."""
-        return [name for name in self.meta.columns if not self.parser.is_path(name)][:1]
 
 
 @dataclass(frozen=True)
@@ -116,14 +110,14 @@ class Parser:
         others = {path: one for path, one in headers.items() if one != header}
         return replace(self, header=header, headers=others)
 
-    def for_columns(self, columns: list[Any], others: list[Any]) -> Parser:
-        """Return a parser that reads these columns alone, or `others` if none of them is in the files."""
-        in_file = [name for name in columns if not self.is_path(name)] or others
-        options = {**self.options, "usecols": in_file} if in_file else dict(self.options)
+    def for_columns(self, columns: list[Any]) -> Parser:
+        """Return a parser that reads these columns alone."""
+        in_file = [name for name in columns if not self.is_path(name)]
+        options = {**self.options, **_choice(in_file, self.options)} if in_file else dict(self.options)
         if isinstance(options.get("parse_dates"), list):
-            options["parse_dates"] = [name for name in options["parse_dates"] if name in in_file]
+            options["parse_dates"] = [name for name in options["parse_dates"] if name in columns]
         if isinstance(options.get("dtype"), dict):
-            options["dtype"] = {name: dtype for name, dtype in options["dtype"].items() if name in in_file}
+            options["dtype"] = {name: dtype for name, dtype in options["dtype"].items() if name in columns}
         return replace(self, options=options)
 
     def parse(self, block: TextBlock, **options: Any) -> Any:
@@ -375,6 +369,19 @@ def _first_block(path: str, parser: Parser) -> TextBlock:
         return TextBlock(path, 0, None)
     end = parser.files.read(path, 0, _SAMPLE_BYTES).rfind(b"\n") + 1
     return TextBlock(path, 0, end or None)
+
+
+def _choice(columns: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that choose columns: by their numbers where the names that are given stand for some of them."""
+    names, chosen_before = options.get("names"), options.get("usecols")
+    if names is None or chosen_before is None or callable(chosen_before):
+        return {"usecols": columns}
+    numbers = sorted(one for one in chosen_before if isinstance(one, int) and not isinstance(one, bool))
+    if len(numbers) < len(chosen_before) or len(set(numbers)) < len(numbers):  # names, which stand for themselves
+        return {"usecols": columns}
+    number_of = dict(zip(names, numbers if len(names) == len(numbers) else range(len(names)), strict=True))
+    kept = sorted(columns, key=number_of.__getitem__)
+    return {"names": kept, "usecols": [number_of[name] for name in kept]}
 
 
 def _require_dates_of_columns(options: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.columns import require_columns
-from glassloom.dataframe.io.common_types import is_same_kind, stored_type
+from glassloom.dataframe.io.common_types import is_same_kind, pandas_notes, stored_type
 from glassloom.dataframe.io.parquet import read_parquet
 from glassloom.dataframe.io.parquet_summary import Summary, summaries_there
 from glassloom.dataframe.io.parquet_tables import Types, checked_schema, require_common_types, table_of
@@ -121,14 +121,16 @@ def to_parquet(
     require_columns(keys, frame.expr.meta)
     if len(set(keys)) < len(keys):
         raise OptionError(f"partition_on={keys!r} names a column twice")
-    types = checked_schema(schema, frame.expr.meta, write_index, keys)
-    if keys and write_index is None:
-        write_index = True  # rows of a folder are some of a range: noted, or labels, by what they happen to be
-    if keys and len(keys) == len(frame.columns) and not write_index:
-        raise OptionError(f"partition_on={keys!r} leaves no column for the files")
     staging, old = prepare(
         path_text("to_parquet", path), ".parquet", filesystem, storage_options, may_exist=overwrite or append
     )
+    if (
+        keys and write_index is None
+    ):  # rows of a folder are some of a range: noted, or labels, by what they happen to be
+        write_index = not (append and old) or _has_labels(staging, old[0])
+    if keys and len(keys) == len(frame.columns) and not write_index:
+        raise OptionError(f"partition_on={keys!r} leaves no column for the files")
+    types = checked_schema(schema, frame.expr.meta, write_index, keys)
     first = 0
     if append and old:
         _require_same_columns(staging, old[0], frame, keys)
@@ -200,6 +202,14 @@ def _require_pyarrow(engine: str) -> None:
         raise NotImplementedError(
             f"engine={engine!r}: PyArrow writes the files; give engine='pyarrow', or leave it out"
         )
+
+
+def _has_labels(staging: Staging, name: str) -> bool:
+    """Whether a file has columns that are the index."""
+    with staging.filesystem.open_input_file(f"{staging.folder}/{name}") as file:
+        there = pq.read_schema(file)
+    noted = [one for one in pandas_notes(there).get("index_columns", []) if isinstance(one, str)]
+    return any(one in there.names for one in noted)
 
 
 def _require_same_columns(staging: Staging, name: str, frame: Any, keys: Sequence[str]) -> None:

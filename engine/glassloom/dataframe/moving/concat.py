@@ -109,7 +109,7 @@ def concat(
         raise OptionError(f"axis={axis!r} should be 0 or 'index', 1 or 'columns'")
     if verify_integrity:
         raise refused("concat", "verify_integrity", True, "index.is_unique of the result tells")
-    if keys is None and names is None and join == "outer":
+    if keys is None and names is None and join == "outer" and all(frame.expr.meta.ndim == 2 for frame in many):
         many = _without_nothing(many)
     many = _of_one_kind(many)
     if keys is not None:

@@ -38,6 +38,8 @@ MAX_VIEWS = 10 * MAX_PIECES
 BYTES_TOGETHER = 16 * 2**20
 """What a task may hold of partitions that are smaller."""
 GUESSED_BYTES_TOGETHER = BYTES_TOGETHER // 4
+LEAST_GUESSED_BYTES = 1 << 16
+"""Of a partition. What a function makes of fewer bytes isn't guessed: it may make much of little."""
 """The same of partitions whose size is guessed: they may be several times as large."""
 LEAST_BATCHES = 32
 """Into how many batches partitions that are known to be small are merged at least, so that there is work for all threads."""
@@ -206,6 +208,8 @@ def _inputs_together(frame: FrameExpr) -> int:
     size, limit_bytes = size_of(frame), BYTES_TOGETHER
     if size is None:
         size, limit_bytes = guessed_size_of(frame), GUESSED_BYTES_TOGETHER
+        if size is not None and size.most_bytes < LEAST_GUESSED_BYTES * frame.npartitions:
+            return 1  # of names of files, say, that a function reads
     return 1 if size is None else max(1, limit_bytes * frame.npartitions // max(size.most_bytes, 1))
 
 
