@@ -130,7 +130,7 @@ def test_a_function_that_fails_on_made_up_rows_asks_for_meta(frame):
 
 
 @pytest.mark.parametrize("dtype", ["str", object])
-def test_made_up_texts_are_several_words_or_if_these_are_refused_letters(dtype):
+def test_made_up_texts_are_letters_or_if_these_are_refused_words(dtype):
     names = gd.from_pandas(pd.DataFrame({"name": ["Ada L", "Alan T"]}, dtype=dtype), npartitions=2).name
     assert names.apply(lambda name: name[0] + name.split()[1]).compute().tolist() == ["AL", "AT"]
     letters = names.str[-1]

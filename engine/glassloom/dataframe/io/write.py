@@ -124,9 +124,8 @@ def to_parquet(
     staging, old = prepare(
         path_text("to_parquet", path), ".parquet", filesystem, storage_options, may_exist=overwrite or append
     )
-    if (
-        keys and write_index is None
-    ):  # rows of a folder are some of a range: noted, or labels, by what they happen to be
+    if keys and write_index is None:
+        # Rows of a folder are some of a range, whose labels would be noted or written by what they happen to be.
         write_index = not (append and old) or _has_labels(staging, old[0])
     if keys and len(keys) == len(frame.columns) and not write_index:
         raise OptionError(f"partition_on={keys!r} leaves no column for the files")

@@ -38,9 +38,9 @@ MAX_VIEWS = 10 * MAX_PIECES
 BYTES_TOGETHER = 16 * 2**20
 """What a task may hold of partitions that are smaller."""
 GUESSED_BYTES_TOGETHER = BYTES_TOGETHER // 4
+"""The same of partitions whose size is guessed: they may be several times as large."""
 LEAST_GUESSED_BYTES = 1 << 16
 """Of a partition. What a function makes of fewer bytes isn't guessed: it may make much of little."""
-"""The same of partitions whose size is guessed: they may be several times as large."""
 LEAST_BATCHES = 32
 """Into how many batches partitions that are known to be small are merged at least, so that there is work for all threads."""
 MOST_BATCHES = 100
