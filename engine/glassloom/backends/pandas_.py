@@ -215,8 +215,8 @@ def ready_to_look_up(args: Iterable[Any]) -> None:
     ]
     for index in found[1:]:
         if index is not found[0] and not isinstance(index, pd.RangeIndex):
-            with _making_tables:
-                if index.is_unique and len(index):  # which may be known without a table
+            with _making_tables, contextlib.suppress(TypeError):  # of labels that can't be hashed there is no table
+                if index.is_unique and len(index):  # which may be known without one
                     index.get_indexer(index[:1])
 
 
