@@ -27,7 +27,7 @@ SMALL = """() => [...document.querySelectorAll('.glm2 :is(a, button, summary)')]
 def cards() -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            "glassloom.client.base.jupyter_base_url", lambda: "/user/someone/"
+            "glassloom.protocol.identity.jupyter_base_url", lambda: "/user/someone/"
         )  # as in a kernel of a server
         yield made()
 
