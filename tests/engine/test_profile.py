@@ -39,14 +39,16 @@ def one_part() -> None:
     time.sleep(0.01)
 
 
-def three_parts() -> None:
-    time.sleep(0.03)
+def three_parts(seconds: float) -> None:
+    time.sleep(seconds)
 
 
 def four_parts(times: int) -> int:
+    """Take three times as long in one function as in another, also where a busy machine lets neither be in time."""
     for _ in range(times):
+        start_s = time.perf_counter()
         one_part()
-        three_parts()
+        three_parts(3 * (time.perf_counter() - start_s))
     return times
 
 
