@@ -240,8 +240,8 @@ def visualize(
     roots = [collection.expr for collection in found.collections]
     drawing = draw(roots, optimize_graph=optimize_graph, layers=layers)
     if filename is not None:
-        has_ending = format is None or str(filename).endswith(f".{format}")
-        drawing.save(filename if has_ending else f"{filename}.{format}")
+        ending = "" if format is None else f".{format.removeprefix('.')}"
+        drawing.save(filename if str(filename).endswith(ending) else f"{filename}{ending}")
     return drawing
 
 

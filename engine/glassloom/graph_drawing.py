@@ -9,7 +9,6 @@ import base64
 import html
 import shutil
 import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from glassloom import config
 from glassloom.errors import OptionError
 from glassloom.expr import Expr, Fused, lower, optimize, walk
 from glassloom.graph import Graph, Key, key_index, key_layer, layer_name
+from glassloom.graph.origin import user_origin
 from glassloom.graph_folding import Node, folded, levels_of
 
 _GRAPHVIZ_S = 30.0
@@ -49,19 +49,9 @@ def warn_of_looks(looks: Mapping[str, Any]) -> None:
     if unknown:
         raise TypeError(f"visualize() got an unexpected keyword argument {unknown[0]!r}")
     if looks:
-        warnings.warn(
-            f"visualize() draws graphs in one way: {', '.join(sorted(looks))} changed nothing",
-            UserWarning,
-            stacklevel=_users_level(),
-        )
-
-
-def _users_level() -> int:
-    """Return how many calls above its caller's the first is that isn't one of ours, plus one: a level for `warnings.warn`."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "glassloom":
-        frame, level = frame.f_back, level + 1
-    return level
+        message = f"visualize() draws graphs in one way: {', '.join(sorted(looks))} changed nothing"
+        origin = user_origin()
+        warnings.warn_explicit(message, UserWarning, *(("visualize", 0) if origin is None else origin[:2]))
 
 
 class Drawing:

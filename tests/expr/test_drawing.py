@@ -137,4 +137,5 @@ def test_choices_of_other_looks_are_taken_with_a_warning(without_graphviz, tmp_p
         total.visualize(colour="order")
     total.visualize(str(tmp_path / "graph"), format="svg")
     total.visualize(tmp_path / "other.svg", format="svg")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.svg", "other.svg"]
+    total.visualize(tmp_path / "third", format=".dot")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.svg", "other.svg", "third.dot"]

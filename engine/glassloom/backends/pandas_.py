@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -201,6 +202,14 @@ def guarded(block: Any) -> Any:
 LOOKS_UP_SAFELY = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
 """Whether threads may look labels up at once before the table of them is made. Before, they find a part of them, without an error."""
 _making_tables = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _making_tables
+    _making_tables = threading.Lock()  # another thread of the parent may have held it
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 def ready_to_look_up(args: Iterable[Any]) -> None:

@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from glassloom._first_names import NAMES
 from glassloom.bag.collection import Bag
 from glassloom.bag.creation import from_sequence
 from glassloom.errors import OptionError
 
-_FIRST = (
-    "Amina", "Bjorn", "Chidi", "Dolores", "Emre", "Fatima", "Goran", "Hana", "Igor", "Jorge", "Kavya", "Liam", "Mei", "Nadia",
-    "Olaf", "Priya", "Quentin", "Rosa", "Sven", "Tomoko", "Usha", "Viktor", "Wanda", "Ximena", "Yusuf", "Zoe",
-)  # fmt: skip
 _LAST = (
     "Abara", "Berg", "Costa", "Diaz", "Ek", "Farouk", "Gupta", "Haas", "Ivanov", "Jensen", "Kim", "Lopez", "Moreau", "Nakamura",
     "Okafor", "Petrov", "Rossi", "Silva", "Tanaka", "Usman", "Virtanen", "Weber", "Yilmaz", "Zhang",
@@ -25,32 +22,11 @@ _OCCUPATIONS = (
     "Optician", "Pilot", "Roofer", "Surveyor", "Teacher", "Translator", "Vet", "Welder",
 )  # fmt: skip
 _STREETS = (
-    "Alder",
-    "Birch",
-    "Cedar",
-    "Dogwood",
-    "Elm",
-    "Fir",
-    "Hazel",
-    "Juniper",
-    "Larch",
-    "Maple",
-    "Oak",
-    "Rowan",
-    "Willow",
-)
+    "Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Hazel", "Juniper", "Larch", "Maple", "Oak", "Rowan", "Willow",
+)  # fmt: skip
 _CITIES = (
-    "Ashford",
-    "Brookfield",
-    "Clearwater",
-    "Dunmore",
-    "Eastport",
-    "Fairview",
-    "Greenville",
-    "Harborough",
-    "Kingsley",
-    "Lakewood",
-)
+    "Ashford", "Brookfield", "Clearwater", "Dunmore", "Eastport", "Fairview", "Greenville", "Harborough", "Kingsley", "Lakewood",
+)  # fmt: skip
 
 
 def make_people(
@@ -106,7 +82,7 @@ def _person(random: np.random.Generator) -> dict[str, Any]:
     digits = "".join(map(str, random.integers(0, 10, 26)))
     return {
         "age": int(random.integers(0, 121)),
-        "name": (_one(random, _FIRST), _one(random, _LAST)),
+        "name": (_one(random, NAMES), _one(random, _LAST)),
         "occupation": _one(random, _OCCUPATIONS),
         "telephone": f"+1-{digits[:3]}-{digits[3:6]}-{digits[6:10]}",
         "address": {"address": f"{house} {street} Street", "city": _one(random, _CITIES)},

@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom._first_names import NAMES
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import OptionError
 from glassloom.graph import tokenize
 
-NAMES = (
-    "Amina", "Bjorn", "Chidi", "Dolores", "Emre", "Fatima", "Goran", "Hana", "Igor", "Jorge", "Kavya", "Liam", "Mei",
-    "Nadia", "Olaf", "Priya", "Quentin", "Rosa", "Sven", "Tomoko", "Usha", "Viktor", "Wanda", "Ximena", "Yusuf", "Zoe",
-)  # fmt: skip
 _COLUMNS: dict[str, Any] = {"id": int, "name": str, "x": float, "y": float}
 _KINDS = ("int", "str", "float", "category", "bool")
 
