@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from glassloom.dataframe.arrow.taking import taken
+
 Places = np.ndarray[Any, np.dtype[np.intp]]
 
 
@@ -127,7 +129,7 @@ class Column:
                 self._made = decoded(*coded)
             else:
                 array = self._values.array
-                self._made = array if self._picks is None else array.take(self._picks.array)
+                self._made = array if self._picks is None else taken(array, self._picks.array)
         return self._made
 
     @property

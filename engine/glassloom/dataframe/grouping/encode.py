@@ -16,6 +16,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.arrow.blocks import TextKey
+from glassloom.dataframe.arrow.taking import taken
 from glassloom.dataframe.arrow.text import encode_text, is_text, sorted_codes
 from glassloom.dataframe.grouping.tables import CodedKey, column_of
 from glassloom.dataframe.sorting import are_mostly_distinct, is_in_order, is_nearly_sorted, run_numbers, sorted_runs
@@ -398,9 +399,7 @@ def take(array: Any, rows: Any) -> Any:
     """Return the items of an array at `rows`, missing ones for row -1."""
     if type(array) is pd.arrays.NumpyExtensionArray:  # not StringArray, a subclass of it before pandas 3
         array = array.to_numpy()
-    if len(rows) and rows.min() < 0:
-        return pd.api.extensions.take(array, rows, allow_fill=True)
-    return array.take(rows)
+    return taken(array, rows, has_missing=len(rows) > 0 and rows.min() < 0)
 
 
 def _coded(column: Column, codes: Codes) -> CodedKey:

@@ -17,6 +17,7 @@ from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.dataframe import on_device
 from glassloom.dataframe.arrow.blocks import Column, Rows, TableBlock, Values, block_of
 from glassloom.dataframe.arrow.forms import Form
+from glassloom.dataframe.arrow.taking import taken
 from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta
 from glassloom.dataframe.moving.joining import ANTI, AnyJoin, Joining, result_columns
@@ -356,9 +357,7 @@ class _Taken:
         array = column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
         if self.rows is None:
             return array
-        if self.has_missing:
-            return pd.api.extensions.take(array, self.rows, allow_fill=True)
-        return array.take(self.rows)
+        return taken(array, self.rows, has_missing=self.has_missing)
 
 
 @dataclass(frozen=True)
