@@ -13,7 +13,8 @@ from typing import Any as _Any
 
 from glassloom.collection import compute
 from glassloom.dataframe import datasets
-from glassloom.dataframe import joined_reads as _joined_reads  # noqa: F401 - registers its pass, after those of plan
+from glassloom.dataframe import grouping as _grouping  # noqa: F401 - registers its pass, after those of moving and plan
+from glassloom.dataframe import joined_reads as _joined_reads  # noqa: F401 - registers its pass, after those
 from glassloom.dataframe import moving as _moving  # noqa: F401 - registers its rules, before those of reading
 from glassloom.dataframe import plan as _plan  # noqa: F401 - registers its passes
 from glassloom.dataframe import rules as _rules  # noqa: F401 - registers its rules

@@ -1,1 +1,3 @@
 """`groupby`: keys, aggregations by a tree of tasks, and what needs whole groups."""
+
+from glassloom.dataframe.grouping import before_joins as _before_joins  # noqa: F401 - registers its pass
