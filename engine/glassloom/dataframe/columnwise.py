@@ -1,4 +1,7 @@
-"""``frame.apply(function)`` along the rows: the function gets each column as a lazy series, so that nothing is gathered."""
+"""Functions of the user's that get a whole column, as a lazy series: in ``apply``, ``agg`` and ``transform`` along the rows.
+
+So nothing is gathered: what they make of it is lazy, too.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,22 @@ import numpy as np
 import pandas as pd
 
 from glassloom.collection import Collection
+from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.options import refused
-from glassloom.dataframe.statistics import assembled, constant
+from glassloom.dataframe.reduction_names import is_reduction, reduction_name
 from glassloom.dataframe.wrap import is_node, wrap
+from glassloom.errors import MetaError
 
 _HINT = (
-    "apply(axis=0) calls the function with each column as a lazy series, so that it should use methods and operators of series; "
+    "{method}(axis=0) calls the function with each column as a lazy series, so that it should use methods and operators of series; "
     "for one that needs all values at hand, call it with frame[column].compute(), and for one that treats each row by itself use "
     "map_partitions(function)"
 )
 
 
-def applied_to_columns(frame: Any, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def applied_to_columns(
+    frame: Any, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], method: str = "apply"
+) -> Any:
     """Return what a function makes of each column: a lazy series by column of values, or a lazy frame of series.
 
     Raises
@@ -33,29 +40,122 @@ def applied_to_columns(frame: Any, func: Callable[..., Any], args: tuple[Any, ..
     """
     names = frame.columns
     if not names.is_unique:
-        raise refused("apply", "axis", 0, f"columns need different names, and are {list(names)}")
+        raise refused(method, "axis", 0, f"columns need different names, and are {list(names)}")
     if not len(names):
         return frame.copy()
-    made = [_called(func, frame[name], args, kwargs) for name in names]
-    if all(is_node(one) and isinstance(one.expr.meta, pd.Series) for one in made):
-        return _beside(frame, made)
+    made = [_called(method, func, frame[name], args, kwargs) for name in names]
+    if all(map(_is_series, made)):
+        return _beside(frame, made, method)
     if all(_is_scalar(one) for one in made):
-        parts = [one if is_node(one) else constant(frame.expr, one, "apply") for one in made]
-        return assembled(partial(_values, names), [part.expr for part in parts], "apply")
+        parts = [one if is_node(one) else constant(frame.expr, one, method) for one in made]
+        return assembled(partial(_values, names), [part.expr for part in parts], method)
     if all(isinstance(one, np.ndarray) and one.ndim == 1 for one in made):
         return wrap(wrap(frame.expr)._assigned(dict(zip(names, made, strict=True))))
     kinds = list(dict.fromkeys(type(one).__name__ for one in made))
     raise TypeError(
-        f"apply(axis=0): the function should return a value, or a lazy series, for every column; it returned {kinds}"
+        f"{method}(axis=0): the function should return a value, or a lazy series, for every column; it returned {kinds}"
     )
 
 
-def _called(func: Callable[..., Any], column: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def aggregated(column: Any, how: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+    """Return a lazy value: a reduction of a column, given by name, as NumPy's function for it, or as a function of a lazy series.
+
+    Raises
+    ------
+    NotImplementedError
+        If it is the name of no reduction.
+    TypeError
+        If the function returns no value.
+    """
+    if is_reduction(how) or not callable(how):
+        return getattr(column, reduction_name(how))(*args, **kwargs or {})
+    made = _called("agg", how, column, args, kwargs or {})
+    if not _is_scalar(made):
+        raise TypeError(f"agg: the function should return a value for a column; it returned a {type(made).__name__}")
+    return made if is_node(made) else constant(column.expr, made, "agg")
+
+
+def aggregation_names(functions: list[Any]) -> list[str]:
+    """Return the labels of several aggregations, as pandas gives them.
+
+    Raises
+    ------
+    ValueError
+        If two are called the same.
+    """
+    names = [getattr(one, "__name__", repr(one)) if _is_own(one) else reduction_name(one) for one in functions]
+    if len(set(names)) < len(names) and any(map(_is_own, functions)):
+        raise ValueError(
+            f"agg: the functions need different names, and have {names}; name them by def, or agg them by themselves"
+        )
+    return names
+
+
+def _is_own(how: Any) -> bool:
+    return callable(how) and not is_reduction(how)
+
+
+def transformed(frame: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the values of a frame or series changed by functions: one, a list, or of a frame a dict from column to these."""
+    if isinstance(func, dict):
+        made = {name: transformed(frame[name], one, args, kwargs) for name, one in func.items()}
+        return _of_columns(frame, _flat(made))
+    if isinstance(func, (list, tuple)):
+        if not func:
+            raise ValueError("No transform functions were provided")
+        names = [one if isinstance(one, str) else getattr(one, "__name__", repr(one)) for one in func]
+        if isinstance(frame.expr.meta, pd.Series):
+            return _of_columns(
+                frame, {name: transformed(frame, one, args, kwargs) for name, one in zip(names, func, strict=True)}
+            )
+        return _of_columns(frame, _flat({name: transformed(frame[name], func, args, kwargs) for name in frame.columns}))
+    made = _transformed_by(frame, func, args, kwargs)
+    if not is_node(made) or made.expr.rows != frame.expr.rows:
+        raise ValueError(f"transform({func!r}): Function did not transform")
+    return made
+
+
+def _transformed_by(frame: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if isinstance(func, str):
+        return getattr(frame, func)(*args, **kwargs)
+    if isinstance(func, np.ufunc):
+        return func(frame, *args, **kwargs)
+    if isinstance(frame.expr.meta, pd.DataFrame):
+        return applied_to_columns(frame, func, args, kwargs, "transform")
+    try:
+        return frame.apply(func, args=args, **kwargs)  # as pandas: a function of values, if it takes them
+    except MetaError:
+        return _called("transform", func, frame, args, kwargs)
+
+
+def _flat(made: dict[Any, Any]) -> dict[Any, Any]:
+    """Return columns by name; of frames their columns, under names of two levels."""
+    if not any(isinstance(one.expr.meta, pd.DataFrame) for one in made.values()):
+        return made
+    return {(name, inner): one[inner] for name, one in made.items() for inner in one.columns}
+
+
+def _of_columns(frame: Any, made: dict[Any, Any]) -> Any:
+    """Return the frame of lazy series of the rows of another one."""
+    names = list(made)
+    rows = frame.to_frame() if isinstance(frame.expr.meta, pd.Series) else frame
+    numbered = wrap(wrap(rows.expr)._assigned(dict(enumerate(made.values()))))[list(range(len(names)))]
+    numbered.columns = (
+        pd.MultiIndex.from_tuples(names) if all(type(name) is tuple for name in names) else pd.Index(names)
+    )
+    return numbered
+
+
+def _called(method: str, func: Callable[..., Any], column: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         return func(column, *args, **kwargs)
     except Exception as error:  # the user's function may raise anything
-        error.add_note(_HINT)
+        error.add_note(_HINT.format(method=method))
         raise
+
+
+def _is_series(value: Any) -> bool:
+    return is_node(value) and isinstance(value.expr.meta, pd.Series)
 
 
 def _is_scalar(value: Any) -> bool:
@@ -64,16 +164,16 @@ def _is_scalar(value: Any) -> bool:
     return not isinstance(value, Collection) and pd.api.types.is_scalar(value)
 
 
-def _beside(frame: Any, columns: list[Any]) -> Any:
+def _beside(frame: Any, columns: list[Any], method: str) -> Any:
     nodes = [one.expr for one in columns]
     if all(node.rows == frame.expr.rows for node in nodes):
         return wrap(wrap(frame.expr)._assigned(dict(zip(frame.columns, columns, strict=True))))
     if any(node.npartitions > 1 for node in nodes):
         raise NotImplementedError(
-            "apply(axis=0): the function chose or moved rows of each column, and columns of different rows aren't brought together; "
+            f"{method}(axis=0): the function chose or moved rows of each column, and columns of different rows aren't brought together; "
             "return a value or a series of the same rows, or use glassloom.dataframe.concat([...], axis=1) where divisions are known"
         )
-    return assembled(partial(_side_by_side, frame.columns), nodes, "apply")
+    return assembled(partial(_side_by_side, frame.columns), nodes, method)
 
 
 def _values(names: pd.Index, *values: Any) -> pd.Series:

@@ -10,9 +10,9 @@ import pandas as pd
 
 from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_function_arguments
+from glassloom.dataframe.assembled import assembled
 from glassloom.dataframe.keys_at_hand import is_lazy_scalar, key_at_hand
 from glassloom.dataframe.reduce import Length
-from glassloom.dataframe.statistics import assembled
 from glassloom.dataframe.wrap import is_node, operate
 
 _PANDAS_CUT: Any = pd.cut

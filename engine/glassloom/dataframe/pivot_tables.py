@@ -12,6 +12,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, guarded
 from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_function_arguments
+from glassloom.dataframe.assembled import Assembled, assembled
 from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
@@ -20,7 +21,6 @@ from glassloom.dataframe.margins import Margins, add_margins
 from glassloom.dataframe.options import is_listed, refused
 from glassloom.dataframe.reduce import Length, join_all
 from glassloom.dataframe.reduction_names import is_reduction, reduction_name
-from glassloom.dataframe.statistics import Assembled, assembled
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import OptionError
 

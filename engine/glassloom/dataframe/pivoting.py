@@ -10,6 +10,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import of_samples
 from glassloom.collection import compute
+from glassloom.dataframe.assembled import Assembled
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
@@ -18,7 +19,6 @@ from glassloom.dataframe.moving.concat import concat
 from glassloom.dataframe.nodes import BlockOp, empty
 from glassloom.dataframe.prefix import CarriedRows
 from glassloom.dataframe.reduce import join_all
-from glassloom.dataframe.statistics import Assembled
 from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
 from glassloom.dataframe.wrap import operate, wrap
 

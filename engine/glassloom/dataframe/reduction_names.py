@@ -15,11 +15,11 @@ def reduction_name(func: Any) -> str:
     Raises
     ------
     NotImplementedError
-        If it is another function: it would need whole columns.
+        If it is the name of no reduction.
     """
     if not is_reduction(func):
         raise refused(
-            "agg", "func", func, f"it takes {', '.join(_REDUCTIONS)}; reduction() takes functions of your own"
+            "agg", "func", func, f"it takes {', '.join(_REDUCTIONS)}, and functions of yours that get a lazy series"
         )
     return _name_of(func)
 

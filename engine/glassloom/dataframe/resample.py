@@ -17,6 +17,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat, of_samples
 from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_functions_by_name
+from glassloom.dataframe.assembled import Assembled
 from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
@@ -27,7 +28,6 @@ from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.prefix import Scan
 from glassloom.dataframe.reduce import join_all
-from glassloom.dataframe.statistics import Assembled
 from glassloom.dataframe.upsampling import Edges, Wish, at_times, interpolated_at_times
 from glassloom.dataframe.window import Window, named_arguments
 from glassloom.dataframe.wrap import operate, wrap

@@ -11,6 +11,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat
 from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_function_arguments
+from glassloom.dataframe.assembled import assembled
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import columns_at, numeric_columns
@@ -20,7 +21,7 @@ from glassloom.dataframe.nodes import BlockOp, LabelKeeping, SomeRows
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.plain_dummies import plain_dummies
 from glassloom.dataframe.reduce import Operation, keep_some, tree
-from glassloom.dataframe.statistics import assembled, is_text_or_object
+from glassloom.dataframe.statistics import is_text_or_object
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 

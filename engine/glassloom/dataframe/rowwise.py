@@ -16,6 +16,7 @@ from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_places import columns_at
+from glassloom.dataframe.columnwise import transformed
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.lazy_closures import require_at_hand_values
@@ -147,25 +148,30 @@ class RowByRow(TimeLabels):
         return piped(self, func, args, kwargs)
 
     def transform(self, func: Any, /, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
-        """Return the values changed by a method that is named, or by a function of NumPy.
+        """Return the values changed by functions, as many as there are.
 
         Parameters
         ----------
         func
-            The name of a method of as many rows, such as ``"abs"`` or ``"cumsum"``, or a function such as `numpy.sqrt`. Other
-            functions would get whole columns.
+            The name of a method of as many rows, such as ``"abs"`` or ``"cumsum"``; a function such as `numpy.sqrt`; a function of
+            yours, which gets each column of a frame as a lazy series, and of a series each value, or if it doesn't take these, the
+            lazy series; a list of those, or of a frame a dict from column to those.
+
+        Raises
+        ------
+        ValueError
+            If a function returns other rows, or a value.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.from_pandas(pd.DataFrame({"x": [1, 2, 6], "y": [10, 20, 30]}), npartitions=2)
+        >>> frame.transform(lambda column: column - column.mean()).compute().to_dict("list")
+        {'x': [-2.0, -1.0, 3.0], 'y': [-10.0, 0.0, 10.0]}
         """
         require_rows("transform", axis)
-        if isinstance(func, np.ufunc):
-            return func(self, *args, **kwargs)
-        if not isinstance(func, str):
-            raise refused(
-                "transform", "func", func, "map() calls it with each value, map_partitions() with each partition"
-            )
-        made = getattr(self, func)(*args, **kwargs)
-        if not is_node(made) or made.expr.rows != self.expr.rows:
-            raise ValueError(f"transform({func!r}): Function did not transform")
-        return made
+        return transformed(self, func, args, kwargs)
 
     def where(
         self, cond: Any, other: Any = _UNSET, *, inplace: bool = False, axis: Any = None, level: Any = None
@@ -434,7 +440,11 @@ class SeriesRowByRow(RowByRow):
     def apply(
         self, func: Callable[..., Any], /, args: tuple[Any, ...] = (), *, by_row: Any = "compat", meta: Any = None, **kwargs: Any
     ) -> Any:  # fmt: skip
-        """Replace each value by a function's result. See `map`."""
+        """Replace each value by a function's result. See `map`. The name of a method is called; lists and dicts are `agg`'s."""
+        if isinstance(func, str):
+            return getattr(self, func)(*args, **kwargs)
+        if isinstance(func, (list, dict)):
+            return self.agg(func, **kwargs)
         options = {} if by_row == "compat" else {"by_row": by_row}
         return call_user("apply", self, func, (), {"args": args, **options, **kwargs}, meta)
 

@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples, sample
+from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.base import Frame
-from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.columns import require_columns, require_distinct
+from glassloom.dataframe.columnwise import aggregated, aggregation_names, applied_to_columns
 from glassloom.dataframe.correlation import correlation, correlation_of_two
-from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, empty
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.quantiles import Wanted, column_quantiles, fractions_of
 from glassloom.dataframe.rank_correlation import (
@@ -26,32 +28,9 @@ from glassloom.dataframe.rank_correlation import (
     require_method,
 )
 from glassloom.dataframe.reduce import Length, flattened, join_all, value_counts
-from glassloom.dataframe.reduction_names import reduction_name
+from glassloom.dataframe.reduction_names import is_reduction
 from glassloom.dataframe.widening import is_narrowing
 from glassloom.dataframe.wrap import is_node, operate, wrap
-
-
-class Assembled(BlockOp):
-    """What is made of several results of one partition each."""
-
-    parameters = ("frame", "others", "call", "given_meta")
-
-    given_meta: Any
-
-    @property
-    def meta(self) -> Any:
-        return self.given_meta
-
-
-def assembled(function: Callable[..., Any], nodes: list[FrameExpr], label: str, meta: Any = None) -> Any:
-    """Return the lazy result of a function of results that have one partition each."""
-    distinct = list({node.name: node for node in nodes}.values())
-    numbers = {node.name: number for number, node in enumerate(distinct)}
-    call = BlockCall(function, tuple(Block(numbers[node.name]) for node in nodes), label=label)
-    made = function(*[sample(node.meta) for node in nodes]) if meta is None else meta
-    return wrap(
-        Assembled(distinct[0], tuple(distinct[1:]), call, empty(made) if isinstance(made, pd.DataFrame) else made)
-    )
 
 
 class Statistics(Frame):
@@ -189,11 +168,22 @@ class Statistics(Frame):
         Parameters
         ----------
         func
-            The name of a reduction or NumPy's function, a list of them, or of a frame a dict from column to those.
+            The name of a reduction or NumPy's function, a function of yours, a list of them, or of a frame a dict from column to those.
+            Your functions get each column as a lazy series, and return a value, lazy or not.
         axis
             Only the rows.
         args, kwargs
             Passed on to a single reduction. Without `func`, of a frame: ``name=(column, reduction)`` for a row of each.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.from_pandas(pd.DataFrame({"x": [1, 2, 4], "y": [10, 20, 25]}), npartitions=2)
+        >>> frame.agg(["min", "max"]).compute().to_dict("list")
+        {'x': [1, 4], 'y': [10, 25]}
+        >>> frame.agg(lambda column: column.max() - column.min()).compute().to_dict()
+        {'x': 3, 'y': 15}
         """
         if func is None:
             return self._agg_named(kwargs)
@@ -202,13 +192,15 @@ class Statistics(Frame):
         if isinstance(func, dict):
             return self._agg_by_column(func)
         if isinstance(func, list):
-            names = [reduction_name(one) for one in func]
+            names = aggregation_names(func)
             if isinstance(self._meta, pd.DataFrame):
                 require_distinct("agg", self._meta)
                 return self._agg_by_column({name: func for name in self._meta.columns}, is_list=True)
-            parts = [getattr(self, name)().expr for name in names]
+            parts = [aggregated(self, one).expr for one in func]
             return assembled(partial(_stacked, names, self._meta.name), parts, "agg")
-        return getattr(self, reduction_name(func))(*args, **kwargs)
+        if isinstance(self._meta, pd.DataFrame) and callable(func) and not is_reduction(func):
+            return applied_to_columns(self, func, args, kwargs, "agg")
+        return aggregated(self, func, args, kwargs)
 
     aggregate = agg
 
@@ -220,23 +212,26 @@ class Statistics(Frame):
         if not pairs or any(len(pair) != 2 for pair in pairs.values()):
             raise TypeError(f"agg needs a reduction, or name=(column, reduction); got {wanted!r}")
         require_columns([column for column, _ in pairs.values()], self._meta)
-        chosen = {name: (column, reduction_name(how)) for name, (column, how) in pairs.items()}
-        parts = [getattr(wrap(Projection(self._expr, column)), how)().expr for column, how in chosen.values()]
-        columns = [column for column, _ in chosen.values()]
-        return assembled(partial(_named, list(chosen), columns), parts, "agg")
+        parts = [aggregated(wrap(Projection(self._expr, column)), how).expr for column, how in pairs.values()]
+        columns = [column for column, _ in pairs.values()]
+        return assembled(partial(_named, list(pairs), columns), parts, "agg")
 
     def _agg_by_column(self, functions: dict[Any, Any], *, is_list: bool = False) -> Any:
         if not isinstance(self._meta, pd.DataFrame):
             raise refused("agg", "func", functions, "of a series give a name or a list of names")
         require_columns(functions, self._meta)
         lists = {name: one if isinstance(one, list) else [one] for name, one in functions.items()}
-        names = {name: tuple(map(reduction_name, one)) for name, one in lists.items()}
-        parts = [getattr(self[column], how)().expr for column, every in names.items() for how in every]
+        names = {name: tuple(aggregation_names(one)) for name, one in lists.items()}
+        parts = [aggregated(self[column], how).expr for column, every in lists.items() for how in every]
         are_single = not any(isinstance(one, list) for one in functions.values())
         dtypes = (
             {}
             if are_single
-            else {column: _dtype_of(self._meta[[column]], how, is_list) for column, how in names.items()}
+            else {
+                column: _dtype_of(self._meta[[column]], names[column], is_list)
+                for column, every in lists.items()
+                if all(map(is_reduction, every))
+            }
         )
         level_names = self._meta.columns.names if is_list else None
         return assembled(partial(_by_column, names, are_single, dtypes, level_names), parts, "agg")
@@ -250,15 +245,6 @@ def _require_quantile_method(of: str, method: Any) -> None:
 def is_text_or_object(dtype: Any) -> bool:
     """Whether a dtype holds text or Python objects."""
     return pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype)
-
-
-def constant(node: FrameExpr, value: Any, label: str) -> Any:
-    """Return the lazy result of a frame without columns, which is known."""
-    return assembled(partial(_known, value), [Length(node)], label, value)
-
-
-def _known(value: Any, length: int) -> Any:
-    return value
 
 
 def _first_value(series: Any) -> Any:

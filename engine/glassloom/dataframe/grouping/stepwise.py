@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.backends.pandas_ import guarded
+from glassloom.dataframe.assembled import assembled
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.spec import Call, pairs_of
@@ -17,7 +18,6 @@ from glassloom.dataframe.grouping.wholes import Grouping
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import require_one_output
 from glassloom.dataframe.reduce import Operation, tree
-from glassloom.dataframe.statistics import assembled
 from glassloom.dataframe.wrap import operate
 from glassloom.errors import MetaError
 

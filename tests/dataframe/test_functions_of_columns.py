@@ -1,0 +1,95 @@
+"""`agg` and `transform` by functions of the user's, which get whole columns as lazy series."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+
+
+def span(column):
+    return column.max() - column.min()
+
+
+@pytest.fixture
+def frame():
+    return pd.DataFrame({"a": [1, 5, 2, 8, 3], "b": [1.5, None, 2.0, -1.0, 0.0], "c": [3, 3, 3, 4, 4]})
+
+
+def lazy(frame):
+    return gd.from_pandas(frame, npartitions=3)
+
+
+AGGREGATIONS = {
+    "a function": lambda frame: frame.agg(span),
+    "with arguments": lambda frame: frame.agg(lambda column, k, *, plus: column.sum() * k + plus, 0, 3, plus=1),
+    "a function and names": lambda frame: frame.agg(["sum", span]),
+    "by column": lambda frame: frame.agg({"a": span, "b": "sum"}),
+    "lists by column": lambda frame: frame.agg({"a": [span, "min"], "b": [span, "max"]}),
+    "named": lambda frame: frame.agg(x=("a", span), y=("b", "max")),
+    "of a series": lambda frame: frame.b.agg(span),
+    "several of a series": lambda frame: frame.a.agg([span, "sum"]),
+    "a constant": lambda frame: frame.agg(lambda column: 1),
+    "a reduction that is named": lambda frame: frame.a.apply("sum"),
+    "reductions that are listed": lambda frame: frame.a.apply(["sum", "min"]),
+    "a function of NumPy": lambda frame: frame.agg(np.max),
+}
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATIONS.values(), ids=AGGREGATIONS)
+def test_aggregations_are_those_of_pandas(frame, aggregate):
+    assert_same(aggregate(lazy(frame)).compute(), aggregate(frame))
+
+
+TRANSFORMATIONS = {
+    "a function": lambda frame: frame.transform(lambda column: column - column.mean()),
+    "with arguments": lambda frame: frame.transform(lambda column, k: column * k, 0, 3),
+    "of a series": lambda frame: frame.a.transform(lambda column: column - column.mean()),
+    "of values": lambda frame: frame.a.transform(lambda value: value if value > 2 else 0),
+    "several": lambda frame: frame.transform([np.sqrt, "abs"]),
+    "several of a series": lambda frame: frame.a.transform([np.sqrt, "cumsum"]),
+    "by column": lambda frame: frame.transform({"b": span_of_rows, "a": "cumsum"}),
+    "several by column": lambda frame: frame.transform({"a": ["cumsum", np.sqrt], "c": ["abs"]}),
+    "a name": lambda frame: frame.a.apply("cumsum"),
+}
+
+
+def span_of_rows(column):
+    return column - column.min()
+
+
+@pytest.mark.parametrize("transform", TRANSFORMATIONS.values(), ids=TRANSFORMATIONS)
+@pytest.mark.filterwarnings("ignore:invalid value encountered in sqrt")
+def test_transformations_are_those_of_pandas(frame, transform):
+    assert_same(transform(lazy(frame)).compute(), transform(frame))
+
+
+def test_nothing_is_computed_before_it_is_asked_for(frame):
+    made = lazy(frame).agg(span)
+    assert "agg" in repr(made)
+    assert made.dtype == frame.agg(span).dtype
+
+
+def test_functions_that_give_something_else_are_refused(frame):
+    with pytest.raises(TypeError, match="agg: the function should return a value for a column; it returned a list"):
+        lazy(frame).a.agg(lambda column: [1])
+    with pytest.raises(TypeError, match=r"agg\(axis=0\): the function should return a value, or a lazy series"):
+        lazy(frame).agg(lambda column: [1])
+    with pytest.raises(ValueError, match="Function did not transform"):
+        lazy(frame).transform(span)
+    with pytest.raises(ValueError, match="Function did not transform"):
+        lazy(frame).transform("sum")
+    with pytest.raises(ValueError, match="agg: the functions need different names, and have"):
+        lazy(frame).agg([lambda column: 1, lambda column: 2])
+
+
+def test_what_a_function_raises_says_how_it_was_called(frame):
+    def wrong(column):
+        raise RuntimeError("mine")
+
+    for method in ("agg", "transform", "apply"):
+        with pytest.raises(RuntimeError, match="mine") as caught:
+            getattr(lazy(frame), method)(wrong)
+        assert f"{method}(axis=0) calls the function with each column as a lazy series" in caught.value.__notes__[0]
