@@ -24,6 +24,11 @@ SERIES = {
     "objects": pd.Series([1, "a", None, 1.5, 1, "a", (1, 2), np.nan] * 2, dtype=object, name="o"),
     "categories": pd.Series(pd.Categorical(list(map(str, KEYS)), categories=list("987654321"))),
     "one row": pd.Series([7]),
+    "nullable floats of equal counts": pd.Series([None, 2, 1, None, 2, 1], dtype="Float64"),
+    "nullable booleans of equal counts": pd.Series([None, True, False, True, None, False], dtype="boolean"),
+    "categories of equal counts": pd.Series([None, "b", "a", None, "b", "a"], dtype="category"),
+    "Arrow's floats of equal counts": pd.Series([None, 2, 1, None, 2, 1], dtype="float64[pyarrow]"),
+    "floats of equal counts": pd.Series([None, 2, 1, None, 2, 1]),
 }
 
 
@@ -42,16 +47,17 @@ def of_no_order(counts):
     return counts.iloc[np.lexsort([as_text, counts.to_numpy(float)])]
 
 
-@pytest.mark.parametrize("split_out", [2, True])
+@pytest.mark.parametrize("split_out", [1, 2, True])
 @pytest.mark.parametrize("name", SERIES)
 def test_counts_in_several_partitions_have_the_order_of_pandas(name, split_out):
     series = SERIES[name]
     lazy = partitions_of(series)
     for options in (
         {}, {"sort": False}, {"ascending": True, "dropna": False}, {"normalize": True, "dropna": False}, {"normalize": True},
+        {"sort": False, "dropna": False},
     ):  # fmt: skip
         got = lazy.value_counts(**options, split_out=split_out)
-        assert got.npartitions == (2 if split_out == 2 else 5)
+        assert got.npartitions == (5 if split_out is True else split_out)
         assert_same(of_no_order(got.compute(**INLINE)), of_no_order(series.value_counts(**options)))
 
 

@@ -474,6 +474,11 @@ def counts_of_values(dropna: bool, block: Any) -> Any:
     return block.value_counts(sort=False, dropna=dropna)
 
 
+def missing_are_last(dtype: Any) -> bool:
+    """Whether pandas counts missing values last, wherever they are first: where values and missing ones are kept apart."""
+    return isinstance(dtype, (BaseMaskedDtype, pd.CategoricalDtype))
+
+
 def _join_counts(dropna: bool, counts: list[Any]) -> Any:
     joined = concat([one for one in counts if len(one)] or counts[:1])
     if joined.index.dtype == object and joined.index.nlevels == 1:
@@ -501,6 +506,9 @@ def _join_counts_of_objects(counts: Any) -> Any:
 
 def _finish_counts(sort: bool, ascending: bool, dropna: bool, normalize: bool, meta: Any, counts: list[Any]) -> Any:
     joined = _join_counts(dropna, counts)
+    if missing_are_last(joined.index.dtype):
+        is_missing = np.asarray(joined.index.isna())
+        joined = joined.iloc[np.argsort(is_missing, kind="stable")] if is_missing.any() else joined
     if sort:
         joined = joined.sort_values(ascending=ascending, kind="stable")
     if normalize:

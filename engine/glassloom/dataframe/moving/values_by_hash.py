@@ -21,7 +21,7 @@ from glassloom.dataframe.moving.repeated import without_repeated
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.sort import Sorting, sort, sort_order
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
-from glassloom.dataframe.reduce import Operation, counts_of_values, keep_some, tree, value_counts
+from glassloom.dataframe.reduce import Operation, counts_of_values, keep_some, missing_are_last, tree, value_counts
 from glassloom.dataframe.wrap import operate, wrap
 
 _VALUE, _COUNT, _PARTITION, _PLACE = "value", "count", "partition", "place"
@@ -141,6 +141,8 @@ def _added(table: pd.DataFrame) -> pd.DataFrame:
     """Return the sum of the counts of each value, at the first place of it: rows come in the order of the partitions."""
     groups = table.groupby(table[_VALUE].array, sort=False, dropna=False)
     sums, firsts = groups[_COUNT].sum(), groups[list(_WHERE)].first()
+    if missing_are_last(table[_VALUE].dtype):
+        firsts[_PARTITION] = np.where(sums.index.isna(), np.iinfo(np.int64).max, firsts[_PARTITION])
     return pd.DataFrame({_VALUE: sums.index.array, _COUNT: sums.array}).assign(
         **{name: firsts[name].array for name in _WHERE}
     )
