@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import sqlite3
 import threading
@@ -197,6 +198,20 @@ def test_rows_are_added_to_one_csv_file_as_pandas_adds_them(tmp_path, plain, fra
     assert names_in(tmp_path) == ["ours.csv", "theirs.csv"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_rows_that_are_added_later_have_no_second_mark_of_their_encoding(tmp_path, plain, frame, encoding):
+    ours, theirs = tmp_path / "ours.csv", tmp_path / "theirs.csv"
+    for later in [frame.to_csv(ours, single_file=True, mode="a", compute=False, encoding=encoding) for _ in range(2)]:
+        later.compute()
+        plain.to_csv(theirs, mode="a", encoding=encoding)
+        assert ours.read_bytes() == theirs.read_bytes()
+    zipped = tmp_path / "ours.csv.gz"
+    for _ in range(2):
+        frame.to_csv(zipped, single_file=True, mode="a", encoding=encoding)
+    with gzip.open(zipped) as file:
+        assert file.read() == theirs.read_bytes()
+
+
 def test_rows_are_added_to_compressed_files_that_can_be_joined(tmp_path, plain, frame):
     for name in ("a.csv.gz", "a.csv.bz2"):
         for _ in range(2):
@@ -238,8 +253,21 @@ def test_files_of_others_that_a_star_fits_are_neither_deleted_nor_mixed_with_our
     ):
         frame.to_csv(tmp_path / "*.csv", overwrite=True)
     assert names_in(tmp_path) == ["_x.csv"]
+    (tmp_path / "_7.csv").write_text("of an earlier frame of more partitions")
+    for stars, name in (("_*.csv", "_x.csv"), (".*.csv", ".x.csv")):
+        (tmp_path / name).write_text("x")
+        with pytest.raises(FileExistsError, match=f"{name!r} in folder .* has no number for the star"):
+            frame.to_csv(tmp_path / stars, overwrite=True)
+        assert (tmp_path / name).read_text() == "x"
+        (tmp_path / name).unlink()
     frame.to_csv(tmp_path / "_*.csv", overwrite=True)
     assert names_in(tmp_path) == ["_0.csv", "_1.csv", "_2.csv"]
+    frame.to_csv(tmp_path / "_*.csv", name_function=lambda number: f"{number}a", overwrite=True)
+    with pytest.raises(FileExistsError, match="_0a"):
+        frame.to_csv(tmp_path / "_*.csv", overwrite=True)
+    frame.to_csv(tmp_path / ".*.csv")
+    with pytest.raises(FileExistsError, match=r"holds 3 csv files named like '\.\*\.csv'"):
+        frame.to_csv(tmp_path / ".*.csv")
 
 
 WITH_ARGUMENTS = {

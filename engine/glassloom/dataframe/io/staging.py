@@ -132,7 +132,8 @@ class Staging(NamedTuple):
         if pattern is None:  # what readers of the folder leave out isn't this frame's either
             return sorted(name for name in self._names_here(recursive=True) if is_data_file(name, suffixes))
         found = (name for name in self._names_here(recursive=False) if name.endswith(suffixes))
-        return sorted(name for name in found if not name.startswith(".") and fnmatch.fnmatchcase(name, pattern))
+        fitting = (name for name in found if fnmatch.fnmatchcase(name, pattern))
+        return sorted(name for name in fitting if name.startswith(".") == pattern.startswith("."))
 
     def _names_here(self, *, recursive: bool) -> Iterator[str]:
         """Yield the names of all files, relative to the folder."""
@@ -253,6 +254,8 @@ class Publish:
     """How the single file is compressed, as pandas takes it; None: the files are joined as they are."""
     keeps_old: bool = False
     """Whether what the single file has already comes first."""
+    mark: bytes = b""
+    """What a file of the text's encoding begins with, written if the single file keeps nothing that it has."""
     require_like: Callable[[Sequence[str], Sequence[Any]], None] | None = None
     """Checks, by the names of files and the forms of their columns, that they can be read together."""
     summary: Callable[[Staging, Sequence[str]], list[str]] | None = None
@@ -285,6 +288,8 @@ class Publish:
         with staging.open(into) as sink, compressing(sink, self.compression, into) as target:
             if length:
                 _copy(staging.filesystem, f"{staging.folder}/{into}", target, length)
+            else:
+                target.write(self.mark)
             for name in names:
                 _copy(staging.filesystem, f"{staging.inside}/{name}", target, None)
 

@@ -150,7 +150,7 @@ class Place:
         exclusive: bool = False,
         adds: bool = False,
     ) -> None:
-        self.path, self.adds, self.has_bytes = path, adds, False
+        self.path, self.adds = path, adds
         self.single_file = single_file
         head, _, tail = path.rpartition("/")
         has_star = "*" in tail and not single_file
@@ -178,7 +178,9 @@ class Place:
             return numbered(count, self.name_function, self.suffix, ending=self.ending)
         digits = len(str(count - 1))
         name = self.name_function or (lambda number: f"{number:0{digits}}")
-        return [self.pattern.replace("*", text) for text in names_by(name, range(count))]
+        names = [self.pattern.replace("*", text) for text in names_by(name, range(count))]
+        self._require_own(names)
+        return names
 
     def paths(self, names: Sequence[str]) -> list[str]:
         """Return the paths of the partitions' files, by their names, as they can be read: URLs where the place was one."""
@@ -201,7 +203,6 @@ class Place:
             raise OSError(f"{info.path!r} is a pipe or a device, which can't be replaced; give the name of a file")
         if info.is_file and exclusive:
             raise FileExistsError(f"file {info.path!r} exists already; mode='w' replaces it")
-        self.has_bytes = info.is_file and info.size > 0
 
     def _require_none_hidden(self) -> None:
         """Check that no file fits the name with a star that isn't one of a frame's: it would be deleted, or be read among those."""
@@ -210,6 +211,18 @@ class Place:
             raise FileExistsError(
                 f"{hidden[0]!r} in folder {self.staging.folder!r} fits {self.pattern!r}, but isn't one of a frame's files, whose names "
                 "don't begin with '_': give another name, such as 'part-*.csv', or move that file away"
+            )
+
+    def _require_own(self, names: Sequence[str]) -> None:
+        """Check that files which fit a hidden name with a star have a number for it, or a name that is written: others would be deleted."""
+        if not is_hidden(self.pattern):
+            return
+        start, end = self.pattern.split("*")[0], self.pattern.rsplit("*")[-1]
+        others = [name for name in self.old if name not in names and not name[len(start) : -len(end) or None].isdigit()]
+        if others:
+            raise FileExistsError(
+                f"{others[0]!r} in folder {self.staging.folder!r} fits {self.pattern!r}, but has no number for the star, and hidden files "
+                "may be another's: give another name, or move that file away"
             )
 
 

@@ -113,7 +113,7 @@ def to_csv(
         exclusive=mode.startswith("x"),
         adds=mode.startswith("a"),
     )
-    settings |= {"joins": single_file, "is_added": place.adds and place.has_bytes}
+    settings |= {"joins": single_file, "is_added": place.adds}
     forms = {"with_times": options.get("date_format") is None, "with_index": options.get("index", True) is not False}
     return _write_texts(frame, place, _write_csv, settings, forms, compute, compute_kwargs)
 
@@ -197,6 +197,9 @@ def _write_texts(
     if place.single_file:
         publish.into_one = place.pattern
         publish.keeps_old = place.adds
+        mark = "".encode(settings["encoding"])
+        if place.adds and mark:  # by then the file may be there, also if it isn't yet
+            publish.mark = compressed(mark, settings["compression"], place.pattern)
         if not can_be_joined(settings["compression"]):
             publish.compression = settings["compression"]
             options["compression"] = None
