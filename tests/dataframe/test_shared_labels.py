@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import glassloom
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.backends.label_tables import OF_RESULT, ready_to_look_up, with_own_labels
+from glassloom.graph import tokenize
 
 ROWS = 100_000
 
@@ -40,3 +43,75 @@ def test_threads_find_all_labels_of_an_object_that_they_share(how):
         else:
             found = lazy.map_partitions(looked_up, table, meta=("v", "int64"))
         assert_same(found.compute(scheduler="threads"), wanted)
+
+
+def in_own(block: pd.DataFrame, table: int) -> pd.DataFrame:
+    return block.loc[shuffled(table)]
+
+
+@pytest.mark.parametrize("holder", ["persisted", "one task", "index"])
+def test_tasks_that_look_labels_up_in_their_own_partition_find_all_of_one_that_they_share(holder):
+    for attempt in range(3):
+        plain = pd.DataFrame({"v": shuffled(attempt)}, index=pd.Index(shuffled(attempt + 10), name="k"))
+        lazy = gd.from_pandas(plain, npartitions=1, sort=False)
+        if holder == "persisted":
+            lazy = lazy.persist(scheduler="threads")
+        elif holder == "one task":
+            lazy = lazy.map_partitions(lambda block: block[block.v >= 0], meta=plain.iloc[:0]).sort_values("v")
+        if holder == "index":
+            shared = lazy.index.persist(scheduler="threads")
+            parts = [
+                shared.map_partitions(lambda labels, seed=seed: labels.get_indexer(shuffled(seed)), meta=np.array([0]))
+                for seed in range(8)
+            ]
+            wanted = [plain.index.get_indexer(shuffled(seed)) for seed in range(8)]
+            for got, expected in zip(on_threads(parts), wanted, strict=True):
+                assert np.array_equal(got, expected)
+            continue
+        parts = [lazy.map_partitions(in_own, seed, meta=plain.iloc[:0]) for seed in range(8)]
+        expected = plain.sort_values("v") if holder == "one task" else plain
+        for seed, got in enumerate(on_threads(parts)):
+            assert_same(got, expected.loc[shuffled(seed)])
+
+
+def on_threads(parts):
+    return glassloom.compute(*parts, scheduler="threads")
+
+
+LABELS = {
+    "integers": pd.Index([3, 1, 2], name="k"),
+    "texts": pd.Index(["b", "a", None]),
+    "times": pd.date_range("2020", periods=3, freq="D", tz="Europe/Berlin"),
+    "periods": pd.period_range("2020", periods=3, freq="M"),
+    "categories": pd.CategoricalIndex(["b", "a", "b"], name="c"),
+    "intervals": pd.interval_range(0, 3),
+    "levels": pd.MultiIndex.from_arrays([[1, 1, 2], ["a", "b", None]], names=["i", "j"]),
+    "objects": pd.Index([(1,), [2], "x"], dtype=object),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_a_task_has_labels_of_its_own(name):
+    labels = LABELS[name]
+    frame = pd.DataFrame({"v": [1, 2, 3], "c": pd.Categorical(["x", "y", "x"])}, index=labels)
+    for value in (frame, frame.v, labels):
+        own = with_own_labels(value)
+        assert_same(own, value)
+        assert tokenize(own) == tokenize(value)
+        kept = own if isinstance(own, pd.Index) else own.index
+        assert getattr(kept, "freq", None) == getattr(labels, "freq", None)
+        assert getattr(kept, OF_RESULT).is_(labels)
+        assert kept._engine is not labels._engine
+    assert not hasattr(labels, OF_RESULT) and not hasattr(frame.index, OF_RESULT)
+
+
+def test_labels_that_many_tasks_look_up_in_have_one_table():
+    frame = pd.DataFrame({"v": [1, 2, 3]}, index=pd.Index([5, 6, 7]))
+    several = [with_own_labels(frame) for _ in range(3)]
+    for own in several:
+        ready_to_look_up([pd.Series([1]), {"x": own}])
+        assert own.index._engine is frame.index._engine
+    assert frame.index._engine.is_mapping_populated
+    partition = with_own_labels(frame)
+    ready_to_look_up([partition, 1])
+    assert partition.index._engine is not frame.index._engine

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from glassloom.backends.frames import DEVICE_BACKENDS, kind_on_device, library_of
+from glassloom.backends.label_tables import LOOKS_UP_SAFELY, OF_RESULT, with_own_labels
 from glassloom.backends.sharing import register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.errors import MetaError
@@ -196,39 +195,6 @@ def guarded(block: Any) -> Any:
     return block
 
 
-# Look-ups of labels by several threads.
-
-
-LOOKS_UP_SAFELY = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
-"""Whether threads may look labels up at once before the table of them is made. Before, they find a part of them, without an error."""
-_making_tables = threading.Lock()
-
-
-def _renew_lock() -> None:
-    global _making_tables
-    _making_tables = threading.Lock()  # another thread of the parent may have held it
-
-
-os.register_at_fork(after_in_child=_renew_lock)
-
-
-def ready_to_look_up(args: Iterable[Any]) -> None:
-    """Make the tables in which labels are looked up, of those arguments of a call that others may use at the same time.
-
-    These are all of pandas' objects but the first, which is the call's own partition, and those with its labels.
-    """
-    found = [
-        arg if isinstance(arg, pd.Index) else arg.index
-        for arg in args
-        if isinstance(arg, (pd.DataFrame, pd.Series, pd.Index))
-    ]
-    for index in found[1:]:
-        if index is not found[0] and not isinstance(index, pd.RangeIndex):
-            with _making_tables, contextlib.suppress(TypeError):  # of labels that can't be hashed there is no table
-                if index.is_unique and len(index):  # which may be known without one
-                    index.get_indexer(index[:1])
-
-
 # Made-up samples: two rows of the right dtypes, to find out what a function returns.
 
 
@@ -393,9 +359,12 @@ def _share_frame(value: Any) -> Any:
     return value.copy(deep=False)
 
 
-if HAS_COPY_ON_WRITE:
+if LOOKS_UP_SAFELY:
     register_read_only_view(pd.DataFrame)(_share_frame)
     register_read_only_view(pd.Series)(_share_frame)
+else:
+    for _kind in (pd.DataFrame, pd.Series, pd.Index):
+        register_read_only_view(_kind)(with_own_labels)
 
 
 def own(value: Any) -> Any:
@@ -415,7 +384,7 @@ def _is_writable(values: Any) -> bool:
 
 # Tokens: by content, not by how the frame is laid out in memory.
 
-_KEPT_BY_PANDAS = frozenset(["_mgr", "_item_cache", "_attrs", "_flags", "_data", "_cache", "_name"])
+_KEPT_BY_PANDAS = frozenset(["_mgr", "_item_cache", "_attrs", "_flags", "_data", "_cache", "_name", OF_RESULT])
 
 
 @normalize_token(pd.DataFrame)

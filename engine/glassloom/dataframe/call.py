@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.backends.pandas_ import LOOKS_UP_SAFELY, ready_to_look_up
+from glassloom.backends.label_tables import LOOKS_UP_SAFELY, ready_to_look_up
 from glassloom.graph import function_label, tokenize
 
 USERS_CALLS = frozenset(["_call_guarded", "_call_checked", "_call_unchecked"])

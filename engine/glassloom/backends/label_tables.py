@@ -1,0 +1,109 @@
+"""Tables in which pandas looks labels up: before pandas 3.1 a thread finds a part of one that another thread is making, without an error.
+
+A task is handed what others read, too, with labels of its own (`with_own_labels`), whose table it alone makes. What many
+tasks look labels up in has one table, which is made while no other thread looks (`ready_to_look_up`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pandas as pd
+
+LOOKS_UP_SAFELY = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+"""Whether threads may look labels up at once before the table of them is made."""
+OF_RESULT = "_of_result"
+"""The attribute of a task's own labels that are a result's: that result's labels, which all tasks that read it have."""
+_MOST_ITEMS = 100
+_making_tables = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _making_tables
+    _making_tables = threading.Lock()  # another thread of the parent may have held it
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
+
+def with_own_labels(value: Any) -> Any:
+    """Return a shallow copy of a frame, series or index, with labels that have no table yet."""
+    if isinstance(value, pd.Index):
+        return _own(value)
+    made = value.copy(deep=False)
+    made.index = _own(value.index)
+    if isinstance(value, pd.DataFrame):
+        made.columns = _own(value.columns)
+    for dtype in value.dtypes if isinstance(value, pd.DataFrame) else [value.dtype]:
+        _make_table_of_categories(dtype)
+    return made
+
+
+def _own(labels: pd.Index) -> pd.Index:
+    if isinstance(labels, pd.RangeIndex):
+        return labels
+    if isinstance(labels, pd.MultiIndex):
+        own: pd.Index = pd.MultiIndex(
+            levels=[_own(level) for level in labels.levels],
+            codes=labels.codes,
+            names=labels.names,
+            sortorder=labels.sortorder,
+            verify_integrity=False,
+        )
+    else:
+        own = labels[:]
+        _make_table_of_categories(labels.dtype)
+    setattr(own, OF_RESULT, labels)
+    return own
+
+
+def ready_to_look_up(args: Iterable[Any]) -> None:
+    """Make the tables in which labels are looked up, of those arguments of a call that others may use at the same time.
+
+    These are all of pandas' objects but the first, which is the call's own partition, and those with its labels.
+    """
+    found = list(_of_pandas(args))
+    first = next((labels for labels in found if isinstance(labels, pd.Index)), None)
+    for one in found:
+        if not isinstance(one, pd.Index):
+            _make_table_of_categories(one)
+        elif one is not first:
+            of_result = getattr(one, OF_RESULT, None)
+            if of_result is None:
+                _make_table(one)
+            else:
+                _make_table(of_result)
+                one._cache["_engine"] = of_result._engine
+
+
+def _of_pandas(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield the labels of pandas' objects, and dtypes of categories, among values and in short collections of them."""
+    for value in values:
+        if isinstance(value, pd.Index):
+            yield value
+        elif isinstance(value, (pd.DataFrame, pd.Series)):
+            yield value.index
+        elif isinstance(value, pd.CategoricalDtype):
+            yield value
+        elif type(value) in (dict, list, tuple) and len(value) <= _MOST_ITEMS:
+            yield from _of_pandas(value.values() if type(value) is dict else value)
+
+
+def _make_table_of_categories(dtype: Any) -> None:
+    if isinstance(dtype, pd.CategoricalDtype) and dtype.categories is not None:
+        _make_table(dtype.categories)
+
+
+def _make_table(labels: pd.Index) -> None:
+    if isinstance(labels, pd.RangeIndex):
+        return
+    for level in labels.levels if isinstance(labels, pd.MultiIndex) else ():
+        _make_table(level)
+    _make_table_of_categories(labels.dtype)
+    with _making_tables, contextlib.suppress(TypeError):  # of labels that can't be hashed there is no table
+        if labels.is_unique and len(labels):  # which may be known without one
+            labels.get_indexer(labels[:1])
