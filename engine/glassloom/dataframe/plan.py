@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import pandas as pd
+
 from glassloom.dataframe.io.conditions import Condition
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, Rowwise
@@ -74,7 +76,10 @@ def _reads_by_rows(order: Sequence[Expr]) -> dict[str, list[Read]]:
 
 
 class _Region(NamedTuple):
-    """Reads of the same rows, all that is computed of them row by row, and the filters of that."""
+    """Reads of the same rows, all that is computed of them row by row, and the filters of that.
+
+    Filters may be of each other, by what is computed of all rows, as in ``x[x.a == 5][x.c > 20]``.
+    """
 
     reads: dict[str, Read]
     inside: dict[str, Expr]
@@ -91,7 +96,7 @@ def _filtered_reads(
     known = region.inside.keys() | region.filters.keys()
     if any(user.name not in known for name in region.inside for user in consumers[name]):
         return {}
-    parts = {one.name: conjuncts(one.predicate) for one in region.filters.values()}
+    parts = _conditions(region, consumers, root_names)
     common = set.intersection(*({part.name for part in found} for found in parts.values()))
     condition: Condition = ()
     done: set[str] = set()
@@ -103,15 +108,39 @@ def _filtered_reads(
     return _with_condition(region, condition, done) if condition else {}
 
 
+def _conditions(region: _Region, consumers: dict[str, list[Expr]], root_names: set[str]) -> dict[str, list[FrameExpr]]:
+    """Return what is asked of the rows that leave the region, by the name of the filter by which they do."""
+    parts: dict[str, list[FrameExpr]] = {}
+    for one in region.filters.values():
+        parts[one.name] = [*parts.get(one.frame.name, ()), *conjuncts(one.predicate)]
+    passed_on = {one.frame.name for one in region.filters.values()} - root_names
+    inner = {name for name in passed_on if all(user.name in parts for user in consumers[name])}
+    return {name: found for name, found in parts.items() if name not in inner}
+
+
 def _region(reads: list[Read], order: Sequence[Expr]) -> _Region:
     inside: dict[str, Expr] = {read.name: read for read in reads}
     filters: dict[str, Filter] = {}
     for node in order:
-        if isinstance(node, Filter) and node.frame.name in inside and node.predicate.name in inside:
+        if isinstance(node, Filter) and node.predicate.name in inside and _is_filtered_here(node, inside, filters):
             filters[node.name] = node
         elif _is_of_these_rows(node, inside):
             inside[node.name] = node
     return _Region({read.name: read for read in reads}, inside, filters)
+
+
+def _is_filtered_here(node: Filter, inside: dict[str, Expr], filters: dict[str, Filter]) -> bool:
+    """Whether a filter chooses among all rows, or among those that filters have left: by their labels, which mustn't occur twice then."""
+    if node.frame.name in inside:
+        return True
+    are_numbered = all(isinstance(one.meta.index, pd.RangeIndex) for one in (node.predicate, _unfiltered(node)))
+    return node.frame.name in filters and are_numbered
+
+
+def _unfiltered(node: FrameExpr) -> FrameExpr:
+    while isinstance(node, Filter):
+        node = node.frame
+    return node
 
 
 def _is_of_these_rows(node: Expr, inside: dict[str, Expr]) -> bool:
@@ -132,7 +161,7 @@ def _with_condition(region: _Region, condition: Condition, done: set[str]) -> di
     new: dict[str, Expr] = {}
     for one in region.filters.values():
         left = without(one.predicate, done)
-        rows = made[one.frame.name]
+        rows = new[one.frame.name] if one.frame.name in new else made[one.frame.name]
         new[one.name] = rows if left is None else Filter(rows, _moved(left, made), origin=one.origin)
     return new
 
