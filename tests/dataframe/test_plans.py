@@ -12,7 +12,6 @@ from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.wrap import wrap
 from glassloom.expr import lower, optimize, simplify, walk
 
-
 REINDEXED = pytest.mark.filterwarnings("ignore:Boolean Series key will be reindexed")
 
 

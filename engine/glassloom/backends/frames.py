@@ -36,7 +36,7 @@ def kind_on_device(value: Any) -> str:
 
 def check_backend(name: Any) -> None:
     """Raise OptionError if there is no such library."""
-    if name != "pandas" and name not in DEVICE_BACKENDS:
+    if name != "pandas" and (not isinstance(name, str) or name not in DEVICE_BACKENDS):
         raise OptionError(f"backend={name!r} is none of {', '.join(map(repr, ['pandas', *DEVICE_BACKENDS]))}")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from glassloom._first_names import NAMES
 from glassloom.bag.collection import Bag
 from glassloom.bag.creation import from_sequence
+from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.errors import OptionError
 
 _LAST = (
@@ -59,13 +60,15 @@ def make_people(
     >>> sorted(people.take(1)[0])
     ['address', 'age', 'credit-card', 'name', 'occupation', 'telephone']
     """
-    if npartitions < 1 or records_per_partition < 0:
-        raise OptionError(
-            f"npartitions={npartitions!r} should be at least 1, and records_per_partition={records_per_partition!r} at least 0"
-        )
+    npartitions = whole_number("make_people", "npartitions", npartitions, 1)
+    records_per_partition = whole_number("make_people", "records_per_partition", records_per_partition, 0)
     if locale != "en":
         raise OptionError(f"locale={locale!r}: people are made in English alone; leave it out")
-    chosen = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
+    chosen = (
+        int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        if seed is None
+        else whole_number("make_people", "seed", seed, 0)
+    )
     numbers = from_sequence(list(range(npartitions)), npartitions=npartitions)
     return numbers.map_partitions(partial(_people, count=records_per_partition, seed=chosen))
 

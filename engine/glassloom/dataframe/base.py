@@ -15,6 +15,7 @@ from glassloom.array.api.creation import from_delayed as array_of_delayed
 from glassloom.array.api.joining import concatenate
 from glassloom.backends.pandas_ import concat, guarded, is_frame, rows_between
 from glassloom.collection import Collection
+from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.call import Attribute, BlockCall
 from glassloom.dataframe.divisions import cut_together, require_first_among
 from glassloom.dataframe.explain import Explainable
@@ -101,7 +102,7 @@ class Frame(Collection, Operators, Explainable):
 
     def get_partition(self, n: int) -> Self:
         """Return one partition, as a frame."""
-        return self.partitions[n]
+        return self.partitions[whole_number("get_partition", "n", n)]
 
     def repartition(
         self,

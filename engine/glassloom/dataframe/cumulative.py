@@ -11,6 +11,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.across_columns import AcrossColumns
+from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_places import numeric_columns
@@ -286,6 +287,7 @@ class Along(Frame):
         """Return each value less the one `periods` rows before, also over borders of partitions."""
         if is_columns(axis, "diff"):
             return operate(AcrossColumns("diff"), self, periods, 1)
+        periods = _number_of_rows("diff", periods)
         return self._overlapping("diff", {"periods": periods}, max(periods, 0), max(-periods, 0))
 
     def pct_change(self, periods: int = 1, fill_method: Any = FILL_METHOD, freq: Any = None) -> Any:
@@ -294,6 +296,7 @@ class Along(Frame):
             raise refused("pct_change", "fill_method", fill_method, "call ffill() before")
         if freq is not None:
             raise refused("pct_change", "freq", freq, "divide by shift(freq=...)")
+        periods = _number_of_rows("pct_change", periods)
         kwargs = {"periods": periods, "fill_method": None}
         filled = self if fill_method is None else self.ffill()
         return _with_booleans_as_objects(filled)._overlapping("pct_change", kwargs, max(periods, 0), max(-periods, 0))
@@ -432,3 +435,9 @@ def _with_booleans_as_objects(frame: Any) -> Any:
         return frame.astype(object) if meta.dtype == np.dtype(bool) else frame
     names = [name for name, dtype in meta.dtypes.items() if dtype == np.dtype(bool)]
     return frame.astype(dict.fromkeys(names, object)) if names and meta.columns.is_unique else frame
+
+
+def _number_of_rows(method: str, periods: Any) -> int:
+    """Return a number of rows, which may be a float as in pandas."""
+    is_whole = isinstance(periods, (float, np.floating)) and periods.is_integer()
+    return whole_number(method, "periods", int(periods) if is_whole else periods)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom._first_names import NAMES
+from glassloom.dataframe.argument_kinds import distance, time, whole_number
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
@@ -16,6 +17,8 @@ from glassloom.errors import OptionError
 from glassloom.graph import tokenize
 
 _COLUMNS: dict[str, Any] = {"id": int, "name": str, "x": float, "y": float}
+_LARGEST_MEAN = 1e18
+"""NumPy draws from a Poisson distribution of about this mean, not of a larger one: its numbers have 64 bits."""
 _KINDS = ("int", "str", "float", "category", "bool")
 
 
@@ -98,11 +101,21 @@ def timeseries(
     >>> frame.npartitions, len(frame)
     (2, 48)
     """
-    first, last = pd.Timestamp(start), pd.Timestamp(end)
+    first, last = time("timeseries", "start", start), time("timeseries", "end", end)
+    if (first.tz is None) != (last.tz is None):
+        raise OptionError(f"timeseries: start={start!r} and end={end!r} should both be in a time zone, or neither")
+    for name, given in (("freq", freq), ("partition_freq", partition_freq)):
+        distance("timeseries", name, given)
     starts = pd.date_range(first, last, freq=partition_freq, inclusive="left")
     if not len(starts):
         raise OptionError(f"end={end!r} should be at least {partition_freq} after start={start!r}")
-    if seed is None:
+    if dtypes is not None and not isinstance(dtypes, dict):
+        raise TypeError(
+            f"timeseries: dtypes={dtypes!r} should be a dict of columns and their dtypes, such as {{'x': float}}"
+        )
+    if seed is not None:
+        seed = whole_number("timeseries", "seed", seed, 0)
+    else:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     kinds = {name: _kind(name, dtype) for name, dtype in (_COLUMNS if dtypes is None else dtypes).items()}
     means = {name.removesuffix("_lam"): mean for name, mean in rates.items()}
@@ -111,6 +124,9 @@ def timeseries(
             raise TypeError(
                 f"timeseries() got {sorted(rates)}: the mean of a column of whole numbers is given as NAME_lam"
             )
+    for name, mean in rates.items():
+        if isinstance(mean, bool) or not isinstance(mean, (int, float, np.number)) or not 0 <= mean < _LARGEST_MEAN:
+            raise OptionError(f"timeseries: {name}={mean!r} should be a mean: a number, 0 or more and less than 1e18")
     return wrap(Read(TimeseriesSource(starts, last, freq, seed, kinds, means), None, None, None))
 
 

@@ -67,6 +67,7 @@ def value_of(frame: Any, expr: str, kwargs: Mapping[str, Any], caller: FrameType
     UndefinedVariableError
         If a column or variable isn't there.
     """
+    _require_text("eval", expr)
     lines = [line for line in expr.splitlines() if line.strip()]
     if not lines:
         _let_pandas_refuse(frame, "eval", expr)
@@ -84,6 +85,7 @@ def value_of(frame: Any, expr: str, kwargs: Mapping[str, Any], caller: FrameType
 
 def rows_where(frame: Any, expr: str, kwargs: Mapping[str, Any], caller: FrameType) -> Any:
     """Return what `query` makes of a lazy frame: the rows for which the expression holds. See `value_of`."""
+    _require_text("query", expr)
     parsed = _Expression(frame, expr, kwargs, caller, "query")
     if parsed.target is not None:
         raise ValueError(f"query: {expr!r} assigns a column; == compares, and eval() assigns")
@@ -94,6 +96,11 @@ def rows_where(frame: Any, expr: str, kwargs: Mapping[str, Any], caller: FrameTy
             f"query: {expr!r} makes {kind}, and no boolean for each row; loc[...] takes labels, and eval() returns values"
         )
     return frame[condition]
+
+
+def _require_text(method: str, expr: Any) -> None:
+    if not isinstance(expr, str):
+        raise ValueError(f"{method}: expr={expr!r} should be the text of an expression, such as 'x > 1'")
 
 
 def _is_condition(value: Any) -> bool:

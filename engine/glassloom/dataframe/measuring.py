@@ -16,6 +16,7 @@ from glassloom._users_functions import call_users_function
 from glassloom.array.api.creation import from_delayed
 from glassloom.array.api.joining import concatenate
 from glassloom.backends.pandas_ import guarded, is_frame, sample
+from glassloom.dataframe.argument_kinds import options_of, require_function
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.lazy_closures import of_samples_at_hand, require_at_hand_values
@@ -127,11 +128,16 @@ class Measuring(Frame):
         >>> int(x.reduction(lambda block: block.max(), lambda found: found.max()).compute())
         3
         """
+        for name, function in (("chunk", chunk), ("aggregate", aggregate), ("combine", combine)):
+            require_function("reduction", name, function)
+        chunk_kwargs = options_of("reduction", "chunk_kwargs", chunk_kwargs)
+        aggregate_kwargs = options_of("reduction", "aggregate_kwargs", aggregate_kwargs)
+        combine_kwargs = options_of("reduction", "combine_kwargs", combine_kwargs)
         last = aggregate or chunk
-        finish = partial(_joined, last, {**kwargs, **(aggregate_kwargs or {})})
-        inner = {**kwargs, **((combine_kwargs if combine else aggregate_kwargs) or {})}
+        finish = partial(_joined, last, {**kwargs, **aggregate_kwargs})
+        inner = {**kwargs, **(combine_kwargs if combine else aggregate_kwargs)}
         middle = partial(_joined, combine or last, inner)
-        first = partial(_chunked, chunk, {**kwargs, **(chunk_kwargs or {})})
+        first = partial(_chunked, chunk, {**kwargs, **chunk_kwargs})
         if meta is None:
             users = [chunk, aggregate, combine]
             found = of_samples_at_hand(lambda some: finish([first(some)]), self._meta, who="reduction", users=users)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.dataframe.argument_kinds import options_of
 from glassloom.errors import OptionError
 
 FILL_METHOD = None if HAS_COPY_ON_WRITE else "ffill"
@@ -62,12 +63,14 @@ def checked_compute_kwargs(method: str, compute: bool, compute_kwargs: Mapping[s
     ------
     OptionError
         If it doesn't compute.
+    TypeError
+        If they are no dict.
     """
     if compute_kwargs and not compute:
         raise OptionError(
-            f"{method}: compute_kwargs={dict(compute_kwargs)!r} with compute=False; give them to compute() of the result"
+            f"{method}: compute_kwargs={compute_kwargs!r} with compute=False; give them to compute() of the result"
         )
-    return dict(compute_kwargs or {})
+    return options_of(method, "compute_kwargs", compute_kwargs)
 
 
 def is_columns(axis: Any, method: str) -> bool:

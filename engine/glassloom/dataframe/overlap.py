@@ -12,6 +12,7 @@ import pandas as pd
 
 from glassloom._users_functions import call_users_function
 from glassloom.backends.pandas_ import concat, guarded, of_samples
+from glassloom.dataframe.argument_kinds import span
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.divisions import cut_together, require_first_among
 from glassloom.dataframe.meta import checked, infer_meta, parse_meta
@@ -195,7 +196,7 @@ def map_overlap(
         if is_count and reach < 0:
             raise OptionError(f"map_overlap: {name}={reach!r} should be a number of rows, 0 or more, or a time")
         if not is_count:
-            pd.Timedelta(reach)  # raises what is wrong with it
+            span("map_overlap", name, reach)
     label = function_label(function)
     nodes, plain = bind(function, (frame, *args), kwargs, label=label)
     cut = cut_together(nodes, f"map_overlap({label})")

@@ -21,7 +21,7 @@ from glassloom.dataframe.margins import Margins, add_margins
 from glassloom.dataframe.options import is_listed, refused
 from glassloom.dataframe.reduce import Length, join_all
 from glassloom.dataframe.reduction_names import is_reduction, reduction_name
-from glassloom.dataframe.wrap import is_node, wrap
+from glassloom.dataframe.wrap import is_node, require_lazy, wrap
 from glassloom.errors import OptionError
 
 
@@ -88,6 +88,7 @@ def pivot_table(data: Any, values: Any = None, index: Any = None, columns: Any =
                 fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: Any = "All",
                 observed: bool = True, sort: bool = True) -> Any:  # fmt: skip
     """Return aggregated values, rows by one column and columns by another. See `DataFrame.pivot_table`."""
+    require_lazy("pivot_table", data)
     return data.pivot_table(values, index, columns, aggfunc, fill_value, margins, dropna, margins_name, observed, sort)
 
 

@@ -20,7 +20,7 @@ from glassloom.dataframe.nodes import BlockOp, empty
 from glassloom.dataframe.prefix import CarriedRows
 from glassloom.dataframe.reduce import join_all
 from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
-from glassloom.dataframe.wrap import operate, wrap
+from glassloom.dataframe.wrap import operate, require_lazy, wrap
 
 _UNSET: Any = pd.api.extensions.no_default
 
@@ -86,6 +86,7 @@ class PivotedRows(CarriedRows):
 
 def pivot(data: Any, *, columns: Any, index: Any = _UNSET, values: Any = _UNSET) -> Any:
     """Return values by the labels of rows and columns. See `DataFrame.pivot`."""
+    require_lazy("pivot", data)
     return data.pivot(columns=columns, index=index, values=values)
 
 
@@ -114,6 +115,7 @@ def wide_to_long(df: Any, stubnames: Any, i: Any, j: Any, sep: str = "", suffix:
     >>> gd.wide_to_long(frame, "x", i="k", j="year").x.compute().to_dict()
     {('a', 1): 1, ('b', 1): 2, ('a', 2): 3, ('b', 2): 4}
     """
+    require_lazy("wide_to_long", df)
     options = {"stubnames": stubnames, "i": i, "j": j, "sep": sep, "suffix": suffix}
     made = of_samples(partial(_long, options), df.expr.meta)
     has_twice = df[_listed(i)].duplicated().any()

@@ -19,6 +19,7 @@ import pandas as pd
 from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.pandas_ import sample
+from glassloom.dataframe.argument_kinds import fraction
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.widening import can_miss_nothing, is_narrowing
@@ -97,9 +98,9 @@ def column_quantiles(series: FrameExpr, wanted: Wanted, split_every: int | None 
             f"{wanted.how} of categories isn't supported (column {series.meta.name!r}); of an ordered one take "
             "the quantile of its .cat.codes, with interpolation='lower'"
         )
-    for fraction in wanted.fractions:
-        if not 0 <= fraction <= 1:
-            raise OptionError(f"q={fraction!r} should be between 0 and 1")
+    for share in wanted.fractions:
+        if not 0 <= share <= 1:
+            raise OptionError(f"q={share!r} should be between 0 and 1")
     is_bool = series.meta.dtype == np.dtype(bool)  # pandas has quantiles of none: it objects when there are values
     meta = _of_pandas(sample(series.meta).astype("float64") if is_bool else sample(series.meta), wanted)
     first = Operation(partial(_counted, places=_EVERYWHERE), _added, partial(_first_places, wanted))
@@ -261,8 +262,8 @@ def _in_buckets(places: Places, histograms: list[Histogram]) -> Places:
 def _ranks(wanted: Wanted, count: int) -> list[int]:
     """Return the places, in sorted order, of the values that are asked for: two for each fraction."""
     ranks: list[int] = []
-    for fraction in wanted.fractions:
-        place = (count - 1) * fraction
+    for share in wanted.fractions:
+        place = (count - 1) * share
         ranks += [int(np.floor(place)), min(int(np.floor(place)) + 1, count - 1)]
     return ranks
 
@@ -338,5 +339,5 @@ def _series(values: Sequence[Any], known: Any) -> Any:
 def fractions_of(q: Any) -> tuple[tuple[float, ...], bool]:
     """Return the fractions of an argument `q`, and whether it is a list."""
     if pd.api.types.is_list_like(q):
-        return tuple(float(one) for one in q), True
-    return (float(q),), False
+        return tuple(fraction("quantile", "q", one) for one in q), True
+    return (fraction("quantile", "q", q),), False

@@ -10,6 +10,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat
 from glassloom.collection import compute
+from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.assembled import assembled
 from glassloom.dataframe.base import Frame
@@ -22,7 +23,7 @@ from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.plain_dummies import plain_dummies
 from glassloom.dataframe.reduce import Operation, keep_some, tree
 from glassloom.dataframe.statistics import is_text_or_object
-from glassloom.dataframe.wrap import is_node, operate, wrap
+from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap
 from glassloom.errors import OptionError
 
 
@@ -113,6 +114,7 @@ class Reshaping(Frame):
 
     def _extreme(self, method: str, n: int, columns: Any, keep: str, split_every: int | None) -> Any:
         require_columns(columns if isinstance(columns, list) else [columns], self._meta)
+        n = whole_number(method, "n", n)
         return wrap(keep_some(self._expr, method, {"n": n, "columns": columns, "keep": keep}, split_every))
 
     def dropna(self, *, axis: Any = 0, how: Any = None, thresh: int | None = None, subset: Any = None,
@@ -251,16 +253,10 @@ def _row(labels: list[Any], *values: Any) -> Any:
 # Functions of pandas' own namespace.
 
 
-def _on_lazy(function: str, value: Any) -> None:
-    if not is_node(value):
-        raise TypeError(
-            f"{function} takes a lazy frame or series, got {type(value).__name__}; pandas.{function} takes others"
-        )
-
-
 def melt(frame: Any, id_vars: Any = None, value_vars: Any = None, var_name: Any = None, value_name: Any = "value",
          col_level: Any = None, ignore_index: bool = True) -> Any:  # fmt: skip
     """Return a row for each value of some columns. See `DataFrame.melt`."""
+    require_lazy("melt", frame)
     return frame.melt(id_vars, value_vars, var_name, value_name, col_level, ignore_index)
 
 
@@ -279,7 +275,7 @@ def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: 
     sparse
         Not supported.
     """
-    _on_lazy("get_dummies", data)
+    require_lazy("get_dummies", data)
     if sparse:
         raise refused("get_dummies", "sparse", sparse, "sparse columns aren't supported")
     meta = data.expr.meta
@@ -316,7 +312,7 @@ def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: 
 @with_function_arguments()
 def isna(obj: Any) -> Any:
     """Return where values are missing."""
-    _on_lazy("isna", obj)
+    require_lazy("isna", obj)
     return obj.isna()
 
 
@@ -325,7 +321,7 @@ isnull = isna
 
 def notna(obj: Any) -> Any:
     """Return where values are not missing."""
-    _on_lazy("notna", obj)
+    require_lazy("notna", obj)
     return obj.notna()
 
 
@@ -339,7 +335,7 @@ def to_datetime(arg: Any, errors: str = "raise", dayfirst: bool = False, yearfir
 
     Without `format` each partition finds out its own. Options are pandas'; ``errors="ignore"`` isn't supported.
     """
-    _on_lazy("to_datetime", arg)
+    require_lazy("to_datetime", arg)
     if errors == "ignore":
         raise refused("to_datetime", "errors", errors, "'coerce' makes missing values of what is no time")
     options = {
@@ -361,7 +357,7 @@ def to_datetime(arg: Any, errors: str = "raise", dayfirst: bool = False, yearfir
 
 def to_timedelta(arg: Any, unit: str | None = None, errors: str = "raise") -> Any:
     """Return text or numbers as durations. ``errors="ignore"`` isn't supported."""
-    _on_lazy("to_timedelta", arg)
+    require_lazy("to_timedelta", arg)
     if errors == "ignore":
         raise refused("to_timedelta", "errors", errors, "'coerce' makes missing values of what is no duration")
     kwargs = {"unit": unit, "errors": errors}
@@ -371,7 +367,7 @@ def to_timedelta(arg: Any, unit: str | None = None, errors: str = "raise") -> An
 @with_function_arguments()
 def to_numeric(arg: Any, errors: str = "raise", downcast: Any = None, dtype_backend: str | None = None) -> Any:
     """Return text as numbers. Each partition finds out whether they are whole; only errors "raise" and "coerce"."""
-    _on_lazy("to_numeric", arg)
+    require_lazy("to_numeric", arg)
     if errors == "ignore":
         raise refused("to_numeric", "errors", errors, "'coerce' makes missing values of what is no number")
     if downcast is not None:

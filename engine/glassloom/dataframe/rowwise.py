@@ -11,6 +11,7 @@ import pandas as pd
 from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import converted
 from glassloom.config import Configured, chosen
+from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.by_name import with_own_arguments
@@ -333,13 +334,17 @@ class FrameRowByRow(RowByRow):
     def isetitem(self, loc: int, value: Any) -> None:
         """Set the column at a position, in this frame alone."""
         names = list(self._meta.columns)
-        self[names[loc]] = value
+        place = whole_number("isetitem", "loc", loc)
+        if not -len(names) <= place < len(names):
+            raise IndexError(f"isetitem: loc={loc!r} is no place of a column; there are {len(names)}, from 0 on")
+        self[names[place]] = value
 
     def insert(self, loc: int, column: Any, value: Any, allow_duplicates: bool = False) -> None:
         """Add a column at a position, in this frame alone."""
         names = list(self._meta.columns)
         if column in names:
             raise ValueError(f"cannot insert {column!r}, which is there already")
+        loc = whole_number("insert", "loc", loc)
         if not 0 <= loc <= len(names):
             raise IndexError(f"loc={loc} should be 0 to {len(names)}")
         made = self.assign(**{column: value}) if isinstance(column, str) else _with_column(self, column, value)

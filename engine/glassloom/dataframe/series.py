@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.accessors import Accessor, Categories, Texts
+from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import SeriesAtHand
 from glassloom.dataframe.call import Method
@@ -261,11 +262,15 @@ class Series(
 
     def nlargest(self, n: int = 5, keep: Any = "first", *, split_every: int | None = None) -> Any:
         """Return the `n` largest values, in one partition."""
-        return wrap(keep_some(self._expr, "nlargest", {"n": n, "keep": keep}, split_every))
+        return wrap(
+            keep_some(self._expr, "nlargest", {"n": whole_number("nlargest", "n", n), "keep": keep}, split_every)
+        )
 
     def nsmallest(self, n: int = 5, keep: Any = "first", *, split_every: int | None = None) -> Any:
         """Return the `n` smallest values, in one partition."""
-        return wrap(keep_some(self._expr, "nsmallest", {"n": n, "keep": keep}, split_every))
+        return wrap(
+            keep_some(self._expr, "nsmallest", {"n": whole_number("nsmallest", "n", n), "keep": keep}, split_every)
+        )
 
     @property
     def T(self) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples, sample
+from glassloom.dataframe.argument_kinds import collection_of, fraction
 from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
@@ -31,6 +32,7 @@ from glassloom.dataframe.reduce import Length, flattened, join_all, value_counts
 from glassloom.dataframe.reduction_names import is_reduction
 from glassloom.dataframe.widening import is_narrowing
 from glassloom.dataframe.wrap import is_node, operate, wrap
+from glassloom.errors import OptionError
 
 
 class Statistics(Frame):
@@ -147,7 +149,12 @@ class Statistics(Frame):
         split_every
             How many partial results are joined at a time. Default 8.
         """
-        fractions = (0.25, 0.5, 0.75) if percentiles is None else tuple(float(one) for one in percentiles)
+        given = (
+            (0.25, 0.5, 0.75)
+            if percentiles is None
+            else collection_of("describe", "percentiles", percentiles, "numbers")
+        )
+        fractions = tuple(fraction("describe", "percentiles", one) for one in given)
         fractions = tuple(
             sorted({*fractions, *(() if HAS_COPY_ON_WRITE else (0.5,))})
         )  # until pandas 3 always the median
@@ -192,6 +199,8 @@ class Statistics(Frame):
         if isinstance(func, dict):
             return self._agg_by_column(func)
         if isinstance(func, list):
+            if not func:
+                raise OptionError("agg: func=[] names no reduction; give some, such as ['sum', 'mean']")
             names = aggregation_names(func)
             if isinstance(self._meta, pd.DataFrame):
                 require_distinct("agg", self._meta)

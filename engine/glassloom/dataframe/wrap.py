@@ -48,6 +48,19 @@ def is_node(value: Any) -> bool:
     return isinstance(value, Collection) and isinstance(value.expr, FrameExpr)
 
 
+def require_lazy(function: str, value: Any, *, pandas: bool = True) -> None:
+    """Check that a function gets a lazy frame or series; `pandas`: pandas has a function of that name.
+
+    Raises
+    ------
+    TypeError
+        If not.
+    """
+    if not is_node(value):
+        other = f"pandas.{function} takes others" if pandas else "glassloom.dataframe.from_pandas makes one of pandas'"
+        raise TypeError(f"{function} takes a lazy frame or series, got {type(value).__name__}; {other}")
+
+
 def bind(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], *, label: str = ""
 ) -> tuple[list[FrameExpr], BlockCall]:

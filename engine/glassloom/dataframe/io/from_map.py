@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
+from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
@@ -168,7 +169,7 @@ def from_delayed(
     >>> len(gd.from_delayed([load(2), load(3)], meta={"n": "int64"}))
     5
     """
-    many = [parts] if isinstance(parts, Delayed) else list(parts)
+    many = [parts] if isinstance(parts, Delayed) else collection_of("from_delayed", "parts", parts, "delayed calls")
     if not many:
         raise ValueError("from_delayed needs at least one delayed call")
     for part in many:

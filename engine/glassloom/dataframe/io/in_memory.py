@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.from_pandas import from_pandas
@@ -102,6 +103,9 @@ def from_arrow(
         raise OptionError(f"dtype_backend={dtype_backend!r} should be 'pyarrow' or None")
     if npartitions is not None and chunksize is not None:
         raise ValueError(f"give npartitions={npartitions} or chunksize={chunksize}, not both")
+    for name, value in (("npartitions", npartitions), ("chunksize", chunksize)):
+        if value is not None:
+            whole_number("from_arrow", name, value, 1)
     whole = _table(table)
     count = len(whole)
     if chunksize is not None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.orc as orc
 
+from glassloom.dataframe.argument_kinds import one_of, whole_number
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
@@ -17,7 +18,7 @@ from glassloom.dataframe.io.parquet_rows import TYPES_MAPPERS
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
-from glassloom.errors import OptionError, ReadError
+from glassloom.errors import ReadError
 from glassloom.graph import tokenize
 
 
@@ -100,10 +101,9 @@ def read_orc(
     """
     if engine not in ("auto", "pyarrow"):
         raise NotImplementedError(f"engine={engine!r}: ORC is read by PyArrow; give engine='pyarrow', or leave it out")
-    if dtype_backend not in TYPES_MAPPERS:
-        raise OptionError(f"dtype_backend={dtype_backend!r} should be 'numpy_nullable' or 'pyarrow'")
-    if split_stripes is not False and split_stripes < 1:
-        raise OptionError(f"split_stripes={split_stripes!r} should be 1 or more")
+    one_of("read_orc", "dtype_backend", dtype_backend, [None, *(name for name in TYPES_MAPPERS if name is not None)])
+    if not isinstance(split_stripes, bool):
+        whole_number("read_orc", "split_stripes", split_stripes, 1)
     files, names = locate(path, filesystem, storage_options)
     states = files.find(names, (".orc",))
     opened = [_open(files, state[0]) for state in states]

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from glassloom.config import Configured, chosen
+from glassloom.dataframe.argument_kinds import collection_of, whole_number
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
@@ -238,6 +239,7 @@ def read_parquet(
     """
     _require_usual(engine, dtype_backend)
     split = _checked_split(split_row_groups, partition_by)
+    _require_kinds(index, aggregate_files)
     files, names = locate(path, filesystem, storage_options)
     states = without_summaries(files.find(names, _SUFFIXES))
     selected = (columns,) if isinstance(columns, str) else None if columns is None else tuple(columns)
@@ -257,7 +259,8 @@ def read_parquet(
 
 
 def _with_categories(frame: Any, categories: str | Sequence[str] | None) -> Any:
-    names = [categories] if isinstance(categories, str) else list(categories or ())
+    given = [categories] if isinstance(categories, str) else () if categories is None else categories
+    names = collection_of("read_parquet", "categories", given, "columns")
     require_columns(names, frame.expr.meta)
     plain = [name for name in names if not isinstance(frame.expr.meta[name].dtype, pd.CategoricalDtype)]
     return frame.astype(dict.fromkeys(plain, "category")) if plain else frame
@@ -356,9 +359,30 @@ def _checked_split(split: bool | int | str, partition_by: str | None) -> bool | 
         return partition_by == "row_group"
     if isinstance(split, str) and split not in ("infer", "adaptive"):
         raise OptionError(f"split_row_groups={split!r} should be True, False, a number, 'infer' or 'adaptive'")
-    if not isinstance(split, str) and split is not False and split < 1:
-        raise OptionError(f"split_row_groups={split!r} should be 1 or more")
+    if not isinstance(split, (str, bool)):
+        return whole_number("read_parquet", "split_row_groups", split, 1)
     return split
+
+
+def _require_kinds(index: Any, aggregate_files: Any) -> None:
+    """Check that arguments choose something.
+
+    Raises
+    ------
+    OptionError
+        If one doesn't.
+    """
+    several = list(index) if isinstance(index, (list, tuple)) else [index]
+    is_none = index is None or index is False
+    if not is_none and (not several or not all(isinstance(name, str) for name in several)):
+        raise OptionError(
+            f"read_parquet: index={index!r} should be the name of a column or a list of names, False for no index, or None for the one "
+            "that pandas noted"
+        )
+    if not isinstance(aggregate_files, (str, bool, type(None))):
+        raise OptionError(
+            f"read_parquet: aggregate_files={aggregate_files!r} should be True, False or the name of a level of folders"
+        )
 
 
 def _require_in_all(paths: Sequence[str], schemas: Sequence[pa.Schema], layout: Layout, noted: NotedIndex) -> None:

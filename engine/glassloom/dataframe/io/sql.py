@@ -27,7 +27,7 @@ from glassloom.dataframe.io.sql_connections import (
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import checked_compute_kwargs, refused
 from glassloom.dataframe.reduce import Operation, tree
-from glassloom.dataframe.wrap import wrap
+from glassloom.dataframe.wrap import require_lazy, wrap
 from glassloom.errors import CancelledError, OptionError, ReadError
 from glassloom.graph import Key, Task, TaskRef, tokenize
 from glassloom.units import parse_bytes
@@ -231,6 +231,8 @@ def read_sql_query(
         )
     reading = Reading(parse_dates, dtype, dtype_backend, params)
     cut = Cut(divisions, npartitions, limits, bytes_per_chunk)
+    if not isinstance(sql, str):
+        raise TypeError(f"read_sql_query: sql={sql!r} should be the text of a query")
     return _read(sql.strip().rstrip(";"), con, index_col, None, cut, head_rows, meta, reading, engine_kwargs)
 
 
@@ -447,6 +449,7 @@ def to_sql(
         raise OptionError(f"if_exists={if_exists!r} should be 'fail', 'replace' or 'append'")
     if parallel:
         raise NotImplementedError("parallel=True: partitions are written one after the other; leave it out")
+    require_lazy("to_sql", frame, pandas=False)
     compute_kwargs = checked_compute_kwargs("to_sql", compute, compute_kwargs)
     url, engine_options = url_of(con), engine_kwargs or {}
     with connected(url, engine_options) as connection:

@@ -22,6 +22,7 @@ from glassloom.dataframe.io.staging import Publish, Staging, Written, numbered, 
 from glassloom.dataframe.io.targets import NameFunction, path_text, prepare, require_known
 from glassloom.dataframe.options import checked_compute_kwargs
 from glassloom.dataframe.widening import with_nulls_of
+from glassloom.dataframe.wrap import require_lazy
 from glassloom.errors import MetaError, OptionError
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -111,6 +112,7 @@ def to_parquet(
     48
     """
     _require_pyarrow(engine)
+    require_lazy("to_parquet", frame, pandas=False)
     compute_kwargs = checked_compute_kwargs("to_parquet", compute, compute_kwargs)
     write_index = write_index if index is None else index
     compression = "snappy" if compression == "default" else compression
@@ -183,6 +185,7 @@ def to_orc(
         Whether to write the index as a column. Default: unless it is a range of numbers.
     """
     _require_pyarrow(engine)
+    require_lazy("to_orc", frame, pandas=False)
     compute_kwargs = checked_compute_kwargs("to_orc", compute, compute_kwargs)
     require_known(options, orc.write_table, "to_orc", ("table", "where"))
     if isinstance(frame.expr.meta, pd.Series):

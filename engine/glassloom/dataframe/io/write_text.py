@@ -16,6 +16,7 @@ from glassloom.dataframe.io.targets import NameFunction, Place, path_text, requi
 from glassloom.dataframe.io.unlike_texts import Rewriting, places_of_unlike_texts, rewritten, write_and_keep
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import checked_compute_kwargs, refused
+from glassloom.dataframe.wrap import require_lazy
 from glassloom.errors import OptionError
 
 
@@ -85,6 +86,7 @@ def to_csv(
         If there are CSV files already and `overwrite` is False; if the file exists and `mode` is ``"x"``.
     """
     _require_mode("to_csv", mode, ("w", "wt", "x", "xt", *(("a", "at") if single_file else ())))
+    require_lazy("to_csv", frame, pandas=False)
     compute_kwargs = checked_compute_kwargs("to_csv", compute, compute_kwargs)
     require_known(options, pd.DataFrame.to_csv, "to_csv", ("path_or_buf", "storage_options"))
     text = path_text("to_csv", path)
@@ -146,6 +148,7 @@ def to_json(
         Only ``"w"``.
     """
     _require_mode("to_json", mode, ("w",))
+    require_lazy("to_json", frame, pandas=False)
     compute_kwargs = checked_compute_kwargs("to_json", compute, compute_kwargs)
     by_line = orient == "records" if lines is None else lines
     if by_line and orient != "records":

@@ -6,17 +6,20 @@ from typing import Any
 
 from glassloom.dataframe.arguments import as_method, with_function_arguments
 from glassloom.dataframe.io import sql, write, write_text
+from glassloom.dataframe.wrap import require_lazy
 
 
 @with_function_arguments()
 def to_bag(frame: Any, index: bool = False, format: str = "tuple") -> Any:
     """Return a bag of the rows of a frame, or of the values of a series. See `DataFrame.to_bag`."""
+    require_lazy("to_bag", frame, pandas=False)
     return frame.to_bag(index, format)
 
 
 @with_function_arguments()
 def to_records(frame: Any, **options: Any) -> Any:
     """Return the rows of a frame as a lazy array of records. See `DataFrame.to_records`."""
+    require_lazy("to_records", frame, pandas=False)
     return frame.to_records(**options)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat as concat_blocks
+from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.cumulative import NewLabels
@@ -18,7 +19,7 @@ from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import concat_nodes, conform
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping
 from glassloom.dataframe.options import refused
-from glassloom.dataframe.wrap import is_node, operate, wrap
+from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap
 from glassloom.errors import OptionError
 
 
@@ -131,9 +132,11 @@ def _with_keys(objs: Any, keys: Any) -> tuple[list[Any], pd.Index | None]:
     if isinstance(objs, Mapping):
         keys = list(objs) if keys is None else list(keys)
         objs = [objs[key] for key in keys]
-    given = list(objs)
+    given = collection_of("concat", "objs", objs, "frames and series")
     if not given:
         raise ValueError("no frames to concatenate")
+    if keys is not None and not hasattr(keys, "dtype"):
+        keys = collection_of("concat", "keys", keys, "labels, one for each object")
     labels = None if keys is None else pd.Index(keys if hasattr(keys, "dtype") else list(keys))
     if labels is not None and len(labels) != len(given):
         raise ValueError(f"concat: there are {len(given)} objects, and {len(labels)} keys: {list(labels)[:20]!r}")
@@ -199,6 +202,7 @@ def map_partitions(
 @with_function_arguments()
 def map_overlap(func: Callable[..., Any], frame: Any, before: Any, after: Any, /, *args: Any, **options: Any) -> Any:
     """Call a function with each partition of a frame and rows of those beside. See `DataFrame.map_overlap`."""
+    require_lazy("map_overlap", frame, pandas=False)
     return frame.map_overlap(func, before, after, *args, **options)
 
 

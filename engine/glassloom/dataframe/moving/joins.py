@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from glassloom.dataframe.argument_kinds import require_suffixes
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.moving.merge import merge
 
@@ -81,6 +82,7 @@ class Joins(Frame):
         [2, 1]
         """
         if suffixes is not None:
+            require_suffixes("join", suffixes)
             if lsuffix or rsuffix:
                 raise ValueError("join: give suffixes=, or lsuffix= and rsuffix=, not both")
             lsuffix, rsuffix = (one or "" for one in suffixes)

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples
+from glassloom.dataframe.argument_kinds import require_suffixes
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
@@ -403,6 +404,7 @@ def _joining(
     UnknownColumn
         If a key is missing.
     """
+    require_suffixes("merge", suffixes)
     same = on is not None or (left_on is None and right_on is None and not left_index and not right_index)
     if same and on is None and how != "cross":
         common = [name for name in left.columns if name in right.columns]

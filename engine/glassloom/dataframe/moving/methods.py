@@ -10,6 +10,7 @@ import pandas as pd
 from pandas.api.extensions import no_default
 
 from glassloom.collection import Collection
+from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, require_some_columns, unused_name
 from glassloom.dataframe.moving.distinct import distinct_rows
@@ -181,7 +182,12 @@ class MovingRows(Collection):
         if columns is not None:
             if not is_frame:
                 raise TypeError("reindex of a series takes no columns")
-            found = operate(Method("reindex"), found, kwargs={"columns": list(columns), **options}, label="reindex")
+            found = operate(
+                Method("reindex"),
+                found,
+                kwargs={"columns": collection_of("reindex", "columns", columns, "names"), **options},
+                label="reindex",
+            )
         return found if index is None else wrap(reindexed(found.expr, index, options))
 
     def shuffle(

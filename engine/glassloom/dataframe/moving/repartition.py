@@ -12,6 +12,7 @@ import pandas as pd
 from glassloom import units
 from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import sizeof
+from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.divisions import redivide
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import FrameExpr, describe_divisions
@@ -69,7 +70,7 @@ def repartition(
     if len(chosen) != 1:
         raise ValueError(f"repartition takes one of {', '.join(given)}; got {' and '.join(chosen) or 'none'}")
     if divisions is not None:
-        return _at_divisions(node, tuple(divisions), force)
+        return _at_divisions(node, tuple(collection_of("repartition", "divisions", divisions, "labels")), force)
     if force:
         raise ValueError("repartition(force=True) needs divisions=")
     if freq is not None:
