@@ -40,7 +40,7 @@ from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reshape import Reshaping
 from glassloom.dataframe.rowwise import FrameRowByRow, call_user
 from glassloom.dataframe.series import Series
-from glassloom.dataframe.setting import Setting, labels_as_keys, renamed_columns
+from glassloom.dataframe.setting import Setting, renamed_columns, with_keys_of_its_rows
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.statistics import FrameStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported
@@ -443,9 +443,10 @@ class DataFrame(
         """
         if (bins := only_bins(by)) is not None:
             return resampled(self, bins, as_index=as_index)
+        frame, by = with_keys_of_its_rows(self, by)
         return GroupBy(
-            self,
-            labels_as_keys(self, by),
+            frame,
+            by,
             level=level,
             as_index=as_index,
             sort=sort,

@@ -35,7 +35,7 @@ from glassloom.dataframe.options import is_of_positions, number_of_outputs, refu
 from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.reduce import keep_some
 from glassloom.dataframe.rowwise import SeriesRowByRow
-from glassloom.dataframe.setting import labels_as_keys
+from glassloom.dataframe.setting import with_keys_of_its_rows
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.statistics import SeriesStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported
@@ -191,9 +191,10 @@ class Series(
         """Group by other series of the same frame, or index levels. See `DataFrame.groupby`."""
         if (bins := only_bins(by)) is not None:
             return resampled(self, bins, as_index=as_index)
+        frame, by = with_keys_of_its_rows(self, by)
         return GroupBy(
-            self,
-            labels_as_keys(self, by),
+            frame,
+            by,
             level=level,
             as_index=as_index,
             sort=sort,
