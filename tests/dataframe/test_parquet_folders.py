@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -47,15 +49,59 @@ def test_the_common_footer_follows_what_is_added_and_replaced(tmp_path):
 
 
 def test_files_of_unlike_columns_have_no_common_footer(tmp_path):
-    lazy = gd.from_pandas(pd.DataFrame({"x": [1, 2], "o": [None, "a"]}, dtype=object), npartitions=2)
-    with pytest.raises(MetaError, match=r"'part-0000.parquet' and 'part-0001.parquet' have unlike columns: .*o: null"):
+    lazy = gd.from_pandas(pd.DataFrame({"x": [1, 2], "o": [1, 2.5]}, dtype=object), npartitions=2)
+    with pytest.raises(
+        MetaError, match=r"'part-0000.parquet' and 'part-0001.parquet' have unlike columns: .*o: double"
+    ):
         lazy.to_parquet(tmp_path / "out", write_metadata_file=True)
     assert not (tmp_path / "out").exists()
-    lazy.to_parquet(tmp_path / "out", write_metadata_file=True, schema={"o": pa.string()})
+    lazy.to_parquet(tmp_path / "out", write_metadata_file=True, schema={"o": pa.float64()})
     assert len(summary(tmp_path / "out")) == 2
     lazy.to_parquet(tmp_path / "out", append=True)
     assert not (tmp_path / "out" / "_metadata").exists()
     assert len(gd.read_parquet(tmp_path / "out")) == 4
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"partition_on": "k"}, {"compression": "zstd", "custom_metadata": {"of": "tests"}}]
+)
+def test_columns_without_values_in_a_partition_have_the_type_of_the_others_in_the_common_footer(tmp_path, options):
+    frame = pd.DataFrame({"x": range(6), "o": [None, None, "a", None, None, None], "k": [1, 2] * 3, "e": None}).astype(
+        {"o": object}
+    )
+    frame["d"] = pd.Series([None, None, None, None, datetime.date(2020, 1, 1), None], dtype=object)
+    lazy = gd.from_pandas(frame, npartitions=3)
+    lazy.to_parquet(tmp_path, write_metadata_file=True, **options)
+    found = summary(tmp_path)
+    assert found.sort_values("x").o.fillna("-").tolist() == ["-", "-", "a", "-", "-", "-"]
+    assert pq.read_schema(tmp_path / "_common_metadata").field("d").type == pa.date32()
+    assert pq.read_schema(tmp_path / "_common_metadata").field("e").type == pa.null()
+    for path in tmp_path.rglob("*.parquet"):
+        footer = pq.ParquetFile(path).metadata
+        assert footer.row_group(0).column(0).compression == options.get("compression", "snappy").upper()
+        assert (b"of" in footer.metadata) == ("custom_metadata" in options)
+    expected = pd.concat([frame] * 2)
+    lazy.to_parquet(tmp_path, append=True, **options)
+    for got in (summary(tmp_path), gd.read_parquet(tmp_path).compute()):
+        assert sorted(zip(got.x, got.o.fillna("-"), got.d.astype(str).replace("NaT", "None"), strict=True)) == sorted(
+            zip(expected.x, expected.o.fillna("-"), expected.d.astype(str), strict=True)
+        )
+
+
+@pytest.mark.parametrize(
+    "schema", [{"x": pa.float32(), "n": pa.int16()}, pa.schema([("x", pa.float32()), ("n", pa.int16())])]
+)
+def test_rows_are_added_with_the_schema_that_the_files_were_written_with(tmp_path, schema):
+    lazy = gd.from_pandas(ROWS[["x", "n"]].reset_index(drop=True), npartitions=2)
+    lazy.to_parquet(tmp_path, schema=schema)
+    lazy.to_parquet(tmp_path, schema=schema, append=True)
+    assert pq.read_schema(next(tmp_path.iterdir())).field("n").type == pa.int16()
+    assert len({str(pq.read_schema(path).remove_metadata()) for path in tmp_path.iterdir()}) == 1
+    assert len(gd.read_parquet(tmp_path)) == 2 * len(ROWS)
+    with pytest.raises(
+        MetaError, match=r"column 'x' is float in the files, but string in the frame; schema=\{'x': pyarrow type\}"
+    ):
+        lazy.to_parquet(tmp_path, schema={"x": pa.string()}, append=True)
 
 
 # Types.

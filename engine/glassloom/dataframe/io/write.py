@@ -134,7 +134,9 @@ def to_parquet(
     types = checked_schema(schema, frame.expr.meta, write_index, keys)
     first = 0
     if append and old:
-        _require_same_columns(staging, old[0], frame, keys)
+        _require_same_columns(
+            staging, old[0], frame, table_of(frame.expr.meta.drop(columns=keys), types, write_index).schema
+        )
         if not ignore_divisions:
             _require_behind(path, frame.divisions, storage_options, filesystem)
         first = _next_number(old)
@@ -156,7 +158,7 @@ def to_parquet(
     publish = Publish(staging, [*([] if append else old), *summaries])
     publish.require_like = None if schema is None else require_common_types
     if write_metadata_file or (write_metadata_file is None and summaries):
-        publish.summary = Summary(tuple(old if append else ()), is_required=bool(write_metadata_file))
+        publish.summary = Summary(tuple(old if append else ()), bool(write_metadata_file), settings["options"])
     return write_partitions(
         frame, _write_parquet, names, settings, publish, compute=compute, compute_kwargs=compute_kwargs
     )
@@ -214,10 +216,16 @@ def _has_labels(staging: Staging, name: str) -> bool:
     return any(one in there.names for one in noted)
 
 
-def _require_same_columns(staging: Staging, name: str, frame: Any, keys: Sequence[str]) -> None:
+def _require_same_columns(staging: Staging, name: str, frame: Any, ours: pa.Schema) -> None:
+    """Check that a frame which is written with a schema has the columns of a file that is there, and their types.
+
+    Raises
+    ------
+    MetaError
+        If it hasn't.
+    """
     with staging.filesystem.open_input_file(f"{staging.folder}/{name}") as file:
         there = pq.read_schema(file)
-    ours = pa.Schema.from_pandas(frame.expr.meta.drop(columns=list(keys)))
     columns = [column for column in there.names if not column.startswith("__index_level_")]
     if [column for column in ours.names if not column.startswith("__index_level_")] != columns:
         raise MetaError(
@@ -231,7 +239,8 @@ def _require_same_columns(staging: Staging, name: str, frame: Any, keys: Sequenc
         other = there.field(field.name).type if field.name in there.names else field.type
         if not is_same_kind(stored_type(other), stored_type(field.type)):
             raise MetaError(
-                f"append=True: column {field.name!r} is {other} in the files, but {field.type} in the frame"
+                f"append=True: column {field.name!r} is {other} in the files, but {field.type} in the frame; "
+                f"schema={{{field.name!r}: pyarrow type}} writes it as the files have it"
             )
 
 
