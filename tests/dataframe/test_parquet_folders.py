@@ -283,3 +283,87 @@ def test_rows_that_are_added_to_folders_have_labels_if_those_that_are_there_do(t
     frame.to_parquet(tmp_path / "theirs", partition_cols=["b"])
     lazy.to_parquet(tmp_path / "theirs", partition_on="b", append=True)
     assert sorted(gd.read_parquet(tmp_path / "theirs").a.compute()) == [1, 1, 2, 2]
+
+
+# Types of the columns of folders' names.
+
+
+def folders(tmp_path, values, name="k"):
+    """Write a file into a folder for each value, and return a partitioning of a type of the values."""
+    rows = [pd.DataFrame({"x": [number, number + 0.5]}) for number, _ in enumerate(values)]
+    for value, part in zip(values, rows, strict=True):
+        folder = tmp_path / f"{name}={value}"
+        folder.mkdir()
+        part.to_parquet(folder / "a.parquet", index=False)
+    return lambda kind: ds.partitioning(pa.schema([(name, kind)]), flavor="hive")
+
+
+TYPED = {
+    "whole numbers": (["1", "2", "30"], pa.int16()),
+    "whole numbers, missing": (["1", "2", "__HIVE_DEFAULT_PARTITION__"], pa.int64()),
+    "floats": (["1", "2.5"], pa.float32()),
+    "text": (["01", "10"], pa.string()),
+    "text, missing": (["01", "__HIVE_DEFAULT_PARTITION__"], pa.string()),
+    "days": (["2020-01-01", "2020-02-01"], pa.date32()),
+    "times": (["2020-01-01", "2020-02-01 12%3A30%3A00"], pa.timestamp("us")),
+    "booleans": (["true", "false"], pa.bool_()),
+    "booleans, missing": (["true", "__HIVE_DEFAULT_PARTITION__"], pa.bool_()),
+    "categories": (["b", "a"], pa.dictionary(pa.int32(), pa.string())),
+}
+
+
+@pytest.mark.parametrize("backend", [None, "pyarrow"])
+@pytest.mark.parametrize("name", TYPED)
+def test_columns_of_folders_have_the_types_that_are_asked_for(tmp_path, name, backend):
+    values, kind = TYPED[name]
+    partitioning = folders(tmp_path, values)(kind)
+    options = {} if backend is None else {"dtype_backend": backend}
+    of_categories = pa.types.is_dictionary(kind)  # which PyArrow finds by itself
+    expected = pd.read_parquet(tmp_path, partitioning="hive" if of_categories else partitioning, **options)
+    dask = {"partitioning": {"flavor": "hive", "schema": partitioning.schema}}
+    for given in ({"partitioning": partitioning}, {"dataset": dask}, {"dataset": {"partitioning": partitioning}}):
+        lazy = gd.read_parquet(tmp_path, **given, **options)
+        assert lazy.npartitions == len(values)
+        assert list(lazy.dtypes) == list(expected.dtypes)
+        assert_same(lazy.compute(), expected)
+    assert_same(lazy[["k"]].compute(), expected[["k"]])
+    key = expected.k.iloc[0]
+    assert_same(lazy[lazy.k == key].compute(), expected[expected.k == key])
+    assert_same(lazy[lazy.k.isna()].x.compute(), expected[expected.k.isna()].x)
+
+
+def test_filters_are_applied_to_columns_of_folders_of_chosen_types(tmp_path):
+    partitioning = folders(tmp_path, ["2020-01-01", "2020-02-01", "2021-01-01"])(pa.date32())
+    filters = [("k", ">=", datetime.date(2020, 2, 1))]
+    expected = pd.read_parquet(tmp_path, partitioning=partitioning, filters=filters)
+    lazy = gd.read_parquet(tmp_path, partitioning=partitioning, filters=filters)
+    assert lazy.npartitions == 2
+    assert_same(lazy.compute().reset_index(drop=True), expected.reset_index(drop=True))
+
+
+def test_partitionings_that_cant_be_had_are_named(tmp_path):
+    partitioning = folders(tmp_path, ["1", "two"])
+    with pytest.raises(OptionError, match=r"the folders' values of 'k' are int16: .*'two'"):
+        gd.read_parquet(tmp_path, partitioning=partitioning(pa.int16()))
+    other = ds.partitioning(pa.schema([("year", pa.int16())]), flavor="hive")
+    with pytest.raises(OptionError, match=r"gives types of \['year'\]; the columns of folders' names are \['k'\]"):
+        gd.read_parquet(tmp_path, partitioning=other)
+    for given in ({"partitioning": None}, {"partitioning": ["k"]}, {"dataset": {"partitioning": {"flavor": "directory"}}},
+                  {"partitioning": ds.partitioning(pa.schema([("k", pa.string())]))}):  # fmt: skip
+        with pytest.raises(
+            NotImplementedError, match=r"partitioning=.* isn't supported: folders are read by names such as 'year=2024'"
+        ):
+            gd.read_parquet(tmp_path, **given)
+    with pytest.raises(NotImplementedError, match=r"dataset= with \['format'\] isn't supported"):
+        gd.read_parquet(tmp_path, dataset={"format": "parquet"})
+    with pytest.raises(OptionError, match="dataset=5 should be a dict"):
+        gd.read_parquet(tmp_path, dataset=5)
+    with pytest.raises(OptionError, match="schema='x' of a partitioning should be a pyarrow.Schema"):
+        gd.read_parquet(tmp_path, partitioning={"schema": "x"})
+    for given in (
+        {"partitioning": "hive"},
+        {"dataset": {}},
+        {"dataset": {"partitioning": {"flavor": "hive"}}},
+        {"dataset": None},
+    ):
+        assert gd.read_parquet(tmp_path, **given).k.dtype == "category"

@@ -144,8 +144,6 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("function", "read_parquet", "calculate_divisions gather_statistics", ANY, "divisions are taken from the footers' statistics where these have them"),
     ("function", "read_parquet", "ignore_metadata_file", ANY, "_metadata files are never read; the footers of the files are"),
     ("function", "read_parquet", "metadata_task_size", ANY, "footers are read at once, by threads"),
-    ("function", "read_parquet", "dataset", (None, {}, {"partitioning": "hive"}, {"partitioning": {"flavor": "hive"}}), "columns of folders' names are categories: astype() changes their dtypes"),
-    ("function", "read_parquet", "partitioning", ("hive",), "columns of folders' names are categories: astype() changes their dtypes"),
     ("function", "read_parquet", "read_from_paths", (None, True, False), "files are read by themselves in any case"),
     ("function", "read_parquet", "parquet_file_extension", (None, (".parq", ".parquet", ".pq"), ".parquet"), "give a glob such as 'folder/*.data'"),
     ("function", "read_parquet", "use_nullable_dtypes", (False, None), "give dtype_backend='numpy_nullable'"),

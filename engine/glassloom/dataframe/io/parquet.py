@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from glassloom.config import Configured, chosen
-from glassloom.dataframe.argument_kinds import collection_of, whole_number
+from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
@@ -24,10 +24,13 @@ from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term
 from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.literals import adapted
 from glassloom.dataframe.io.noted_index import Level, NotedIndex, chosen_index, levels_of, noted_index
+from glassloom.dataframe.io.parquet_arguments import checked_split, folder_types, require_kinds, require_usual
 from glassloom.dataframe.io.parquet_files import (
     FilePiece,
+    FolderTypes,
     HiveColumn,
     Partition,
+    casts_of_folders,
     divisions_of,
     folder_names,
     footer,
@@ -170,6 +173,8 @@ def read_parquet(
     filesystem: Any = None,
     partition_by: str | None = None,
     categories: str | Sequence[str] | None = None,
+    partitioning: Any = "hive",
+    dataset: dict[str, Any] | None = None,
 ) -> Any:
     """Read Parquet files into a frame. Only the footers are read at once.
 
@@ -216,6 +221,11 @@ def read_parquet(
         ``"row_group"`` or ``"file"``: short for ``split_row_groups=True`` and False.
     categories
         Columns that become categorical, their categories the values that there are.
+    partitioning
+        ``pyarrow.dataset.partitioning(schema, flavor="hive")`` gives columns of folders' names the types of a schema, of which
+        dictionaries are categories. Default: categories of whole numbers or of text.
+    dataset
+        ``{"partitioning": ...}``, as Dask takes it: the same, or ``{"flavor": "hive", "schema": schema}``.
 
     Raises
     ------
@@ -237,17 +247,18 @@ def read_parquet(
     >>> len(gd.read_parquet(file))
     2
     """
-    _require_usual(engine, dtype_backend)
-    split = _checked_split(split_row_groups, partition_by)
-    _require_kinds(index, aggregate_files)
+    require_usual(engine, dtype_backend)
+    split = checked_split(split_row_groups, partition_by)
+    require_kinds(index, aggregate_files)
     files, names = locate(path, filesystem, storage_options)
     states = without_summaries(files.find(names, _SUFFIXES))
     selected = (columns,) if isinstance(columns, str) else None if columns is None else tuple(columns)
     size = parse_bytes(chosen(_BLOCK_SIZE if blocksize == "default" else blocksize) or "128 MiB")
-    asked = (selected, index, dtype_backend, split, size, aggregate_files)
+    types = folder_types(partitioning, dataset)
+    asked = (selected, index, dtype_backend, split, size, aggregate_files, types)
     source = _kept_source(files, states, *asked, pd.Series([""]).dtype) if _may_keep(states, index, filters) else None
     if source is None:
-        source = _source(files, states, selected, index, dtype_backend, split, size, aggregate_files, filters)
+        source = _source(files, states, *asked, filters)
     frame = to_backend(wrap(Read(source, None, None, None)), chosen(backend))
     if source.levels:
         frame = frame.set_index([level.column for level in source.levels])
@@ -276,8 +287,8 @@ def _kept_source(files: Files, states: tuple[State, ...], *asked: Any) -> Parque
 
     The last argument is the dtype of texts, which follows from pandas' options.
     """
-    selected, index, dtype_backend, split, size, aggregate_files, _ = asked
-    return _source(files, states, selected, index, dtype_backend, split, size, aggregate_files, None)
+    *chosen_by, _ = asked
+    return _source(files, states, *chosen_by, None)
 
 
 def _source(
@@ -289,6 +300,7 @@ def _source(
     split: bool | int | str,
     size: int,
     aggregate_files: bool | str | None,
+    types: FolderTypes,
     filters: Any,
 ) -> ParquetSource:
     """Return what the footers of files say. See `read_parquet`."""
@@ -308,7 +320,7 @@ def _source(
     noted = (
         NotedIndex(None, None) if index is not None else noted_index(paths, schemas, [one.num_rows for one in footers])
     )
-    hive, values = hive_columns(paths, common.schema.names)
+    hive, values = hive_columns(paths, common.schema.names, types)
     layout = _layout(common, hive, schemas, footers, selected, index, noted, filters, files, dtype_backend)
     _require_in_all(paths, schemas, layout, noted)
     pieces = _pieces(states, footers, values, digests, noted.ranges)
@@ -321,7 +333,7 @@ def _source(
     kind = layout.schema.field(layout.index_column).type if layout.index_column in layout.schema.names else None
     divisions = divisions_of(partitions, files, layout.index_column, layout.start, layout.step, kind)
     # Partitions and layout follow from these, and are long.
-    token = tokenize(files, states, asked, selected, index, dtype_backend, split, size, aggregate_files, filters)
+    token = tokenize(files, states, asked, selected, index, dtype_backend, split, size, aggregate_files, types, filters)
     source = ParquetSource(partitions, layout, divisions, token)
     source.levels = levels
     own = [level.column for level in levels]
@@ -334,6 +346,8 @@ def _accepted(comparison: Comparison, layout: Layout, *, exact: bool = False) ->
     name = comparison.column
     hive = next((column for column in layout.hive if column.name == name), None)
     if hive is not None:
+        if hive.kind is not None:
+            return None  # the values are compared with constants as pandas has them
         is_text = pa.types.is_string(hive_type(hive).value_type)
         values = comparison.value if comparison.operator == "in" else (comparison.value,)
         is_like = all(value is None or isinstance(value, str) == is_text for value in values)
@@ -341,48 +355,6 @@ def _accepted(comparison: Comparison, layout: Layout, *, exact: bool = False) ->
     if name not in layout.schema.names:
         return None
     return adapted(comparison, layout.schema.field(name).type, nullable=name in layout.nullable, exact=exact)
-
-
-def _require_usual(engine: str, dtype_backend: str | None) -> None:
-    if engine not in ("auto", "pyarrow"):
-        raise NotImplementedError(
-            f"engine={engine!r}: Parquet is read by PyArrow; give engine='pyarrow', or leave it out"
-        )
-    if dtype_backend not in (None, "numpy_nullable", "pyarrow"):
-        raise OptionError(f"dtype_backend={dtype_backend!r} should be 'numpy_nullable' or 'pyarrow'")
-
-
-def _checked_split(split: bool | int | str, partition_by: str | None) -> bool | int | str:
-    if partition_by is not None:
-        if partition_by not in ("row_group", "file"):
-            raise OptionError(f"partition_by={partition_by!r} should be 'row_group' or 'file'")
-        return partition_by == "row_group"
-    if isinstance(split, str) and split not in ("infer", "adaptive"):
-        raise OptionError(f"split_row_groups={split!r} should be True, False, a number, 'infer' or 'adaptive'")
-    if not isinstance(split, (str, bool)):
-        return whole_number("read_parquet", "split_row_groups", split, 1)
-    return split
-
-
-def _require_kinds(index: Any, aggregate_files: Any) -> None:
-    """Check that arguments choose something.
-
-    Raises
-    ------
-    OptionError
-        If one doesn't.
-    """
-    several = list(index) if isinstance(index, (list, tuple)) else [index]
-    is_none = index is None or index is False
-    if not is_none and (not several or not all(isinstance(name, str) for name in several)):
-        raise OptionError(
-            f"read_parquet: index={index!r} should be the name of a column or a list of names, False for no index, or None for the one "
-            "that pandas noted"
-        )
-    if not isinstance(aggregate_files, (str, bool, type(None))):
-        raise OptionError(
-            f"read_parquet: aggregate_files={aggregate_files!r} should be True, False or the name of a level of folders"
-        )
 
 
 def _require_in_all(paths: Sequence[str], schemas: Sequence[pa.Schema], layout: Layout, noted: NotedIndex) -> None:
@@ -559,7 +531,7 @@ def _layout(
         index_name=noted.name,
         start=noted.start,
         step=noted.step,
-        casts={} if backend else _casts(schema, schemas, footers, everything),
+        casts={} if backend else {**_casts(schema, schemas, footers, everything), **casts_of_folders(hive)},
         filters=filters,
         where=(),
         schema=schema,

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from glassloom.dataframe.io.conditions import Bounds
 from glassloom.dataframe.io.filesystems import Files, State
-from glassloom.errors import ReadError
+from glassloom.errors import OptionError, ReadError
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile("-?[0-9]+")
@@ -48,10 +48,16 @@ Partition = tuple[FilePiece, ...]
 
 
 class HiveColumn(NamedTuple):
-    """A column whose values are in the names of folders, such as ``year=2024``."""
+    """A column whose values are in the names of folders, such as ``year=2024``; `kind` is the Arrow type that was asked for."""
 
     name: str
     values: tuple[Any, ...]
+    kind: Any = None
+    has_missing: bool = False
+
+
+FolderTypes = tuple[tuple[str, Any], ...]
+"""The Arrow types of columns of folders' names, by name."""
 
 
 def small_pieces(piece: FilePiece, metadata: Any, n_rows: int) -> list[FilePiece]:
@@ -138,10 +144,12 @@ def unchanged(piece: FilePiece, files: Files) -> Iterator[None]:
 # Folders such as ``year=2024/month=3``.
 
 
-def hive_columns(paths: Sequence[str], names_in_files: Sequence[str]) -> tuple[list[HiveColumn], list[tuple[Any, ...]]]:
+def hive_columns(
+    paths: Sequence[str], names_in_files: Sequence[str], types: FolderTypes = ()
+) -> tuple[list[HiveColumn], list[tuple[Any, ...]]]:
     """Return the columns that folders' names yield, and their values for each file. None: the value is missing.
 
-    As with PyArrow a column is of whole numbers if all values are, and of text otherwise.
+    As with PyArrow a column has the type that was asked for, else is of whole numbers if all values are, and of text otherwise.
 
     Raises
     ------
@@ -154,11 +162,16 @@ def hive_columns(paths: Sequence[str], names_in_files: Sequence[str]) -> tuple[l
         if list(pairs) != names:
             raise ReadError(f"{path!r} lies in folders of {list(pairs)}, but {paths[0]!r} in folders of {names}")
     names = [name for name in names if name not in names_in_files]
+    kinds = dict(types)
+    if unknown := [name for name in kinds if name not in names]:
+        raise OptionError(f"dataset= gives types of {unknown}; the columns of folders' names are {names}")
     columns, by_column = [], []
     for name in names:
         texts = [pairs[name] for pairs in found]
-        values = _as_numbers(texts)
-        columns.append(HiveColumn(name, tuple(dict.fromkeys(value for value in values if value is not None))))
+        kind = kinds.get(name)
+        values = _as_numbers(texts) if kind is None else _as_type(name, texts, kind)
+        found_values = tuple(dict.fromkeys(value for value in values if value is not None))
+        columns.append(HiveColumn(name, found_values, kind, None in values))
         by_column.append(values)
     return columns, [tuple(values[place] for values in by_column) for place in range(len(paths))]
 
@@ -186,8 +199,39 @@ def _as_numbers(texts: list[str | None]) -> list[Any]:
     return list(numbers) if is_int32 and len(set(numbers)) == len(set(texts)) else list(texts)
 
 
+def _as_type(name: str, texts: list[str | None], kind: Any) -> list[Any]:
+    """Return texts as values of an Arrow type.
+
+    Raises
+    ------
+    OptionError
+        If one isn't one.
+    """
+    wanted = kind.value_type if pa.types.is_dictionary(kind) else kind
+    try:
+        return list(pa.array(texts, pa.string()).cast(wanted).to_pylist())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise OptionError(f"dataset= says that the folders' values of {name!r} are {wanted}: {error}") from error
+
+
+def casts_of_folders(columns: Sequence[HiveColumn]) -> dict[str, str]:
+    """Return what pandas makes of columns of folders' names of whole numbers or booleans that are missing in some folders."""
+    of_numbers = {
+        column.name: column.kind
+        for column in columns
+        if column.has_missing and column.kind is not None and not pa.types.is_dictionary(column.kind)
+    }
+    return {
+        name: "object" if pa.types.is_boolean(kind) else "float64"
+        for name, kind in of_numbers.items()
+        if pa.types.is_boolean(kind) or pa.types.is_integer(kind)
+    }
+
+
 def hive_type(column: HiveColumn) -> pa.DataType:
-    """Return the Arrow type of a column of folders' names."""
+    """Return the Arrow type of a column of folders' names, as codes of its values."""
+    if column.kind is not None:
+        return pa.dictionary(pa.int32(), column.kind.value_type if pa.types.is_dictionary(column.kind) else column.kind)
     is_text = any(isinstance(value, str) for value in column.values) or not column.values
     return pa.dictionary(pa.int32(), pa.string() if is_text else pa.int32())
 
@@ -298,11 +342,13 @@ def _label(value: Any) -> Any:
     return pd.Timestamp(value) if hasattr(value, "year") else value
 
 
-def hive_array(column: HiveColumn, pieces: Sequence[tuple[Any, int]]) -> pa.DictionaryArray:
+def hive_array(column: HiveColumn, pieces: Sequence[tuple[Any, int]]) -> pa.Array:
     """Return the values of a column of folders' names: of each piece the value and the number of rows."""
     kind = hive_type(column)
     codes = [(-1 if value is None else column.values.index(value), count) for value, count in pieces]
     indices = np.repeat([code for code, _ in codes], [count for _, count in codes]).astype("int32")
-    return pa.DictionaryArray.from_arrays(
+    made = pa.DictionaryArray.from_arrays(
         pa.array(indices, mask=indices < 0), pa.array(column.values, type=kind.value_type)
     )
+    is_plain = column.kind is not None and not pa.types.is_dictionary(column.kind)
+    return made.dictionary_decode() if is_plain else made

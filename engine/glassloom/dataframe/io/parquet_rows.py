@@ -347,7 +347,7 @@ def fragment_of(piece: FilePiece, layout: Layout) -> Any:
     equal = None
     for column, value in zip(layout.hive, piece.hive, strict=True):
         field = ds.field(column.name)
-        one = field.is_null() if value is None else field == value
+        one = field.is_null() if value is None else field == pa.scalar(value, hive_type(column).value_type)
         equal = one if equal is None else equal & one
     options: dict[str, Any] = {} if equal is None else {"partition_expression": equal}
     filesystem = layout.files.arrow or pa.fs.LocalFileSystem()
