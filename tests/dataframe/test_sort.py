@@ -286,3 +286,29 @@ def test_a_shuffle_by_a_series_or_the_index_puts_equal_keys_together():
     assert lazy.shuffle("k", ignore_index=True).compute().index.max() < 20
     with pytest.raises(OptionError, match="shuffle needs either on=, a column or several, or on_index=True"):
         lazy.shuffle()
+
+
+@pytest.mark.parametrize("npartitions", [None, 2])
+def test_a_function_of_the_users_sorts_each_partition_that_has_its_rows(npartitions):
+    frame = pd.DataFrame({"a": [3, 1, 2, 3, 1, 2, 9, 9], "b": list("hgfedcba"), "c": range(8)})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    seen = []
+
+    def sorted_by_all(block, by, ascending, na_position, last):
+        seen.append((by, ascending, na_position, last))
+        return block.sort_values([*by, last], ascending=ascending)
+
+    made = lazy.sort_values(
+        "a", sort_function=sorted_by_all, sort_function_kwargs={"last": "b"}, npartitions=npartitions
+    )
+    assert made.npartitions == (npartitions or 3)
+    assert_same(made.compute(scheduler="synchronous"), frame.sort_values(["a", "b"]))
+    assert set(map(repr, seen)) == {"(['a'], True, 'last', 'b')"}
+    found = lazy.sort_values("a", ascending=False, ignore_index=True, sort_function=pd.DataFrame.sort_values)
+    assert_same(found.compute(), frame.sort_values("a", ascending=False, ignore_index=True, kind="stable"))
+    found = lazy.sort_values("a", sort_function_kwargs={"kind": "stable"})
+    assert_same(found.compute(), frame.sort_values("a", kind="stable"))
+    with pytest.raises(OptionError, match="give key=, or sort_function="):
+        lazy.sort_values("a", key=abs, sort_function=pd.DataFrame.sort_values)
+    with pytest.raises(TypeError, match="sort_values: sort_function='fast' should be a function"):
+        lazy.sort_values("a", sort_function="fast")

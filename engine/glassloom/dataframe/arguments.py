@@ -81,8 +81,6 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("DataFrame", "set_index", "verify_integrity", (False,), "frame.index.is_unique tells"),
     ("DataFrame", "set_index sort_values", "upsample", ANY, "borders of partitions are chosen by a sample of a fixed size"),
     ("DataFrame", "set_index sort_values", "partition_size", (None, 128e6, 128_000_000), "npartitions=, or repartition(partition_size=...) of the result"),
-    ("DataFrame", "sort_values", "sort_function", (None,), "key= changes by what is sorted"),
-    ("DataFrame", "sort_values", "sort_function_kwargs", (None,), "key= changes by what is sorted"),
     ("DataFrame", "set_index", "max_branch compute", ANY, "rows move once, whatever their number; persist() the result to compute it now"),
     ("DataFrame Series", "shuffle", "max_branch", ANY, "rows move once, whatever their number"),
     ("DataFrame Series", "shuffle", "force", ANY, "rows move if they have to"),

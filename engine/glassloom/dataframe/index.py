@@ -70,6 +70,47 @@ class MappedLabels(Labels):
         return self.given_meta
 
 
+class TextsOfLabels:
+    """``index.str``: what the methods of series' text make, as labels where pandas has them of an index."""
+
+    def __init__(self, index: Any) -> None:
+        self._texts = index.to_series().str
+        self._infers = isinstance(index._meta, pd.CategoricalIndex)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._texts)
+
+    def __getitem__(self, key: Any) -> Any:
+        return _as_labels(self._texts[key], self._infers)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._texts, name)
+
+        @wraps_method(found)
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return _as_labels(found(*args, **kwargs), self._infers)
+
+        return method if callable(found) else found
+
+
+def _as_labels(made: Any, infers: bool) -> Any:
+    """Return a lazy series as an index; booleans, of which pandas makes an array, as they are.
+
+    Parameters
+    ----------
+    infers
+        Whether objects become of the dtype that pandas finds for them, as those made of categories.
+    """
+    meta = made.expr.meta
+    if not isinstance(meta, pd.Series) or pd.api.types.is_bool_dtype(meta.dtype):
+        return made
+    return operate(_values_as_labels, made, infers and meta.dtype == object, kind=Labels, label="labels")
+
+
+def _values_as_labels(block: Any, infers: bool) -> Any:
+    return pd.Index(block.to_numpy() if infers else block.array, dtype=None if infers else block.dtype, name=block.name)
+
+
 @wraps("index")
 @with_arguments("Index")
 class Index(Frame):
@@ -112,6 +153,8 @@ class Index(Frame):
                 return _method_of(self, name)
             if name in _FACTS:
                 return getattr(self._meta, name)
+        if name == "str":  # the property has said what is wrong
+            return object.__getattribute__(self, name)
         raise not_supported("Index", name) or AttributeError(f"Index has no attribute {name!r}")
 
     def __getitem__(self, key: Any) -> Any:
@@ -401,8 +444,8 @@ class Index(Frame):
 
     @property
     def str(self) -> Any:
-        """The methods for text, as pandas has them, partition by partition; their results are series."""
-        return self.to_series().str
+        """The methods for text, as pandas has them, partition by partition. Where they make an array, it is a series."""
+        return TextsOfLabels(self)
 
 
 def _mapped(index: Any, mapper: Any, na_action: Any, *, like: Any = None) -> Any:

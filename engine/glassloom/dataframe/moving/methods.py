@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from pandas.api.extensions import no_default
 
 from glassloom.collection import Collection
-from glassloom.dataframe.argument_kinds import collection_of
+from glassloom.dataframe.argument_kinds import collection_of, options_of, require_function
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, require_some_columns, unused_name
 from glassloom.dataframe.moving.distinct import distinct_rows
@@ -345,6 +346,8 @@ class MovingFrame(MovingRows):
         key: Callable[[Any], Any] | None = None,
         npartitions: int | None = None,
         shuffle_method: str | None = None,
+        sort_function: Callable[..., Any] | None = None,
+        sort_function_kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """Return the rows in order of some columns; rows of equal keys keep their order.
 
@@ -366,6 +369,11 @@ class MovingFrame(MovingRows):
             A function of each column that returns what to sort by: a series of as many values.
         npartitions
             Number of partitions of the result. Default: as many as before. All rows of equal keys are in one.
+        sort_function
+            Called with each partition, once it has its rows, and ``by``, ``ascending`` and ``na_position`` by name; returns
+            them in order. Default: `pandas.DataFrame.sort_values`.
+        sort_function_kwargs
+            Further arguments of that function.
 
         Examples
         --------
@@ -381,7 +389,16 @@ class MovingFrame(MovingRows):
         if not names:
             raise ValueError("sort_values needs a column to sort by; by=[] names none")
         require_columns(names, self._expr.meta)
-        return self._sort_values(names, ascending, na_position, kind, ignore_index, key, npartitions)
+        more = options_of("sort_values", "sort_function_kwargs", sort_function_kwargs)
+        require_function("sort_values", "sort_function", sort_function)
+        if sort_function is None and not more:
+            return self._sort_values(names, ascending, na_position, kind, ignore_index, key, npartitions)
+        if key is not None:
+            raise OptionError("sort_values: give key=, or sort_function= and sort_function_kwargs=, not both")
+        given = {"by": list(names), "ascending": ascending, "na_position": na_position, **more}
+        found = self._sort_values(names, ascending, na_position, kind, False, None, npartitions)
+        made = found.map_partitions(partial(sort_function or pd.DataFrame.sort_values, **given), meta=self._expr.meta)
+        return wrap(renumber(made.expr)) if ignore_index else made
 
     def set_index(
         self,
