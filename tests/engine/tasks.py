@@ -110,3 +110,7 @@ async def increment_later(x: int) -> int:
 def where() -> tuple[int, str]:
     """Return the process and the thread that this runs in."""
     return os.getpid(), threading.current_thread().name
+
+
+def combine(number: int, *inputs: int) -> int:
+    return (number + 3 * sum(inputs)) % 1_000_003

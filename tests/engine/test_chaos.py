@@ -22,6 +22,7 @@ from glassloom import Client
 from glassloom.errors import CancelledError
 from interrupts import interrupt_after
 from long_tests import LONG_TESTS
+from tasks import combine
 
 pytestmark = pytest.mark.more
 
@@ -45,10 +46,6 @@ def bounded_time() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
-
-
-def combine(number: int, *inputs: int) -> int:
-    return (number + 3 * sum(inputs)) % 1_000_003
 
 
 class RandomGraph:
