@@ -92,12 +92,16 @@ def _with_equal_categories_by_place(blocks: list[Any]) -> list[Any]:
 
 def columns_of(frame: Any, columns: Any) -> Any:
     """Return ``frame[columns]``. Lists of texts are looked up here, which takes a quarter of pandas' time."""
-    if not (type(columns) is list and type(frame) is pd.DataFrame and frame.columns.is_unique):
-        return frame[columns]
-    places = {name: place for place, name in enumerate(frame.columns) if type(name) is str}
-    if not all([type(name) is str and name in places for name in columns]):
-        return frame[columns]
-    return frame.take([places[name] for name in columns], axis=1)
+    places = places_of(frame.columns, columns) if type(columns) is list and type(frame) is pd.DataFrame else None
+    return frame[columns] if places is None else frame.take(places, axis=1)
+
+
+def places_of(labels: pd.Index, names: Sequence[Any]) -> list[int] | None:
+    """Return where names are among distinct labels of columns; None if not all of them are texts that are there once."""
+    places = {name: place for place, name in enumerate(labels) if type(name) is str}
+    if not all([type(name) is str and name in places for name in names]) or not labels.is_unique:
+        return None
+    return [places[name] for name in names]
 
 
 def _with_equal_labels(blocks: list[Any]) -> list[Any]:

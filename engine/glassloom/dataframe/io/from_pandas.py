@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.frames import converted, library_of
-from glassloom.backends.pandas_ import guarded, rows_between
+from glassloom.backends.pandas_ import guarded, places_of, rows_between
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
@@ -37,7 +37,10 @@ class PandasSource(Source):
         return rows_between(self.data, self.bounds[number], self.bounds[number + 1])
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        return BlockCall(_take, (Block(0), None if columns is None else list(columns)), label=self.label)
+        if columns is None:
+            return BlockCall(guarded, (Block(0),), label=self.label)
+        places = places_of(self.meta.columns, columns)  # once, not for each piece
+        return BlockCall(_take, (Block(0), list(columns), places), label=self.label)
 
 
 @with_function_arguments()
@@ -113,5 +116,5 @@ def _cut_between_labels(index: pd.Index, bounds: tuple[int, ...]) -> tuple[tuple
     return (*starts, bounds[-1]), divisions
 
 
-def _take(piece: Any, columns: list[Any] | None) -> Any:
-    return guarded(piece if columns is None else piece[columns])
+def _take(piece: Any, columns: list[Any], places: list[int] | None) -> Any:
+    return guarded(piece[columns] if places is None else piece.take(places, axis=1))
