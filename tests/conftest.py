@@ -113,6 +113,14 @@ def preloaded() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def own_functions_preloaded(request: pytest.FixtureRequest, preloaded: None) -> Iterator[None]:
+    """Let clusters load early what the module's tasks need, which it holds itself: each worker that takes the place of a lost one would import it, and pytest (0.1 s)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(options, "_PRELOADED", (*options._PRELOADED, request.module.__name__))
+        yield
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     marker = item.get_closest_marker(_FAULT)
     if marker is not None:

@@ -16,9 +16,11 @@ import pytest
 from eventual import eventually
 from frame_helpers import assert_same
 from glassloom.cluster import options
+from long_tests import LONG_TESTS
 from small_disk import run_with_small_disk
 
-N_PARTITIONS, N_ROWS = 200, 4_000
+N_PARTITIONS = 200 if LONG_TESTS else 50
+N_ROWS = 4_000
 LEFT = pd.DataFrame({"k": np.arange(N_ROWS) * 7 % 1_000, "x": range(N_ROWS)})
 RIGHT = pd.DataFrame({"k": np.arange(N_ROWS) * 3 % 1_500, "y": range(N_ROWS)})
 BEFORE, AFTER = "before they move", "after they have moved"
@@ -28,7 +30,7 @@ STAGES = [pytest.param(BEFORE, marks=pytest.mark.long), AFTER]
 @pytest.fixture(scope="module")
 def client():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(options, "_PRELOADED", ("numpy", "pandas", "pyarrow", "glassloom.dataframe"))
+        patch.setattr(options, "_PRELOADED", ("numpy", "pandas", "pyarrow", "glassloom.dataframe", __name__))
         with gl.Client(n_workers=2, threads_per_worker=1) as client:
             yield client
 
@@ -44,7 +46,7 @@ def pausing(block, folder):
 
 
 def merged(folder, stage):
-    """Return a merge of several hundred partitions, whose tasks are held up before or after rows move; and pandas' rows."""
+    """Return a merge of many partitions, whose tasks are held up before or after rows move; and pandas' rows."""
     left, right = (gd.from_pandas(frame, npartitions=N_PARTITIONS) for frame in (LEFT, RIGHT))
     if stage == BEFORE:
         left = left.map_partitions(pausing, folder, meta=left)

@@ -45,7 +45,7 @@ def bounded_time() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def cluster(nothing_is_left_behind: Any) -> Iterator[Client]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(options, "_PRELOADED", ("numpy", "pandas", "pyarrow", "glassloom.dataframe"))
+        patch.setattr(options, "_PRELOADED", ("numpy", "pandas", "pyarrow", "glassloom.dataframe", __name__))
         with Client(n_workers=2, threads_per_worker=1, memory_limit=LIMIT) as client:
             yield client
             log = Path(client._record.directory, "cluster.log").read_text()

@@ -17,6 +17,8 @@ from glassloom import Client, LocalCluster, get_worker
 from glassloom.errors import OptionError, SerialisationError
 from leaks import Watch
 
+pytestmark = pytest.mark.usefixtures("own_functions_preloaded")
+
 
 class Noting:
     """Writes down in a folder what is called, with the worker's process."""
