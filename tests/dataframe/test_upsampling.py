@@ -38,31 +38,36 @@ def frame_of_times(every, zone, seed, is_regular):
     return pd.DataFrame({"whole": random.integers(0, 9, 8), "part": random.choice([np.nan, 0.5, 2.5], 8)}, index=times)
 
 
-def cut(frame):
-    """Return a frame with known divisions (in `make long`), one whose partitions between the first and the last have no rows, and one with unknown ones."""
+def every_cut(frame):
+    """Return a frame with known divisions, one whose partitions between the first and the last have no rows, and one with unknown ones."""
     lazy = gd.from_pandas(frame, npartitions=4)
     gap = (frame.index <= frame.index[1]) | (frame.index >= frame.index[-2])
     pieces = [frame[:0], frame[:3], frame[3:3], frame[3:]]
-    known = [
+    return [
         (frame, lazy),
         (frame[gap], lazy[(lazy.index <= frame.index[1]) | (lazy.index >= frame.index[-2])]),
+        (frame, gd.from_map(pieces.__getitem__, range(4), meta=frame[:0])),
     ]
-    return [*known[0 if LONG_TESTS else 1 :], (frame, gd.from_map(pieces.__getitem__, range(4), meta=frame[:0]))]
 
 
-@settings(max_examples=examples(6))
+def cut(frame):
+    """Return what `every_cut` does: the first of them in `make long` alone."""
+    return every_cut(frame)[0 if LONG_TESTS else 1 :]
+
+
+@settings(max_examples=examples(9))
 @given(
     st.sampled_from(RULES), st.sampled_from([None, "UTC", "Europe/Berlin"]), st.integers(0, 99), st.booleans(),
-    st.sampled_from([None, "right"]),
+    st.sampled_from([None, "right"]), st.integers(0, 2),
 )  # fmt: skip
-def test_rows_at_the_edges_of_bins_are_those_of_pandas(rule, zone, seed, is_regular, closed):
+def test_rows_at_the_edges_of_bins_are_those_of_pandas(rule, zone, seed, is_regular, closed, number):
     options = {} if closed is None else {"closed": closed}
-    for frame, lazy in cut(frame_of_times(rule[1], zone, seed, is_regular)):
-        for operation in AT_TIMES.values():
-            expected = operation(frame.resample(rule[0], **options))
-            got = operation(lazy.resample(rule[0], **options))
-            assert_same(got.compute(**INLINE), expected)
-            assert_same(got._meta, expected[:0])
+    frame, lazy = every_cut(frame_of_times(rule[1], zone, seed, is_regular))[number]
+    for operation in AT_TIMES.values():
+        expected = operation(frame.resample(rule[0], **options))
+        got = operation(lazy.resample(rule[0], **options))
+        assert_same(got.compute(**INLINE), expected)
+        assert_same(got._meta, expected[:0])
 
 
 AS_FREQ = [{}, {"method": "ffill"}, {"method": "bfill"}, {"fill_value": -1}, {"normalize": True}, {"how": "start"}]
