@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 from eventual import eventually
 from frame_helpers import assert_same
-from glassloom.cluster import options
 from long_tests import LONG_TESTS
 from small_disk import run_with_small_disk
 
@@ -28,11 +27,9 @@ STAGES = [pytest.param(BEFORE, marks=pytest.mark.long), AFTER]
 
 
 @pytest.fixture(scope="module")
-def client():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(options, "_PRELOADED", ("numpy", "pandas", "pyarrow", "glassloom.dataframe", __name__))
-        with gl.Client(n_workers=2, threads_per_worker=1) as client:
-            yield client
+def client(imports_preloaded):
+    with gl.Client(n_workers=2, threads_per_worker=1) as client:
+        yield client
 
 
 def pausing(block, folder):

@@ -21,7 +21,6 @@ import pandas as pd
 import pytest
 from fault_helpers import both_workers, eventually, kill, worker_pids
 from glassloom import Client
-from glassloom.cluster import options
 from glassloom.dataframe.moving import exchange
 from long_tests import LONG_TESTS
 from test_full_disk import run_with_small_disk
@@ -43,12 +42,10 @@ def bounded_time() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def cluster(nothing_is_left_behind: Any) -> Iterator[Client]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(options, "_PRELOADED", ("numpy", "pandas", "pyarrow", "glassloom.dataframe", __name__))
-        with Client(n_workers=2, threads_per_worker=1, memory_limit=LIMIT) as client:
-            yield client
-            log = Path(client._record.directory, "cluster.log").read_text()
+def cluster(nothing_is_left_behind: Any, imports_preloaded: None) -> Iterator[Client]:
+    with Client(n_workers=2, threads_per_worker=1, memory_limit=LIMIT) as client:
+        yield client
+        log = Path(client._record.directory, "cluster.log").read_text()
     assert "Traceback" not in log, log
 
 

@@ -17,7 +17,7 @@ from glassloom import Client, LocalCluster, get_worker
 from glassloom.errors import OptionError, SerialisationError
 from leaks import Watch
 
-pytestmark = pytest.mark.usefixtures("own_functions_preloaded")
+pytestmark = pytest.mark.usefixtures("imports_preloaded")
 
 
 class Noting:

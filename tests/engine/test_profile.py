@@ -32,6 +32,7 @@ def client(nothing_is_left_behind):
         config.set(metrics__profile_interval=INTERVAL_S),
         Client(n_workers=2, threads_per_worker=1, memory_limit="1GB") as client,
     ):
+        client.run(four_parts, 0)  # each worker has imported what it needs: that is no part of a task
         yield client
 
 
@@ -73,7 +74,6 @@ def computed_s(recording, layer: str) -> float:
 
 def test_the_profile_has_all_the_time_of_tasks_and_its_parts_in_proportion(client, tmp_path):
     path = tmp_path / "run.glr"
-    client.run(four_parts, 0)  # each worker has imported what it needs: that is no part of a task
     with client.record(path):
         client.gather(client.map(four_parts, range(10, 16)))
         client.profile()  # waits until what has run is in the log

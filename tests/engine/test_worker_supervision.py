@@ -40,7 +40,7 @@ def time_for_all_calls(bounded_time: None) -> None:
 
 
 @pytest.fixture(scope="module")
-def cluster_to_crash(own_functions_preloaded: None) -> Iterator[Client]:
+def cluster_to_crash(imports_preloaded: None) -> Iterator[Client]:
     """Start a cluster whose workers are made to crash."""
     with Client(n_workers=1, threads_per_worker=1, memory_limit="1GB", set_as_default=False) as client:
         yield client
