@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.config import Configured, chosen
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
@@ -482,8 +483,9 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
         if texts := _texts_read_as_others(frame, meta):
             dtypes = parser.options.get("dtype") or {}
             given = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
-            frame = parser.parse(block, dtype={**given, **texts})
-            frame = frame.astype({name: "category" for name in texts if _is_category(meta[name].dtype)})
+            again = parser.parse(block, dtype={**given, **texts}, **_engine_for_texts(parser.options))
+            for name in texts:
+                frame[name] = again[name].astype("category") if _is_category(meta[name].dtype) else again[name]
     except pd.errors.EmptyDataError:  # no line, not even a header: as some programs write a partition without rows
         return meta
     except (pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
@@ -519,6 +521,11 @@ def _texts_read_as_others(frame: Any, meta: Any) -> dict[Any, Any]:
         for name, dtype in texts.items()
         if not _are_texts(frame[name].dtype) and frame[name].notna().any()
     }
+
+
+def _engine_for_texts(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the option by which text is read as it is written. Before pandas 3, PyArrow's engine makes numbers of it, and text of these."""
+    return {"engine": "c"} if options.get("engine") == "pyarrow" and not HAS_COPY_ON_WRITE else {}
 
 
 def _are_texts(dtype: Any) -> bool:
