@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from subprocess import Popen
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from page_waits import value_at_rest
 from playwright import sync_api as playwright
 from real_process import dashboards
 
@@ -25,7 +27,7 @@ STATE = """() => {
   return {start: plot.x_range.start, end: plot.x_range.end, follow: model('task-stream-follow').active,
     rows: model('task-stream-source').get_length(), tasks: model('task-stream-total').data.tasks[0]}
 }"""
-TIPS = """() => {
+_TIPS = """() => {
   const found = []
   const walk = (node) => { for (const el of node.querySelectorAll('*')) {
     if (el.classList.contains('gl-tip')) found.push(el.innerText)
@@ -34,6 +36,14 @@ TIPS = """() => {
   walk(document)
   return found.join('')
 }"""
+_CENTRE = """([selector, right, down]) => {
+  if (!window.Bokeh?.documents[0]?.is_idle) return null
+  const { x, y, width, height } = document.querySelector(selector).getBoundingClientRect()
+  return [x + right * width, y + down * height]
+}"""
+_SPAN_S = "name => { const { start, end } = Bokeh.documents[0].get_model_by_name(name).x_range; return end - start }"
+
+playwright.expect.set_options(timeout=60_000)
 
 
 @contextmanager
@@ -50,17 +60,18 @@ def chromium() -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Site:
-    """A dashboards process, its address, and a browser's context that it has let in."""
+    """A dashboards process, its address and the one that it has printed, and a browser's context that it has let in."""
 
     base: str
+    url: str
     process: Popen[str]
     context: Any
 
 
 @contextmanager
-def open_site(browser: Any, **environment: str) -> Iterator[Site]:
+def open_site(browser: Any, *arguments: str, **environment: str) -> Iterator[Site]:
     """Run a dashboards process that has let the browser in, until the block ends."""
-    with dashboards("--port", "0", **environment) as process:
+    with dashboards("--port", "0", *arguments, **environment) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
         context = browser.new_context(viewport={"width": 1200, "height": 800})
@@ -68,7 +79,7 @@ def open_site(browser: Any, **environment: str) -> Iterator[Site]:
         first = context.new_page()
         first.goto(url)
         first.close()
-        yield Site(url.split("/?")[0], process, context)
+        yield Site("{0.scheme}://{0.netloc}".format(urlsplit(url)), url, process, context)
         context.close()
 
 
@@ -116,6 +127,32 @@ def state_when(tab, condition: str) -> dict:
     return tab.wait_for_function(
         f"() => {{ const s = ({STATE})(); return s && ({condition}) ? s : null }}"
     ).json_value()
+
+
+def point_in(tab, selector: str, right: float = 0.5, down: float = 0.5) -> list[float]:
+    """Return a point of an element, in parts of its width and height, once nothing is laid out or drawn any more."""
+    return value_at_rest(tab, _CENTRE, [selector, right, down])
+
+
+def tip_with(tab, *words: str) -> str:
+    """Return the text of the hover cards that are shown, once it has all these words."""
+    script = f"words => {{ const tip = ({_TIPS})(); return words.every(each => tip.includes(each)) ? tip : null }}"
+    return tab.wait_for_function(script, arg=list(words)).json_value()
+
+
+def zoom_in(tab, plot: str, selector: str, times: int, down: float = 0.5) -> None:
+    """Turn the wheel over an element, and wait each time until the view of a plot, by its name, has become narrower."""
+    tab.mouse.move(*point_in(tab, selector, down=down))
+    for _ in range(times):
+        before_s = tab.evaluate(_SPAN_S, plot)
+        tab.mouse.wheel(0, -300)
+        tab.wait_for_function(f"([plot, before]) => ({_SPAN_S})(plot) < before", arg=[plot, before_s])
+
+
+def wait_for_next_frame(tab) -> None:
+    """Wait until a page, or a pane's frame, has got another frame of changes, though it be empty."""
+    number = "Bokeh.documents[0].get_model_by_name('glassloom-frame').tags[0]"
+    tab.wait_for_function(f"before => {number} > before", arg=tab.evaluate(number))
 
 
 @contextmanager

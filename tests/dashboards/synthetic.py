@@ -284,5 +284,5 @@ class ClusterHandle:
         remove_record(self.record.id)
         self.run(self.publisher.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import open_site, open_tab_of
+from browsing import Site, open_site, open_tab_of
 from glassloom import Client, LocalCluster, config
 from glassloom_dashboards.parts.theme import PALETTES
 from glassloom_metrics.pages import PAGES
@@ -117,11 +117,18 @@ DETAILS = {
 """What there is besides the pages as they open: an address, what is clicked there, and what is waited for."""
 
 
+@pytest.fixture(scope="module")
+def real_site(browser, real_cluster) -> Iterator[Site]:
+    """Return a dashboards process that has let the browser in and finds the real cluster."""
+    with open_site(browser) as site:
+        yield site
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("theme", PALETTES)
-def test_axe_finds_nothing_in_what_is_opened_of_a_real_cluster(browser, real_cluster, theme):
+def test_axe_finds_nothing_in_what_is_opened_of_a_real_cluster(real_site, real_cluster, theme):
     found = {}
-    with open_site(browser) as site, open_tab_of(site) as tab:
+    with open_tab_of(real_site) as tab:
         for address, (clicked, awaited) in DETAILS.items():
             path = address.format(cluster=real_cluster)
             tab.goto(f"{tab.base}/{path}{'&' if '?' in path else '?'}theme={theme}")

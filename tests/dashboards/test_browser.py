@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from browsing import STATE, TIPS, state_when, stopped
+from browsing import point_in, state_when, stopped, tip_with, wait_for_next_frame, zoom_in
 from glassloom_metrics.protocol import Layers, Refused, encode
 from opened_pages import events
+from page_waits import wait_for_value
+from playwright.sync_api import expect
 from synthetic import HOSTILE_NAMES, Shape
 
 
@@ -16,12 +18,9 @@ def test_the_user_may_zoom_and_is_left_alone_until_asking_to_follow_again(publis
     state = state_when(tab, "s.rows == 100 && s.end > 9.9")
     assert (state["tasks"], state["follow"]) == (100, 1)
 
-    box = tab.locator("#card-task-stream .body").bounding_box()
-    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    for _ in range(6):
-        tab.mouse.wheel(0, -300)
-    state_when(tab, "s.follow == null && s.end - s.start < 5 && s.rows < 60")
-    zoomed = tab.evaluate(STATE)
+    zoom_in(tab, "task-stream", "#card-task-stream .body", 6)
+    drawn = "[...Array(100).keys()].filter(n => n / 10 <= s.end && n / 10 + 0.09 >= s.start).length"
+    zoomed = state_when(tab, f"s.follow == null && s.end - s.start < 5 && s.rows == {drawn}")
     cluster.add(events(100, [(50.0, 51.0)]))
     state = state_when(tab, "s.tasks == 101")
     assert (state["start"], state["end"], state["rows"]) == (zoomed["start"], zoomed["end"], zoomed["rows"])
@@ -44,14 +43,11 @@ def test_a_zoom_in_one_card_moves_the_others_and_live_data_do_not_move_them_back
     })"""
     before = tab.evaluate(ranges)
     assert before[0] == before[1]
-    box = tab.locator("#card-workers-cpu .body").bounding_box()
-    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] - 50)
-    for _ in range(4):
-        tab.mouse.wheel(0, -300)
+    zoom_in(tab, "workers-cpu-history", "#card-workers-cpu .body", 4, down=0.8)
     state_when(tab, f"s.follow == null && s.end - s.start < {0.8 * (before[0][1] - before[0][0])}")
     zoomed = tab.evaluate(ranges)
     assert zoomed[0] == zoomed[1]
-    tasks = tab.evaluate(STATE)["tasks"]
+    tasks = state_when(tab, "true")["tasks"]
     cluster.add(events(50, [(59.0, 60.0)]))
     state_when(tab, f"s.tasks > {tasks}")
     assert tab.evaluate(ranges) == zoomed
@@ -68,16 +64,12 @@ def test_what_users_name_things_is_shown_as_text(publish, tab):
     cluster.add(Layers([0], [name], [1], [name]), events(0, [(0.0, 10.0)]))
     tab.goto(f"{tab.cluster}/status")
     state_when(tab, "s.rows == 1")
-    box = tab.locator("#card-task-stream .body").bounding_box()
-    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.12)
-    tab.wait_for_function(f"() => ({TIPS})().includes('onerror')")
-    tip = tab.evaluate(TIPS)
-    assert tip.startswith(f"{name}[0]")
-    assert "10 s" in tip
-    box = tab.locator("#card-progress .body").bounding_box()
-    tab.mouse.move(box["x"] + 60, box["y"] + 20)
-    tab.wait_for_function(f"() => ({TIPS})().includes('from')")
-    assert tab.get_by_text(name).count() >= 1
+    tab.mouse.move(*point_in(tab, "#card-task-stream .body", down=0.12))
+    assert tip_with(tab, "onerror", "10 s").startswith(f"{name}[0]")
+    left, top = point_in(tab, "#card-progress .body", 0, 0)
+    tab.mouse.move(left + 60, top + 20)
+    tip_with(tab, "from")
+    tab.get_by_text(name).first.wait_for()
 
 
 def test_the_parent_hears_that_the_page_lives_and_may_change_its_theme(publish, tab):
@@ -127,11 +119,10 @@ def test_a_page_says_that_the_connection_was_lost_and_stops_saying_it_is_alive(p
     publish(Shape(tasks=5))
     tab_alone.goto(f"{tab_alone.cluster}/task-stream")
     state_when(tab_alone, "s.rows == 5")
-    assert tab_alone.locator("#lost").is_hidden()
+    expect(tab_alone.locator("#lost")).to_be_hidden()
     tab_alone.process.kill()
-    tab_alone.wait_for_function("() => !document.getElementById('lost').hidden")
-    assert tab_alone.locator("#lost").inner_text() == "Connection lost. Trying to reconnect …"
-    assert [badge.inner_text() for badge in tab_alone.locator(".badge").all() if badge.is_visible()] == ["out of date"]
+    expect(tab_alone.locator("#lost:visible")).to_have_text("Connection lost. Trying to reconnect …")
+    expect(tab_alone.locator(".badge:visible")).to_have_text(["out of date"])
     tab_alone.wrongs.clear()
 
 
@@ -139,13 +130,12 @@ def test_every_frame_is_answered_and_a_process_that_stands_still_is_said_not_to_
     publish(Shape(tasks=5))
     tab.goto(f"{tab.cluster}/status")
     tab.wait_for_function("() => Bokeh.documents[0]?.get_model_by_name('glassloom-shown')?.tags[0] >= 2")
-    assert tab.evaluate("Bokeh.documents[0].get_model_by_name('glassloom-shown').tags[1]") is True
+    wait_for_value(tab, "Bokeh.documents[0].get_model_by_name('glassloom-shown').tags[1]", True)
     with stopped(tab.process.pid):
-        tab.wait_for_function("() => document.getElementById('lost').textContent.includes('are not responding')")
-        assert tab.locator("#lost").is_visible()
-        assert [badge.inner_text() for badge in tab.locator(".badge").all() if badge.is_visible()] == ["out of date"]
-    tab.wait_for_function("() => document.getElementById('lost').hidden")
-    assert [badge.inner_text() for badge in tab.locator(".badge").all() if badge.is_visible()] == ["live"]
+        expect(tab.locator("#lost:visible")).to_contain_text("are not responding")
+        expect(tab.locator(".badge:visible")).to_have_text(["out of date"])
+    expect(tab.locator("#lost")).to_be_hidden()
+    expect(tab.locator(".badge:visible")).to_have_text(["live"])
 
 
 def test_a_pane_that_is_hidden_is_not_drawn_for_and_still_lives(publish, tab):
@@ -165,9 +155,9 @@ def test_a_pane_that_is_hidden_is_not_drawn_for_and_still_lives(publish, tab):
     show = "value => { document.querySelector('iframe').style.display = value; window.alive = 0 }"
     tab.evaluate(show, "none")
     frame.wait_for_function("() => !Bokeh.documents[0].get_model_by_name('glassloom-shown').tags[1]")
-    before = frame.evaluate("Bokeh.documents[0].get_model_by_name('glassloom-frame').tags[0]")
+    wait_for_next_frame(frame)  # the process knows by then that nobody sees the page
     cluster.add(Layers([0], ["sum"], [1], [""]), events(0, [(0.0, 1.0)]))
-    frame.wait_for_function(f"() => Bokeh.documents[0].get_model_by_name('glassloom-frame').tags[0] > {before}")
+    wait_for_next_frame(frame)
     tab.wait_for_function("() => window.alive >= 2")
     rows = "Bokeh.documents[0].get_model_by_name('task-stream-source').get_length()"
     assert frame.evaluate(rows) == 0, "nothing was drawn for nobody"
@@ -184,8 +174,8 @@ def test_a_cluster_of_another_version_is_told_and_not_called_ended(publish, tab)
     words = "speaks version 1 of the metrics protocol; this Glassloom reads 2: upgrade Glassloom in the cluster's environment."
     tab.get_by_text(words).first.wait_for()
     tab.wait_for_selector(":root[data-opened]")
-    assert tab.get_by_text("cannot be read", exact=True).count() == 1
-    assert tab.get_by_text("No tasks yet").count() == 0
+    expect(tab.get_by_text("cannot be read", exact=True)).to_have_count(1)
+    expect(tab.get_by_text("No tasks yet")).to_have_count(0)
 
 
 WIDTHS = "() => [document.documentElement.scrollWidth, innerWidth]"
@@ -197,7 +187,7 @@ def test_the_list_of_clusters_is_as_wide_as_the_window_also_with_long_names(publ
     tab.set_viewport_size({"width": width, "height": 900})
     tab.goto(f"{tab.base}/")
     tab.get_by_role("link", name="GPUs over time").wait_for()
-    assert tab.evaluate(WIDTHS) == [width, width]
+    wait_for_value(tab, WIDTHS, [width, width])
 
 
 @pytest.mark.long
@@ -206,7 +196,7 @@ def test_a_page_alone_leads_to_its_siblings_and_to_the_list_and_keeps_the_theme(
     tab.goto(f"{tab.cluster}/stages?theme=dark")
     pages = tab.get_by_role("navigation", name="Pages of this cluster")
     pages.get_by_text("Pages").click()
-    assert pages.get_by_role("link", name="Progress and stages").get_attribute("aria-current") == "page"
+    expect(pages.get_by_role("link", name="Progress and stages")).to_have_attribute("aria-current", "page")
     pages.get_by_role("link", name="Runs", exact=True).click()
     tab.wait_for_url(f"{tab.cluster}/runs?theme=dark")
     tab.get_by_role("link", name="Clusters").click()
@@ -220,7 +210,7 @@ def test_a_pane_has_no_links_to_other_pages_and_no_page_runs_off_the_window_for_
     tab.set_viewport_size({"width": 700, "height": 900})
     tab.goto(f"{tab.cluster}/stages")
     tab.get_by_text("Pages", exact=True).click()
-    assert tab.evaluate(WIDTHS) == [700, 700]
+    wait_for_value(tab, WIDTHS, [700, 700])
     tab.goto(f"{tab.base}/health")  # any page of the same origin will do as the parent
     tab.evaluate(
         """source => { document.body.innerHTML = '<iframe width="900" height="600"></iframe>'
@@ -229,4 +219,4 @@ def test_a_pane_has_no_links_to_other_pages_and_no_page_runs_off_the_window_for_
     )
     pane = tab.frame_locator("iframe")
     pane.get_by_role("button", name="Table").wait_for()
-    assert pane.get_by_text("Pages", exact=True).is_hidden()
+    expect(pane.get_by_text("Pages", exact=True)).to_be_hidden()

@@ -29,6 +29,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
 from opened_pages import FRAME_BYTES, Opened
+from playwright.sync_api import expect
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape, gpu_device, write_recording
 
 SECONDS = 60
@@ -400,10 +401,8 @@ def test_a_real_cluster_shows_a_session_live(browser, monkeypatch):
             LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="1GB", name="gpus"),
             open_tab(browser) as tab,
         ):
-            tab.set_default_timeout(40_000)
             tab.goto(f"{tab.base}/{find_record('gpus').id}/gpu")
-            tab.wait_for_selector("tr.row")
-            assert tab.locator("tr.row").count() == 2
+            expect(tab.locator("tr.row")).to_have_count(2)
             moments = "Bokeh.documents[0].get_model_by_name('gpu-time-source-hovers').get_length()"
             tab.wait_for_function(f"() => {moments} >= 2")
             known = tab.evaluate(moments)
@@ -416,20 +415,15 @@ def test_a_real_cluster_shows_a_session_live(browser, monkeypatch):
 
 
 @pytest.mark.long
-def test_in_a_browser_metrics_are_chosen_and_devices_opened(publish, browser):
+def test_in_a_browser_metrics_are_chosen_and_devices_opened(publish, tab):
     handle = publish(Shape(tasks=0))
     handle.add(*gpu_recordings.gpu_messages(scenario("two", 20.0), 20, workers=1))
-    with open_tab(browser) as tab:
-        tab.goto(f"{tab.cluster}/gpu")
-        tab.wait_for_selector("tr.row")
-        assert tab.locator("tr.row").count() == 2
-        tab.locator("tr.row button").first.focus()
-        tab.keyboard.press("Enter")
-        tab.wait_for_selector("text=tritonserver")
-        tab.get_by_label("Metric").select_option(label="Memory")
-        tab.wait_for_function(
-            "() => Bokeh.documents[0].get_model_by_name('gpu-time-source-driver').data.left.length > 0"
-        )
-        tab.locator("#card-gpu-time .as-table").click()
-        tab.wait_for_selector("#card-gpu-time table")
-        assert tab.locator("#card-gpu-time tbody tr").count() == 2
+    tab.goto(f"{tab.cluster}/gpu")
+    expect(tab.locator("tr.row")).to_have_count(2)
+    tab.locator("tr.row button").first.focus()
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("text=tritonserver")
+    tab.get_by_label("Metric").select_option(label="Memory")
+    tab.wait_for_function("() => Bokeh.documents[0].get_model_by_name('gpu-time-source-driver').data.left.length > 0")
+    tab.locator("#card-gpu-time .as-table").click()
+    expect(tab.locator("#card-gpu-time tbody tr")).to_have_count(2)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from glassloom_metrics.protocol import Log, Runs, WorkerLeft
+from page_waits import value_at_rest, wait_for_value, wait_until_said
+from playwright.sync_api import expect
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_runs_view import run_rows
 
@@ -20,14 +24,13 @@ def test_a_run_is_opened_and_compared_by_keyboard_and_keeps_the_focus_while_fram
     first = tab.locator("tr.row").first.locator("button").first
     first.focus()
     tab.keyboard.press("Enter")
-    tab.locator("pre").wait_for()
-    assert tab.locator("pre").inner_text().startswith("first = 1\nsecond = 2\n<img")
+    expect(tab.locator("pre")).to_have_text(re.compile(r"^first = 1\nsecond = 2\n<img"))
     cluster.add(runs(0, 1, 2))
-    tab.wait_for_function("() => document.querySelectorAll('tr.row').length == 3")
-    assert tab.evaluate("document.activeElement.dataset.value") == "1", "the row that was opened, no longer the first"
-    assert tab.locator("pre").count() == 1
+    expect(tab.locator("tr.row")).to_have_count(3)
+    wait_for_value(tab, "document.activeElement.dataset.value", "1")  # the row that was opened, no longer the first
+    expect(tab.locator("pre")).to_have_count(1)
     tab.keyboard.press("Tab")
-    assert tab.evaluate("document.activeElement.dataset.ask") == "choose"
+    wait_for_value(tab, "document.activeElement.dataset.ask", "choose")
     tab.keyboard.press("Space")
     tab.get_by_text("Choose another run to compare.").wait_for()
     tab.get_by_label("Compare run 0").click()
@@ -43,8 +46,9 @@ def test_beside_a_notebook_no_word_of_a_comparison_is_broken_into_letters(publis
     tab.set_viewport_size({"width": 380, "height": 800})
     tab.goto(f"{tab.cluster}/runs?open=0%2C1")
     tab.get_by_text("B against A").first.wait_for()
-    widths = tab.locator('section[aria-label="Comparison of two runs"] th[scope="row"]').evaluate_all(
-        "cells => cells.map(cell => cell.offsetWidth)"
+    cells = """section[aria-label="Comparison of two runs"] th[scope="row"]"""
+    widths = value_at_rest(
+        tab, "selector => [...document.querySelectorAll(selector)].map(cell => cell.offsetWidth)", cells
     )
     assert len(widths) > 3 and min(widths) > 80
 
@@ -61,7 +65,7 @@ def test_what_is_typed_is_searched_for_and_stays_while_frames_come(publish, tab)
     tab.wait_for_function(at_end)
     cluster.add(Log(STARTED_AT_S, 0, "stderr", "the newest"))
     tab.get_by_text("the newest").wait_for()
-    assert tab.evaluate(f"({at_end})()"), "the newest line is followed"
+    tab.wait_for_function(at_end)  # the newest line is followed
     tab.locator(".lines").hover()
     tab.mouse.wheel(0, -500)
     tab.get_by_text("Follow newest").wait_for()
@@ -70,10 +74,11 @@ def test_what_is_typed_is_searched_for_and_stays_while_frames_come(publish, tab)
 
     field = tab.get_by_label("Search lines")
     field.type("LINE 7")
-    tab.wait_for_function("() => document.querySelectorAll('.line').length == 11")
+    expect(tab.locator(".line")).to_have_count(11)
     cluster.add(Log(STARTED_AT_S, 0, "stdout", "line 7 again"))
-    tab.wait_for_function("() => document.querySelectorAll('.line').length == 12")
-    assert (field.input_value(), tab.evaluate("document.activeElement.type")) == ("LINE 7", "search")
+    expect(tab.locator(".line")).to_have_count(12)
+    expect(field).to_have_value("LINE 7")
+    expect(field).to_be_focused()
 
 
 @pytest.mark.long
@@ -89,11 +94,11 @@ def test_workers_are_sorted_and_a_dead_one_is_opened_and_closed(publish, tab):
     tab.get_by_label("Search names").type("left")
     tab.get_by_text("1 of 120 match").wait_for()
     tab.get_by_role("button", name="w7", exact=True).click()
-    assert tab.get_by_text(HOSTILE_NAMES[0]).count() >= 1
+    tab.get_by_text(HOSTILE_NAMES[0]).first.wait_for()
     tab.get_by_role("img", name="Memory: last").wait_for()
     tab.keyboard.press("Escape")
     tab.get_by_text("1 of 120 match").wait_for()
-    assert tab.get_by_label("Search names").input_value() == "left"
+    expect(tab.get_by_label("Search names")).to_have_value("left")
 
 
 def test_what_was_typed_just_before_a_click_is_searched_for_too(publish, tab):
@@ -112,7 +117,7 @@ def test_what_was_typed_just_before_a_click_is_searched_for_too(publish, tab):
     tab.get_by_role("img", name="Memory: last").wait_for()
     tab.keyboard.press("Escape")
     tab.get_by_text("1 of 3 match").wait_for()
-    assert tab.get_by_label("Search names").input_value() == "left"
+    expect(tab.get_by_label("Search names")).to_have_value("left")
 
 
 def test_a_button_that_is_pressed_before_bokehjs_has_come_is_answered_when_it_has(publish, tab):
@@ -125,6 +130,5 @@ def test_a_button_that_is_pressed_before_bokehjs_has_come_is_answered_when_it_ha
     tab.goto(f"{tab.cluster}/runs", wait_until="commit")
     tab.wait_for_function("() => document.querySelector('tr.row button')")
     tab.evaluate("() => document.querySelector('tr.row button').click()")
-    tab.wait_for_function("() => document.querySelector('script[src*=\"bokeh.min\"]')")
-    held[0].continue_()
+    wait_until_said(tab, lambda: held)[0].continue_()
     tab.locator("pre").wait_for()

@@ -15,6 +15,8 @@ from browsing import Site, open_site, open_tab, open_tab_of, stopped
 from glassloom import Client, LocalCluster, config
 from glassloom.errors import WorkerLost
 from glassloom_metrics.registry import find_record
+from page_waits import wait_for_value
+from playwright.sync_api import expect
 
 BADGE = "() => Bokeh.documents[0]?.get_model_by_name('strip')?.text.match(/class=\"badge[^>]*>([^<]*)</)?.[1]"
 
@@ -45,7 +47,6 @@ def site(browser, cluster) -> Iterator[Site]:
 def tab(site) -> Iterator[object]:
     """Return the status page of the cluster."""
     with open_tab_of(site) as tab:
-        tab.set_default_timeout(40_000)
         tab.goto(f"{tab.base}/{find_record('real').id}/status")
         wait_for_badge(tab, "live")
         yield tab
@@ -53,10 +54,6 @@ def tab(site) -> Iterator[object]:
 
 def wait_for_badge(tab, words: str) -> None:
     tab.wait_for_function(f"() => ({BADGE})()?.startsWith({words!r})")
-
-
-def lanes(tab) -> int:
-    return tab.evaluate("Bokeh.documents[0].get_model_by_name('task-stream-lanes').get_length()")
 
 
 @pytest.mark.fault("a cluster is idle")
@@ -69,7 +66,7 @@ def test_an_idle_cluster_shows_what_its_workers_do_and_how_many_there_are(tab, c
     tab.wait_for_function("() => Bokeh.documents[0].get_model_by_name('workers-memory-source').get_length() == 3")
     cluster.scale(2)
     tab.wait_for_function("() => Bokeh.documents[0].get_model_by_name('workers-memory-source').get_length() == 2")
-    assert tab.evaluate(f"({BADGE})()") == "live"
+    wait_for_value(tab, BADGE, "live")
 
 
 @pytest.mark.fault("a head is stopped (SIGSTOP) while it is viewed, and continued")
@@ -78,7 +75,7 @@ def test_a_cluster_whose_head_is_stopped_is_not_called_live(tab, cluster):
         wait_for_badge(tab, "last heard ")
         first = tab.evaluate(f"({BADGE})()")
         tab.wait_for_function(f"() => ({BADGE})() != {first!r}")
-        assert tab.locator("#lost").is_hidden(), "it is the cluster, not the dashboards"
+        expect(tab.locator("#lost")).to_be_hidden()  # it is the cluster, not the dashboards
     wait_for_badge(tab, "live")
 
 
@@ -147,7 +144,7 @@ def test_runs_lines_errors_and_the_death_of_a_worker_are_told(tab, cluster, tmp_
         tab.goto(f"{page}/runs")
         row = tab.locator("tr.row", has_text="fail_on_three")
         row.get_by_text("failed", exact=True).wait_for()
-        assert "4 / 5, 1 failed" in row.inner_text()
+        expect(row).to_contain_text("4 / 5, 1 failed")
         row.locator("button").first.click()
         tab.locator("tr.detail", has_text="Held at most").get_by_text("4 / 5").wait_for()
 
@@ -166,7 +163,7 @@ def test_runs_lines_errors_and_the_death_of_a_worker_are_told(tab, cluster, tmp_
         dead.locator("button").press("Enter")  # no click: rows move when the next worker joins
         tab.get_by_text("Was there for").wait_for()
         tab.locator(".line", has_text="last words").wait_for()
-        assert tab.get_by_role("img", name="Memory: last").count() == 1
+        expect(tab.get_by_role("img", name="Memory: last")).to_have_count(1)
 
 
 def one_of(path: str, results: list[bytes]) -> int:
@@ -192,7 +189,7 @@ def test_a_task_is_told_of_while_it_runs_and_after_its_end_with_what_it_waited_f
         (tmp_path / "go").touch()
         assert future.result(timeout=60) == 4
         tab.get_by_text("Its result is held by").wait_for()
-        assert tab.locator(".phases .off").count() == 1, "it slept"
+        expect(tab.locator(".phases .off")).to_have_count(1)  # it slept
         tab.get_by_text(
             re.compile("as soon as|after it was ready|for a worker that was free|in its queue")
         ).first.wait_for()
@@ -228,15 +225,12 @@ def test_views_over_time_show_what_a_cluster_did_and_go_on_while_it_is_idle(site
     with Client(cluster, set_as_default=False) as client:
         assert client.gather(client.map(bytes, [10**6] * 8))[0] == bytes(10**6)
     with open_tab_of(site) as tab:
-        tab.set_default_timeout(40_000)
         tab.goto(f"{tab.base}/{find_record('real').id}/{page}")
         tab.wait_for_function(f"() => Bokeh.documents[0]?.get_model_by_name('{page}-source')?.get_length() > 0")
         tab.get_by_text("All", exact=True).click()
         tab.get_by_role("button", name="as a table").click()
-        tab.get_by_role("row").nth(1).wait_for()
-        assert {"memory": "managed", "stages": "95 % within", "time-budget": "idle"}[page] in tab.get_by_role(
-            "table"
-        ).inner_text()
+        words = {"memory": "managed", "stages": "95 % within", "time-budget": "idle"}[page]
+        expect(tab.get_by_role("table")).to_contain_text(words)
         caption = tab.get_by_role("caption").inner_text()
         if page == "time-budget":
             tab.wait_for_function(f"() => document.querySelector('.body').ariaLabel.includes({caption!r}) === false")

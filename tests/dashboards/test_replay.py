@@ -177,7 +177,7 @@ def test_a_file_that_is_no_recording_is_named_and_nothing_is_served(tmp_path, ru
     path = tmp_path / "run.glr"
     path.write_text("no")
     with dashboards("--port", "0", "--recording", str(path)) as process:
-        assert process.wait(30) == 1
+        assert process.wait(60) == 1
         assert process.stderr.read().startswith(f"glassloom_dashboards: '{path}' is not a Glassloom recording")
 
 

@@ -8,6 +8,7 @@ import pytest
 from glassloom_dashboards.parts.layouts import LAYOUTS
 from glassloom_dashboards.parts.tables import MAX_CELL_LENGTH, MAX_ROWS, PERIOD_S, Table, table_html
 from opened_pages import FRAME_BYTES, Opened, aggregate_of, events, shared_aggregate_of
+from playwright.sync_api import expect
 from synthetic import HOSTILE_NAMES, Shape
 
 WITH_TABLES = ["status", "task-stream", "progress", "workers-memory", "workers-cpu", "memory", "stages", "time-budget"]
@@ -94,8 +95,10 @@ def test_a_button_puts_a_table_in_the_place_of_the_plot_and_the_plot_back(publis
     button.focus()
     tab.keyboard.press("Enter")
     card.get_by_role("row").filter(has_text=HOSTILE_NAMES[0]).wait_for()
-    assert button.get_attribute("aria-pressed") == "true"
-    assert card.locator(".body").is_hidden() and tab.locator("#card-workers-cpu .body").is_visible()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(card.locator(".body")).to_be_hidden()
+    expect(tab.locator("#card-workers-cpu .body")).to_be_visible()
     tab.keyboard.press("Enter")
     card.get_by_role("table").wait_for(state="hidden")
-    assert card.locator(".body").is_visible() and button.get_attribute("aria-pressed") == "false"
+    expect(card.locator(".body")).to_be_visible()
+    expect(button).to_have_attribute("aria-pressed", "false")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 import synthetic
-from browsing import TIPS, state_when
+from browsing import open_site, open_tab_of, state_when, tip_with
 from glassloom_metrics.protocol import Layers, WorkerLeft
-from real_process import dashboards
+from page_waits import value_at_rest
+from playwright.sync_api import expect
 from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape
 from test_running_tasks import running
 from test_runs_view import run_rows
 from test_task_view import row
 
 PLACE = """([at_s, lane]) => {
+  if (!Bokeh.documents[0].is_idle) return null
   const plot = Bokeh.documents[0].get_model_by_name('task-stream')
   const view = Bokeh.index.find_one_by_id ? Bokeh.index.find_one_by_id(plot.id) : Bokeh.index[plot.id]
   const {left, top} = view.canvas_view.el.getBoundingClientRect()
@@ -35,8 +37,8 @@ def cluster(publish):
     return cluster
 
 
-def place(tab, at_s: float, lane: float) -> list[float]:
-    return tab.evaluate(PLACE, [at_s, lane])
+def place(tab, at_s: float, lane: float, plot: str = "task-stream") -> list[float]:
+    return value_at_rest(tab, PLACE.replace("task-stream", plot), [at_s, lane])
 
 
 @pytest.mark.long
@@ -47,7 +49,9 @@ def test_a_task_is_searched_opened_and_left_by_keyboard(cluster, tab):
     tab.keyboard.type("sum[3")
     tab.get_by_text("1 layer with such tasks").wait_for()
     tab.keyboard.press("Tab")
-    while tab.evaluate("document.activeElement.tagName") != "A":
+    for _ in range(20):
+        if tab.evaluate("document.activeElement.tagName") == "A":
+            break
         tab.keyboard.press("Tab")
     tab.keyboard.press("Enter")
     tab.get_by_role("region", name="Task sum[3, 4]").wait_for()
@@ -60,7 +64,7 @@ def test_a_task_is_searched_opened_and_left_by_keyboard(cluster, tab):
     tab.keyboard.press("Escape")
     tab.get_by_text("1 layer with such tasks").wait_for()
     assert "open=" not in tab.url
-    assert tab.get_by_label("Search keys").input_value() == "sum[3"
+    expect(tab.get_by_label("Search keys")).to_have_value("sum[3")
 
 
 def test_an_address_opens_a_task_that_is_followed_while_it_runs_and_dies(cluster, tab):
@@ -79,11 +83,10 @@ def test_a_click_on_a_bar_shows_the_task_and_leads_to_its_page(cluster, tab, pag
     tab.goto(f"{tab.cluster}/{page}")
     state_when(tab, "s.rows == 2 && s.end > 30")
     height = "Bokeh.documents[0].get_model_by_name('task-stream').inner_height"
-    before = tab.evaluate(height)
     tab.mouse.move(*place(tab, 5.0, 0))
-    tab.wait_for_function(f"() => ({TIPS})().includes('500 ms, mostly for a free worker')")
-    tip = tab.evaluate(TIPS)
-    assert tip.startswith(f"{HOSTILE_NAMES[0]}[0]") and "50 %" in tip and "w0 · 0" in tip
+    before = tab.evaluate(height)
+    tip = tip_with(tab, "500 ms, mostly for a free worker", "50 %", "w0 · 0")
+    assert tip.startswith(f"{HOSTILE_NAMES[0]}[0]")
     tab.mouse.click(*place(tab, 15.0, 0))
     tab.get_by_role("region", name="Task sum[3, 4]").wait_for()
     chosen = "Bokeh.documents[0].get_model_by_name('task-stream-chosen-source').data.left[0]"
@@ -115,7 +118,7 @@ def test_a_straggler_leads_to_its_task(publish, tab):
     cluster.add(row(40, "late", 5.0, 9.0))
     tab.goto(f"{tab.cluster}/stages")
     tab.wait_for_function("() => Bokeh.documents[0]?.get_model_by_name('stages-stragglers-source')?.get_length() === 1")
-    tab.mouse.click(*tab.evaluate(PLACE.replace("'task-stream'", "'stages-durations'"), [9.0, 0.68]))
+    tab.mouse.click(*place(tab, 9.0, 0.68, "stages-durations"))
     tab.get_by_role("region", name="Task sum[late]").wait_for()
 
 
@@ -127,15 +130,11 @@ def test_a_recording_is_searched_and_says_what_ran_at_its_end(tmp_path, runtime,
     recorder.record(running(9.0, (0, 1, 0, "7", 4.0)))
     recording = tmp_path / "run.glr"
     synthetic.write_recording(recording, recorder)
-    with dashboards("--port", "0", "--recording", str(recording)) as process:
-        url = process.stdout.readline().strip()
-        page = browser.new_page()
-        page.goto(url)
-        base = page.url.partition("?")[0].rpartition("/")[0]
-        page.goto(f"{base}/task?search=sum")
-        page.locator("tr.row", has_text="interrupted").wait_for()
-        page.locator("tr.row", has_text="finished").locator("a").click()
-        page.get_by_text("waited 500 ms for a worker that was free").wait_for()
-        page.goto(f"{base}/task?open=0:7")
-        page.get_by_text("It ran when the cluster ended, or when the recording did.").wait_for()
-        page.close()
+    with open_site(browser, "--recording", str(recording)) as site, open_tab_of(site) as tab:
+        pages = site.url.partition("?")[0].removesuffix("/status")
+        tab.goto(f"{pages}/task?search=sum")
+        tab.locator("tr.row", has_text="interrupted").wait_for()
+        tab.locator("tr.row", has_text="finished").locator("a").click()
+        tab.get_by_text("waited 500 ms for a worker that was free").wait_for()
+        tab.goto(f"{pages}/task?open=0:7")
+        tab.get_by_text("It ran when the cluster ended, or when the recording did.").wait_for()

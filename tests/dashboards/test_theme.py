@@ -26,6 +26,8 @@ from glassloom_dashboards.parts.theme import (
 )
 from glassloom_dashboards.serving.page import THEME_MODEL, PageView
 from glassloom_dashboards.views import progress, time_budget
+from page_waits import wait_until_said
+from playwright.sync_api import expect
 from synthetic import Shape
 
 THEMES = pytest.mark.parametrize("palette", PALETTES.values(), ids=PALETTES.keys())
@@ -145,12 +147,10 @@ def test_where_the_system_forces_colours_those_that_mean_something_stay(publish,
     publish(Shape(tasks=50))
     tab.emulate_media(forced_colors="active")
     tab.goto(f"{tab.cluster}/overview?theme=high-contrast")
-    tab.locator("#card-utilisation .legend i").first.wait_for()
-    chosen = tab.locator("#card-utilisation .bk-btn.bk-active")
-    chosen.wait_for()
-    other = tab.locator("#card-utilisation .bk-btn:not(.bk-active)")
-    found = [tab.locator("#card-utilisation .legend i"), tab.locator(".overview .bar i"), chosen, other]
-    chip, fill, on, off = (one.first.evaluate("one => getComputedStyle(one).backgroundColor") for one in found)
     blue = "rgb(125, 184, 255)"
-    assert (chip, fill) == (blue, blue), "what is computed, and a bar's part"
-    assert on != off, "what is chosen"
+    for of_what_is_computed in ("#card-utilisation .legend i", ".overview .bar i"):
+        expect(tab.locator(of_what_is_computed).first).to_have_css("background-color", blue)
+    buttons = tab.locator("#card-utilisation .bk-btn")
+    chosen, other = buttons.and_(tab.locator(".bk-active")), buttons.and_(tab.locator(":not(.bk-active)")).first
+    colour = wait_until_said(tab, lambda: chosen.evaluate("one => getComputedStyle(one).backgroundColor"))
+    expect(other).not_to_have_css("background-color", colour)

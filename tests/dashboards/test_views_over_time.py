@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from browsing import wait_for_next_frame, zoom_in
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.budget import PARTS
 from glassloom_dashboards.folds.memory_history import Peak
@@ -320,18 +321,16 @@ def test_in_the_browser_both_plots_zoom_together_and_new_samples_do_not_move_the
     }"""
     before = tab.wait_for_function(ranges).json_value()
     assert before["same"] and before["follow"] == LATEST_RUN
-    box = tab.locator("#card-memory .body").bounding_box()
-    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
-    for _ in range(5):
-        tab.mouse.wheel(0, -300)
+    zoom_in(tab, "memory", "#card-memory .body", 5, down=0.33)
     zoomed = tab.wait_for_function(f"() => {{ const r = ({ranges})(); return r && r.follow === null ? r : null }}")
     zoomed = zoomed.json_value()
     cluster.add(
         WorkerSamples(STARTED_AT_S + 60, [0], [1.0], [MIB], [MIB], [0], [7 * MIB], [0], [0]),
         events(50, [(59.0, 60.0)]),
     )
-    tab.wait_for_function("() => Bokeh.documents[0].get_model_by_name('glassloom-frame').tags[0] > 3")
-    after = tab.evaluate(ranges)
+    wait_for_next_frame(tab)  # it may have been under way
+    wait_for_next_frame(tab)
+    after = tab.wait_for_function(ranges).json_value()
     assert (after["start"], after["end"]) == (zoomed["start"], zoomed["end"])
     tab.get_by_text("All", exact=True).click()
     tab.wait_for_function(f"() => {{ const r = ({ranges})(); return r && r.end > 59 }}")

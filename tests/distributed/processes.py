@@ -45,7 +45,7 @@ class Forker:
     def _end(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(60)
 
 
 @cache

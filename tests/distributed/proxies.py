@@ -45,11 +45,11 @@ class Proxy:
 
     def start(self) -> None:
         self._thread.start()
-        assert self._ready.wait(30)
+        assert self._ready.wait(60)
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(30)
+        self._thread.join(60)
 
     async def _serve(self) -> None:
         self._loop, self._carries, self._over = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()

@@ -103,7 +103,7 @@ def _daemon(command: list[str], folder: Path, environment: dict[str, str]) -> It
         finally:
             process.terminate()
             try:
-                process.wait(30)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def eventually(condition: Callable[[], Any], timeout_s: float = 50.0) -> Any:
+def eventually(condition: Callable[[], Any], timeout_s: float = 60.0) -> Any:
     """Return what `condition` returns once that is true."""
     deadline_s = time.monotonic() + timeout_s
     while not (value := condition()):

@@ -197,9 +197,6 @@
   document.addEventListener('click', onEarlyClick);
 
   const begin = () => {
-    if (!window.Bokeh?.documents[0]) {
-      return setTimeout(begin, 50);
-    }
     for (const card of document.querySelectorAll('.card')) {
       const html = model(`${card.id.replace('card-', '')}-html`);
       if (html) {
@@ -229,5 +226,5 @@
     }
   };
 
-  begin();
+  document.addEventListener('glassloom-opened', begin, { once: true });
 })();

@@ -254,6 +254,8 @@
       showNotice();
       return setTimeout(reloadWhenBack, RETRY_EVERY_MS);
     }
+    // Cards that are HTML answer from here on.
+    document.dispatchEvent(new Event('glassloom-opened'));
     document.documentElement.toggleAttribute('data-opened', true);
     onOpened();
   };
