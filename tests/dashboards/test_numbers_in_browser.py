@@ -14,10 +14,12 @@ from glassloom_dashboards.parts.theme import set_seconds_axis
 SCRIPT = Path(glassloom_dashboards.__file__).parent / "static" / "glassloom.js"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def script(browser):
+    """Return a page that has the functions, and BokehJS; no test leaves anything there."""
     page = browser.new_page()
     page.add_script_tag(path=SCRIPT)
+    page.add_script_tag(path=Path(bokeh.__file__).parent / "server" / "static" / "js" / "bokeh.min.js")
     yield page
     page.close()
 
@@ -72,7 +74,6 @@ def test_a_time_axis_has_ticks_at_times_that_people_count_in(script):
     set_seconds_axis(plot)
     document = Document()
     document.add_root(plot)
-    script.add_script_tag(path=Path(bokeh.__file__).parent / "server" / "static" / "js" / "bokeh.min.js")
     steps = script.evaluate(
         """document => {
           const {ticker} = Bokeh.loader['document/document'].Document.from_json(document).roots()[0].below[0]

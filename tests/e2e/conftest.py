@@ -12,7 +12,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -72,26 +73,50 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("profile")
 
 
-@pytest.fixture(scope="module")
-def browser_options() -> dict[str, Any]:
-    """What the browser of a module is told besides."""
-    return {}
+class SharedBrowser:
+    """The browser of all tests of this folder that follow one another: starting one for each module took two seconds of CPU."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._context: BrowserContext | None = None
+
+    def started(self, profile: Path) -> BrowserContext:
+        """Return the browser; start it if it doesn't run."""
+        if self._context is None:
+            playwright = self._stack.enter_context(sync_playwright())
+            self._context = self._stack.enter_context(
+                playwright.chromium.launch_persistent_context(
+                    profile,
+                    executable_path=chromium_path(),
+                    args=CHROMIUM_ARGUMENTS,
+                    viewport={"width": 1400, "height": 850},
+                    ignore_https_errors=True,  # those of a proxy with a certificate of its own
+                )
+            )
+            self._context.set_default_timeout(60_000)
+        return self._context
+
+    def close(self) -> None:
+        self._context = None
+        self._stack.close()
 
 
-@pytest.fixture(scope="module")
-def browser(profile: Path, browser_options: dict[str, Any]) -> Iterator[BrowserContext]:
-    # Of one module, not the session: Playwright's loop must be gone before other tests run loops of their own.
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch_persistent_context(
-            profile,
-            executable_path=chromium_path(),
-            args=CHROMIUM_ARGUMENTS,
-            viewport={"width": 1400, "height": 850},
-            **browser_options,
-        )
-        browser.set_default_timeout(60_000)
-        yield browser
-        browser.close()
+_shared_browser = SharedBrowser()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """Close the browser after this folder's last test: Playwright's loop must be gone before other tests run loops of their own."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or HERE not in nextitem.path.parents:
+            _shared_browser.close()
+
+
+@pytest.fixture
+def browser(profile: Path) -> BrowserContext:
+    return _shared_browser.started(profile)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from page_waits import value_at_rest, wait_for_value
 from playwright.sync_api import Page, expect
 
 LONG_NAME = "a-very-long-cluster-name-that-nobody-would-type-" * 4
@@ -15,9 +16,10 @@ LONG_NAME = "a-very-long-cluster-name-that-nobody-would-type-" * 4
 
 def widest_overflow(page: Page) -> int:
     """Return by how many pixels anything in the panel sticks out to the right."""
-    return page.evaluate(
+    return value_at_rest(
+        page,
         """() => Math.max(...[...document.querySelectorAll('#glassloom-panel .gl-Section')].map(
-            section => section.scrollWidth - section.clientWidth))"""
+            section => section.scrollWidth - section.clientWidth))""",
     )
 
 
@@ -25,7 +27,7 @@ def text_starts(page: Page, selector: str) -> list[float]:
     """Return where the text begins in elements of the panel, in pixels from the left."""
     script = """selector => [...document.querySelectorAll(selector)].map(
         each => each.getBoundingClientRect().left + parseFloat(getComputedStyle(each).paddingLeft))"""
-    return page.evaluate(script, selector)
+    return value_at_rest(page, script, selector)
 
 
 @pytest.mark.long
@@ -110,11 +112,14 @@ def test_unusual_clusters_can_be_read_by_everybody(
         dialog = page.get_by_role("dialog")
         expect(dialog.get_by_label("Name")).to_be_focused()
         assert violations(".jp-Dialog") == []
-        assert page.locator(".gl-Form").evaluate("form => form.scrollWidth - form.clientWidth") == 0
+        too_wide = (
+            "() => { const form = document.querySelector('.gl-Form'); return form.scrollWidth - form.clientWidth }"
+        )
+        wait_for_value(page, too_wide, 0)
         selector = ".gl-SectionWidget :is(a, button, label), .gl-Panel jp-button"
         targets = f"[...document.querySelectorAll('{selector}')].filter(b => b.offsetParent)"
         small = f"{targets}.filter(b => b.offsetHeight < 24 || b.offsetWidth < 24)"
-        assert page.evaluate(f"() => {small}.map(b => b.outerHTML)") == []
+        wait_for_value(page, f"() => {small}.map(b => b.outerHTML)", [])
         keep_picture(f"new-cluster-{theme}")
         dialog.get_by_role("button", name="Cancel").click()
         expect(dialog).to_have_count(0)
@@ -244,7 +249,7 @@ MOVING_RULES = """() => {
     }
   }
   for (const sheet of document.styleSheets) walk(sheet.cssRules, false)
-  return [moving.length, moving.filter(selector => !still.has(selector))]
+  return [moving.length >= 2, moving.filter(selector => !still.has(selector))]
 }"""
 
 
@@ -257,5 +262,4 @@ def test_nothing_moves_for_who_asks_for_less_motion(page, open_lab, tell, make_c
     page.emulate_media(reduced_motion="reduce")
     expect(bar).to_have_css("transition-duration", "0s")
     # Bars of cells, and whatever else of ours moves: none without its rule for those who ask for less.
-    n_moving, unbridled = page.evaluate(MOVING_RULES)
-    assert (n_moving >= 2, unbridled) == (True, [])
+    wait_for_value(page, MOVING_RULES, [True, []])

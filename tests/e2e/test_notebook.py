@@ -94,9 +94,10 @@ def test_a_notebooks_cluster_and_tasks_are_seen(
     open_notebook(small_notebook)
     run_all(page)
     expect(page.locator(".gl-Card")).to_have_count(1)
+    for words in ("2 workers, 4 threads", f"{TASKS} tasks done"):
+        expect(page.locator(".gl-Card")).to_contain_text(words)
     (cluster,) = clusters_of(lab)
     assert (cluster["workers"], cluster["threads"], cluster["started_by"]) == (2, 4, "notebook")
-    expect(page.locator(".gl-Card")).to_contain_text(f"{TASKS} tasks done")
     frame = open_pane(cluster["id"], "task-stream").locator("iframe").element_handle().content_frame()
     seen = rectangles_when(frame, f"s.computing === {TASKS}")
     assert seen == {"all": TASKS, "events": TASKS, "computing": TASKS, "tasks": TASKS}
@@ -143,7 +144,6 @@ def test_the_first_look_runs_and_its_tasks_are_seen(
     open_notebook(FIRST_LOOK.name)
     run_all(page)
     expect(page.locator(".gl-Card")).to_have_count(1)
-    (cluster,) = clusters_of(lab)
     (cluster,) = clusters_of(lab)
     frame = open_pane(cluster["id"], "task-stream").locator("iframe").element_handle().content_frame()
     frame.get_by_text("All", exact=True).click()  # by default the latest run is shown

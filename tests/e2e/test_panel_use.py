@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from page_waits import value_at_rest, wait_until_said
 from playwright.sync_api import Page, Request, expect
 
 PAGE = """<!doctype html><title>A page</title><script>
@@ -173,7 +174,7 @@ def test_a_log_is_opened_at_its_newest_line(page, open_lab, tell, make_cluster, 
     log = page.locator(".gl-Log")
     expect(log).to_contain_text("line 199")
     left = "log => log.scrollHeight - log.clientHeight - log.scrollTop"
-    assert log.evaluate(left) < 1
+    wait_until_said(page, lambda: log.evaluate(left), lambda pixels: pixels < 1)
     page.get_by_role("dialog").get_by_role("button", name="Close").last.click()
 
 
@@ -249,6 +250,9 @@ def test_panes_that_were_closed_leave_nothing_behind(page, open_lab, one_cluster
     assert devtools.send("Runtime.callFunctionOn", length)["result"]["value"] <= 2  # the one that stays, and the last
 
 
+BOX = "selector => document.querySelector(selector)?.getBoundingClientRect()"
+
+
 def test_a_card_that_is_dragged_into_a_notebook_leaves_code_there(page, lab, open_lab, one_cluster, pages):
     notebook = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (lab.root / "empty.ipynb").write_text(json.dumps(notebook))
@@ -257,7 +261,7 @@ def test_a_card_that_is_dragged_into_a_notebook_leaves_code_there(page, lab, ope
     page.get_by_role("dialog").get_by_role("button", name="No Kernel").click()
     cell = page.locator(".jp-Notebook .jp-CodeCell")
     expect(cell).to_have_count(1)
-    start, end = page.locator(".gl-Card-facts").bounding_box(), cell.bounding_box()
+    start, end = (value_at_rest(page, BOX, selector) for selector in (".gl-Card-facts", ".jp-Notebook .jp-CodeCell"))
     page.mouse.move(start["x"] + 20, start["y"] + 5)
     page.mouse.down()
     page.mouse.move(start["x"] + 60, start["y"] + 20, steps=4)
@@ -282,7 +286,7 @@ def test_a_named_layout_is_saved_and_its_panes_come_back_where_they_were_also_af
             {"cluster": "c0", "page": name, "mode": mode},
         )
         expect(page.locator(f'.gl-Pane[data-page="{name}"]')).to_have_attribute("data-state", "live")
-    before = page.evaluate(PLACES)
+    before = value_at_rest(page, PLACES)
     assert len({tuple(place) for place in before.values()}) == 3
     page.locator('#glassloom-panel [data-command="glassloom:save-layout"]').click()
     page.get_by_role("dialog").get_by_role("textbox").fill("mine")
@@ -298,7 +302,7 @@ def test_a_named_layout_is_saved_and_its_panes_come_back_where_they_were_also_af
         layout.click()
         for name in before:
             expect(page.locator(f'.gl-Pane[data-page="{name}"]')).to_have_attribute("data-state", "live")
-        places = page.evaluate(PLACES)
+        places = value_at_rest(page, PLACES)
         assert set(places) == set(before)
         assert places["status"][0] < places["task-stream"][0] or places["status"][1] < places["task-stream"][1]
         assert (places["memory"][1] > places["task-stream"][1]) == (before["memory"][1] > before["task-stream"][1])

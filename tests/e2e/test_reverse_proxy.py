@@ -16,11 +16,11 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
+from eventual import eventually
 from free_ports import free_port
 from glassloom_server.routes import ROUTES
 from jupyter_labs import TOKEN, Lab, running_lab
@@ -117,7 +117,7 @@ def lab(proxied: tuple[Lab, psutil.Process]) -> Lab:
 @pytest.fixture
 def nginx(proxied: tuple[Lab, psutil.Process]) -> Iterator[list[psutil.Process]]:
     """The proxy's processes; they go on after the test."""
-    processes = [proxied[1], *proxied[1].children()]
+    processes = [proxied[1], *eventually(proxied[1].children)]
     yield processes
     for process in processes:
         process.resume()
@@ -126,11 +126,6 @@ def nginx(proxied: tuple[Lab, psutil.Process]) -> Iterator[list[psutil.Process]]
 def accepts(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@pytest.fixture(scope="module")
-def browser_options() -> dict[str, Any]:
-    return {"ignore_https_errors": True}
 
 
 def ask(lab: Lab, path: str, headers: dict[str, str]) -> http.client.HTTPResponse:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,16 +40,21 @@ class Lab:
 
     def dashboards_pid(self) -> int | None:
         """Return the process id of the dashboards process, if it runs."""
-        return next((process.pid for process in self._dashboards()), None)
+        return next((pid for pid, _ in self._dashboards()), None)
 
     def dashboards_sockets(self) -> list[Path]:
         """Return the path of the socket of each dashboards process."""
-        commands = [process.cmdline() for process in self._dashboards()]
-        return [Path(command[command.index("--unix-socket") + 1]) for command in commands]
+        return [Path(command[command.index("--unix-socket") + 1]) for _, command in self._dashboards()]
 
-    def _dashboards(self) -> list[psutil.Process]:
-        children = psutil.Process(self.process.pid).children()
-        return [child for child in children if "glassloom_dashboards" in child.cmdline()]
+    def _dashboards(self) -> list[tuple[int, list[str]]]:
+        """Return the process id and the command of each dashboards process; others may end meanwhile."""
+        found = []
+        for child in psutil.Process(self.process.pid).children():
+            with suppress(psutil.NoSuchProcess):
+                command = child.cmdline()
+                if "glassloom_dashboards" in command:
+                    found.append((child.pid, command))
+        return found
 
 
 @contextmanager
