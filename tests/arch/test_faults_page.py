@@ -14,7 +14,7 @@ ROOMS = ("dashboards", "e2e", "metrics", "server")
 def marked(*folders: str) -> set[str]:
     """Return what tests in folders say that they do."""
     found = set()
-    for path in (path for folder in folders for path in (TESTS / folder).glob("test_*.py")):
+    for path in (path for folder in folders for path in (TESTS / folder).rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.fault":
                 found.add(ast.literal_eval(node.args[0]))

@@ -98,8 +98,9 @@ def open_tab_of(site: Site) -> Iterator[Any]:
     tab.on("console", lambda line: tab.wrongs.append(line.text) if line.type == "error" else None)
     tab.on("request", lambda sent: tab.wrongs.append(sent.url) if not sent.url.startswith(tab.base) else None)
     yield tab
-    assert tab.wrongs == [], tab.wrongs
+    wrongs = list(tab.wrongs)
     tab.close()
+    assert wrongs == [], wrongs
 
 
 def _wait_for_documents(tab: Any) -> None:
@@ -107,7 +108,7 @@ def _wait_for_documents(tab: Any) -> None:
 
     def goto(url: str, **options: Any) -> Any:
         answer = go(url, **options)
-        if not options and tab.locator("#opening").count():
+        if not options and tab.locator("#session").count():
             tab.wait_for_selector(":root[data-opened]", state="attached")
         return answer
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-import browsing
 import synthetic
 from glassloom_dashboards.serving.bokeh_defaults import remember_defaults
 
@@ -28,7 +27,7 @@ def remembered_defaults() -> None:
 def runtime(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    """Return a directory that holds a registry of this test alone, or, beside a `tab`, one that its module's tests share.
+    """Return a directory that holds a registry of this test alone, or, beside a `tab`, one that all such tests share.
 
     Its path is short, as sockets' must be.
     """
@@ -36,12 +35,6 @@ def runtime(
     path: Path = request.getfixturevalue("shared_runtime") if shared else tmp_path_factory.mktemp("rt")
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(path))
     return path
-
-
-@pytest.fixture(scope="module")
-def shared_runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of the registry that `dashboards_site` reads."""
-    return tmp_path_factory.mktemp("rt")
 
 
 @pytest.fixture
@@ -65,32 +58,3 @@ def publish(runtime: Path, cluster_id: str) -> Iterator[Publish]:
             return stack.enter_context(synthetic.published(recorder, runtime, cluster_id, name))
 
         yield publish
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    """Return a browser. Of one module: Playwright's loop must be gone before other tests run loops of their own."""
-    with browsing.chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def dashboards_site(browser: object, shared_runtime: Path) -> Iterator[browsing.Site]:
-    """Return a dashboards process of this module that has let a browser in."""
-    with browsing.open_site(browser, JUPYTER_RUNTIME_DIR=str(shared_runtime)) as site:
-        yield site
-
-
-@pytest.fixture
-def tab(dashboards_site: browsing.Site, runtime: Path, cluster_id: str) -> Iterator[object]:
-    """Return a browser tab of the module's dashboards; the address of this test's cluster there is its `cluster`."""
-    with browsing.open_tab_of(dashboards_site) as tab:
-        tab.cluster = f"{tab.base}/{cluster_id}"
-        yield tab
-
-
-@pytest.fixture
-def tab_alone(browser: object, runtime: Path) -> Iterator[object]:
-    """Return a browser tab of a dashboards process that is this test's alone, as is its registry."""
-    with browsing.open_tab(browser) as tab:
-        yield tab

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-import tempfile
 from functools import cache
 
 import gpu_recordings
 import numpy as np
 import pytest
-from browsing import open_tab
-from glassloom import LocalCluster, config
-from glassloom.sampling.nvml_simulator import scenario
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.gpu_history import COLUMNS, KEEP_ROWS, GpuHistory, merged
 from glassloom_dashboards.parts.badge import Attention, badge_of
@@ -24,13 +20,11 @@ from glassloom_dashboards.views.health import alerts_of
 from glassloom_dashboards.views.overview import headroom_of
 from glassloom_metrics.gpu_messages import GPU_METRICS, GpuProcesses, gpu_devices, gpu_samples
 from glassloom_metrics.protocol import Hello, decode, encode
-from glassloom_metrics.registry import find_record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
 from opened_pages import FRAME_BYTES, Opened
-from playwright.sync_api import expect
-from synthetic import HOSTILE_NAMES, STARTED_AT_S, Shape, gpu_device, write_recording
+from synthetic import HOSTILE_NAMES, STARTED_AT_S, gpu_device, write_recording
 
 SECONDS = 60
 GIB = 2**30
@@ -377,7 +371,7 @@ def test_whatever_a_damaged_recording_says_the_page_is_drawn(samples, facts):
     opened.document.to_json()
 
 
-# Reports and browsers
+# Reports
 
 
 def test_a_report_has_the_gpus_if_there_are_any(tmp_path):
@@ -387,43 +381,3 @@ def test_a_report_has_the_gpus_if_there_are_any(tmp_path):
         html = report_html(path)
         assert ('id="card-gpu-time"' in html) == is_there
         assert ("since " in html and "GPU is lost" in html) == is_there
-
-
-@pytest.mark.long
-def test_a_real_cluster_shows_a_session_live(browser, monkeypatch):
-    with tempfile.TemporaryDirectory(prefix="gl-", dir="/tmp") as base:  # short: the paths of sockets must be
-        monkeypatch.setenv("JUPYTER_RUNTIME_DIR", f"{base}/rt")
-        monkeypatch.setenv("TMPDIR", base)
-        monkeypatch.setattr(tempfile, "tempdir", None)
-        scenario("two", 30.0).write(f"{base}/gpus.jsonl")
-        with (
-            config.set({"metrics.nvml-session": f"{base}/gpus.jsonl"}),
-            LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="1GB", name="gpus"),
-            open_tab(browser) as tab,
-        ):
-            tab.goto(f"{tab.base}/{find_record('gpus').id}/gpu")
-            expect(tab.locator("tr.row")).to_have_count(2)
-            moments = "Bokeh.documents[0].get_model_by_name('gpu-time-source-hovers').get_length()"
-            tab.wait_for_function(f"() => {moments} >= 2")
-            known = tab.evaluate(moments)
-            tab.wait_for_function(f"() => {moments} > {known + 2}")
-            columns = "Bokeh.documents[0].get_model_by_name('gpu-time-source-hovers').data"
-            whole = tab.evaluate(f"Object.values({columns}).map(column => Array.from(column))")
-            assert len({len(column) for column in whole}) == 1, "rows that came one by one are whole"
-            shown = tab.evaluate(f"(({{left, right, text}}) => [[...left], [...right], text])({columns})")
-            assert all(left < right and text for left, right, text in zip(*shown, strict=True))
-
-
-@pytest.mark.long
-def test_in_a_browser_metrics_are_chosen_and_devices_opened(publish, tab):
-    handle = publish(Shape(tasks=0))
-    handle.add(*gpu_recordings.gpu_messages(scenario("two", 20.0), 20, workers=1))
-    tab.goto(f"{tab.cluster}/gpu")
-    expect(tab.locator("tr.row")).to_have_count(2)
-    tab.locator("tr.row button").first.focus()
-    tab.keyboard.press("Enter")
-    tab.wait_for_selector("text=tritonserver")
-    tab.get_by_label("Metric").select_option(label="Memory")
-    tab.wait_for_function("() => Bokeh.documents[0].get_model_by_name('gpu-time-source-driver').data.left.length > 0")
-    tab.locator("#card-gpu-time .as-table").click()
-    expect(tab.locator("#card-gpu-time tbody tr")).to_have_count(2)

@@ -1,4 +1,4 @@
-"""Plots as tables: what they hold, that texts of users stay text, and the button in a real browser."""
+"""Plots as tables: what they hold, and that texts of users stay text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import pytest
 from glassloom_dashboards.parts.layouts import LAYOUTS
 from glassloom_dashboards.parts.tables import MAX_CELL_LENGTH, MAX_ROWS, PERIOD_S, Table, table_html
 from opened_pages import FRAME_BYTES, Opened, aggregate_of, events, shared_aggregate_of
-from playwright.sync_api import expect
 from synthetic import HOSTILE_NAMES, Shape
 
 WITH_TABLES = ["status", "task-stream", "progress", "workers-memory", "workers-cpu", "memory", "stages", "time-budget"]
@@ -82,23 +81,3 @@ def test_the_task_stream_as_a_table_sums_what_is_on_screen_by_layer():
         ["unknown layer", "compute", "2", "4 s", "2 s", "3 s", "2", "0"],
         ["unknown layer", "compute", "1", "250 ms", "250 ms", "250 ms", "0", "0"],
     ]
-
-
-def test_a_button_puts_a_table_in_the_place_of_the_plot_and_the_plot_back(publish, tab):
-    publish(Shape(names=(HOSTILE_NAMES[0],)))
-    tab.goto(f"{tab.cluster}/status")
-    tab.wait_for_function(
-        "() => document.querySelector('#card-progress .body').ariaLabel?.includes('1 layer; tasks done: ')"
-    )
-    card = tab.locator("#card-progress")
-    button = card.get_by_role("button", name="Show Progress as a table")
-    button.focus()
-    tab.keyboard.press("Enter")
-    card.get_by_role("row").filter(has_text=HOSTILE_NAMES[0]).wait_for()
-    expect(button).to_have_attribute("aria-pressed", "true")
-    expect(card.locator(".body")).to_be_hidden()
-    expect(tab.locator("#card-workers-cpu .body")).to_be_visible()
-    tab.keyboard.press("Enter")
-    card.get_by_role("table").wait_for(state="hidden")
-    expect(card.locator(".body")).to_be_visible()
-    expect(button).to_have_attribute("aria-pressed", "false")

@@ -26,9 +26,6 @@ from glassloom_dashboards.parts.theme import (
 )
 from glassloom_dashboards.serving.page import THEME_MODEL, PageView
 from glassloom_dashboards.views import progress, time_budget
-from page_waits import wait_until_said
-from playwright.sync_api import expect
-from synthetic import Shape
 
 THEMES = pytest.mark.parametrize("palette", PALETTES.values(), ids=PALETTES.keys())
 
@@ -140,17 +137,3 @@ def test_a_page_is_drawn_in_the_theme_of_its_address(theme):
     assert document.get_model_by_name(THEME_MODEL).tags == [theme]
     stream = document.get_model_by_name("task-stream")
     assert stream.below[0].major_label_text_color == PALETTES[theme].muted_text
-
-
-@pytest.mark.long
-def test_where_the_system_forces_colours_those_that_mean_something_stay(publish, tab):
-    publish(Shape(tasks=50))
-    tab.emulate_media(forced_colors="active")
-    tab.goto(f"{tab.cluster}/overview?theme=high-contrast")
-    blue = "rgb(125, 184, 255)"
-    for of_what_is_computed in ("#card-utilisation .legend i", ".overview .bar i"):
-        expect(tab.locator(of_what_is_computed).first).to_have_css("background-color", blue)
-    buttons = tab.locator("#card-utilisation .bk-btn")
-    chosen, other = buttons.and_(tab.locator(".bk-active")), buttons.and_(tab.locator(":not(.bk-active)")).first
-    colour = wait_until_said(tab, lambda: chosen.evaluate("one => getComputedStyle(one).backgroundColor"))
-    expect(other).not_to_have_css("background-color", colour)

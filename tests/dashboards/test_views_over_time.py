@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from browsing import wait_for_next_frame, zoom_in
 from glassloom_dashboards.folds.aggregate import ClusterAggregate
 from glassloom_dashboards.folds.budget import PARTS
 from glassloom_dashboards.folds.memory_history import Peak
@@ -307,33 +306,6 @@ def test_the_latest_run_is_as_long_on_every_page(page):
         assert "100 % is 320 ms of threads in the latest run" in opened.card(page).legend.text
     shown = dict(Opened("overview", aggregate).card("overview").table().rows)["Latest run"]
     assert " · 80 ms · " in shown
-
-
-@pytest.mark.long
-def test_in_the_browser_both_plots_zoom_together_and_new_samples_do_not_move_them(publish, tab):
-    cluster = publish(Shape(tasks=50))
-    tab.goto(f"{tab.cluster}/memory")
-    ranges = """() => {
-      const doc = window.Bokeh?.documents[0], model = (name) => doc?.get_model_by_name(name)
-      if (!doc?.is_idle || model('memory-source').get_length() == 0) return null
-      const [above, below] = [model('memory').x_range, model('memory-disk').x_range]
-      return {start: above.start, end: above.end, same: above === below, follow: model('memory-follow').active}
-    }"""
-    before = tab.wait_for_function(ranges).json_value()
-    assert before["same"] and before["follow"] == LATEST_RUN
-    zoom_in(tab, "memory", "#card-memory .body", 5, down=0.33)
-    zoomed = tab.wait_for_function(f"() => {{ const r = ({ranges})(); return r && r.follow === null ? r : null }}")
-    zoomed = zoomed.json_value()
-    cluster.add(
-        WorkerSamples(STARTED_AT_S + 60, [0], [1.0], [MIB], [MIB], [0], [7 * MIB], [0], [0]),
-        events(50, [(59.0, 60.0)]),
-    )
-    wait_for_next_frame(tab)  # it may have been under way
-    wait_for_next_frame(tab)
-    after = tab.wait_for_function(ranges).json_value()
-    assert (after["start"], after["end"]) == (zoomed["start"], zoomed["end"])
-    tab.get_by_text("All", exact=True).click()
-    tab.wait_for_function(f"() => {{ const r = ({ranges})(); return r && r.end > 59 }}")
 
 
 def peak_words(managed: int, unmanaged: int, spilled: int) -> str:

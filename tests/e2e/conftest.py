@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import pytest
 from jupyter_labs import ARTIFACTS, Lab, running_lab
 from page_waits import wait_until_true
 from playwright.sync_api import BrowserContext, Locator, Page, expect, sync_playwright
+from shared_by_folder import SharedByFolder
 
 HERE = Path(__file__).parent
 AXE = HERE.parents[1] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
@@ -73,50 +74,38 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("profile")
 
 
-class SharedBrowser:
-    """The browser of all tests of this folder that follow one another: starting one for each module took two seconds of CPU."""
-
-    def __init__(self) -> None:
-        self._stack = ExitStack()
-        self._context: BrowserContext | None = None
-
-    def started(self, profile: Path) -> BrowserContext:
-        """Return the browser; start it if it doesn't run."""
-        if self._context is None:
-            playwright = self._stack.enter_context(sync_playwright())
-            self._context = self._stack.enter_context(
-                playwright.chromium.launch_persistent_context(
-                    profile,
-                    executable_path=chromium_path(),
-                    args=CHROMIUM_ARGUMENTS,
-                    viewport={"width": 1400, "height": 850},
-                    ignore_https_errors=True,  # those of a proxy with a certificate of its own
-                )
-            )
-            self._context.set_default_timeout(60_000)
-        return self._context
-
-    def close(self) -> None:
-        self._context = None
-        self._stack.close()
+@contextmanager
+def chromium(profile: Path) -> Iterator[BrowserContext]:
+    """Run a browser until the block ends."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch_persistent_context(
+            profile,
+            executable_path=chromium_path(),
+            args=CHROMIUM_ARGUMENTS,
+            viewport={"width": 1400, "height": 850},
+            ignore_https_errors=True,  # those of a proxy with a certificate of its own
+        )
+        browser.set_default_timeout(60_000)
+        yield browser
+        browser.close()
 
 
-_shared_browser = SharedBrowser()
+_shared = SharedByFolder(HERE)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """Close the browser after this folder's last test: Playwright's loop must be gone before other tests run loops of their own."""
+    """Close the browser after this folder's last test."""
     try:
         return (yield)
     finally:
-        if nextitem is None or HERE not in nextitem.path.parents:
-            _shared_browser.close()
+        _shared.close_before(nextitem)
 
 
 @pytest.fixture
 def browser(profile: Path) -> BrowserContext:
-    return _shared_browser.started(profile)
+    """Return the browser of all tests of this folder: starting one for each module took two seconds of CPU."""
+    return _shared.get("browser", lambda: chromium(profile))
 
 
 @pytest.fixture

@@ -159,12 +159,12 @@ async def test_the_sampler_ends_when_nobody_listens(services):
     async with asyncio.timeout(60):
         while services.watch.running:
             await asyncio.sleep(0.01)
-    await asyncio.to_thread(follower.join, 5)
+    await asyncio.to_thread(follower.join, 60)
     assert not follower.is_alive()
 
 
 async def test_a_listener_that_comes_back_within_the_linger_finds_the_same_sampler(services):
-    async with services.watch.listen(linger_s=5) as listener:
+    async with services.watch.listen(linger_s=60) as listener:
         await listener.next()
     follower = services.watch._follower
     async with services.watch.listen(linger_s=0) as listener:
@@ -184,7 +184,7 @@ async def test_two_servers_of_one_user_tell_the_same_and_leave_each_others_dashb
     assert first != second
     await dashboards.stop()
     await others.stop()
-    await services.dashboards.ask_for_health(5.0)
+    await services.dashboards.ask_for_health(60.0)
 
 
 async def test_what_the_dashboards_process_takes_is_told_while_it_runs(services):

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 
 from xdist.scheduler import LoadFileScheduling
 
-TOGETHER = ("e2e",)
-"""Folders whose files one process runs, as they share a JupyterLab and what a browser has cached. They come first."""
+TOGETHER = ("e2e", "dashboards/in_browser")
+"""Folders whose files one process runs, as they share a JupyterLab or a dashboards process, and a browser. They come first."""
 WAITING = ("dashboards", "distributed", "notebooks", "server")
 """Folders whose tests wait for browsers, servers and clusters for most of their time."""
 _ALL_BEGUN = 0.85

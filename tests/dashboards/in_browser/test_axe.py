@@ -17,7 +17,7 @@ from glassloom_metrics.registry import find_record
 from long_tests import cases
 from synthetic import Shape
 
-AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = Path(__file__).parents[3] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
 
 # Of targets smaller than 24 px axe knows, as does WCAG 2.2, that links within a sentence and those with room around them will do.
 # It doesn't tell the background of most of what is in our cards, "overlapped" by nothing: there we look ourselves.

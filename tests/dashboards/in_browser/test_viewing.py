@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from browsing import point_in, state_when, stopped, tip_with, wait_for_next_frame, zoom_in
-from glassloom_metrics.protocol import Layers, Refused, encode
+from glassloom_dashboards.parts.time_view import LATEST_RUN
+from glassloom_metrics.protocol import Layers, Refused, WorkerSamples, encode
 from opened_pages import events
 from page_waits import wait_for_value
 from playwright.sync_api import expect
-from synthetic import HOSTILE_NAMES, Shape
+from synthetic import HOSTILE_NAMES, MIB, STARTED_AT_S, Shape
 
 
 def test_the_user_may_zoom_and_is_left_alone_until_asking_to_follow_again(publish, tab):
@@ -55,6 +56,33 @@ def test_a_zoom_in_one_card_moves_the_others_and_live_data_do_not_move_them_back
     state_when(tab, "s.end > 59")
     after = tab.evaluate(ranges)
     assert after[0] == after[1]
+
+
+@pytest.mark.long
+def test_in_the_browser_both_plots_zoom_together_and_new_samples_do_not_move_them(publish, tab):
+    cluster = publish(Shape(tasks=50))
+    tab.goto(f"{tab.cluster}/memory")
+    ranges = """() => {
+      const doc = window.Bokeh?.documents[0], model = (name) => doc?.get_model_by_name(name)
+      if (!doc?.is_idle || model('memory-source').get_length() == 0) return null
+      const [above, below] = [model('memory').x_range, model('memory-disk').x_range]
+      return {start: above.start, end: above.end, same: above === below, follow: model('memory-follow').active}
+    }"""
+    before = tab.wait_for_function(ranges).json_value()
+    assert before["same"] and before["follow"] == LATEST_RUN
+    zoom_in(tab, "memory", "#card-memory .body", 5, down=0.33)
+    zoomed = tab.wait_for_function(f"() => {{ const r = ({ranges})(); return r && r.follow === null ? r : null }}")
+    zoomed = zoomed.json_value()
+    cluster.add(
+        WorkerSamples(STARTED_AT_S + 60, [0], [1.0], [MIB], [MIB], [0], [7 * MIB], [0], [0]),
+        events(50, [(59.0, 60.0)]),
+    )
+    wait_for_next_frame(tab)  # it may have been under way
+    wait_for_next_frame(tab)
+    after = tab.wait_for_function(ranges).json_value()
+    assert (after["start"], after["end"]) == (zoomed["start"], zoomed["end"])
+    tab.get_by_text("All", exact=True).click()
+    tab.wait_for_function(f"() => {{ const r = ({ranges})(); return r && r.end > 59 }}")
 
 
 @pytest.mark.fault("names, keys, errors and printed lines hold HTML, scripts or broken text")
