@@ -1,4 +1,5 @@
-"""How tests wait: for what comes, a minute; never for a promise with Playwright's `wait_for_function`, which takes it for true at once."""
+"""How tests wait: for what comes, a minute; for what is asserted of a living page, until it is so; never for a promise with Playwright's
+`wait_for_function`, which takes it for true at once."""
 
 import ast
 import re
@@ -88,3 +89,36 @@ def test_no_test_gives_up_on_a_busy_machine():
         if (waits := impatient_waits(path.read_text()))
     }
     assert found == {}, "a minute, or less than 10 s where nothing is expected to come"
+
+
+READ_ONCE = {
+    "all_inner_texts", "all_text_contents", "bounding_box", "count", "get_attribute", "inner_html", "inner_text", "input_value", "is_checked",
+    "is_disabled", "is_enabled", "is_hidden", "is_visible", "text_content",
+}  # fmt: skip
+"""What Playwright reads of an element at once."""
+
+
+def hasty_assertions(source: str) -> list[str]:
+    """Return the assertions of what was read of a page once, which may draw it a moment later, or anew."""
+    if "playwright" not in source and "tab" not in source and "page" not in source:
+        return []
+    asserted = [node.test for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert)]
+    return [ast.unparse(test) for test in asserted if any(is_read_once(node) for node in ast.walk(test))]
+
+
+def is_read_once(node: ast.AST) -> bool:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    return node.func.attr in READ_ONCE and (not node.args or node.func.attr == "get_attribute")
+
+
+def test_hasty_assertions_are_found():
+    assert hasty_assertions("assert tab.locator('p').count() == 2") == ["tab.locator('p').count() == 2"]
+    assert hasty_assertions("assert button.is_hidden() and page") == ["button.is_hidden() and page"]
+    assert hasty_assertions("expect(tab.locator('p')).to_have_count(2); assert tab.url.count('/') == 3") == []
+
+
+def test_no_test_asserts_what_a_page_said_once():
+    rooms = [path for room in ("dashboards", "e2e") for path in (TESTS / room).rglob("*.py")]
+    found = {str(path.relative_to(TESTS)): hasty for path in rooms if (hasty := hasty_assertions(path.read_text()))}
+    assert found == {}, "use Playwright's expect, or page_waits"

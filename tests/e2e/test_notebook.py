@@ -68,7 +68,7 @@ def run_all(page: Page) -> None:
         timeout=RUN_MS,
     )
     errors = page.locator('.jp-OutputArea-output[data-mime-type="application/vnd.jupyter.stderr"], .jp-RenderedError')
-    assert errors.all_inner_texts() == []
+    expect(errors).to_have_text([])
 
 
 @pytest.fixture
