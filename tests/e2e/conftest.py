@@ -52,6 +52,7 @@ THEMES = {
 
 expect.set_options(timeout=60_000)
 _numbers = itertools.count()
+_HAS_FAILED = pytest.StashKey[bool]()
 
 
 def chromium_path() -> str | None:
@@ -60,12 +61,6 @@ def chromium_path() -> str | None:
         if name and (path := shutil.which(name)):
             return path
     return None
-
-
-@pytest.fixture(scope="session")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with running_lab(tmp_path_factory.mktemp("lab"), BASE_URL) as lab:
-        yield lab
 
 
 @pytest.fixture(scope="session")
@@ -95,11 +90,16 @@ _shared = SharedByFolder(HERE)
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """Close the browser after this folder's last test."""
+    """Close the browser and JupyterLab after this folder's last test."""
     try:
         return (yield)
     finally:
         _shared.close_before(nextitem)
+
+
+@pytest.fixture
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    return _shared.get("lab", lambda: running_lab(tmp_path_factory.mktemp("lab"), BASE_URL))
 
 
 @pytest.fixture
@@ -121,12 +121,21 @@ def context(browser: BrowserContext, lab: Lab) -> Iterator[BrowserContext]:
     browser.clear_cookies()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[_HAS_FAILED] = item.stash.get(_HAS_FAILED, False) or report.failed
+    return report
+
+
 @pytest.fixture
 def page(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """Return a page. What it shows when the test has failed is kept among the artifacts."""
     page = context.new_page()
     yield page
-    ARTIFACTS.mkdir(exist_ok=True)
-    page.screenshot(path=ARTIFACTS / f"last-of-{request.node.name}.png")
+    if request.node.stash.get(_HAS_FAILED, False):
+        ARTIFACTS.mkdir(exist_ok=True)
+        page.screenshot(path=ARTIFACTS / f"last-of-{request.node.name}.png")
 
 
 @pytest.fixture
