@@ -28,9 +28,9 @@ def own_folders() -> Iterator[None]:
         patch.setenv("JUPYTER_RUNTIME_DIR", f"{base}/rt")
         patch.setenv("GLASSLOOM_THREADS__PUBLISH", "false")
         patch.setenv("GLASSLOOM_DISTRIBUTED__ATTACH", "false")
-        # Workers import our code before they answer: with 20 other processes at work, two took longer than 30 s.
-        patch.setattr(remote_workers, "PROBE_S", 100.0)
-        patch.setattr(remote_workers, "SEND_S", 100.0)
+        # Workers import our code before they answer: with 25 other processes at work, two took longer than 100 s.
+        patch.setattr(remote_workers, "PROBE_S", 300.0)
+        patch.setattr(remote_workers, "SEND_S", 300.0)
         config.refresh()
         yield
 

@@ -26,9 +26,9 @@ from glassloom_metrics.protocol import Life, Log, WorkerJoined, WorkerLeft
 from processes import Processes, processes
 from proxies import proxy_of
 
-SOON_S = 15.0
+SOON_S = 25.0
 """How long `Client.close()` may take, whatever the other side does, on a machine that is busy: 30 s if it waited for answers."""
-BOUND_S = 30.0
+BOUND_S = 60.0
 """Of each error, with the short timeouts of these tests, on a machine that is busy."""
 
 
@@ -43,14 +43,15 @@ def little_time(request_s: float = 2.0) -> Iterator[None]:
 
 @pytest.fixture
 def cluster(own_folders: None, tmp_path: Path) -> Iterator[Processes]:
-    with processes(2, tmp_path, DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="15s") as started:
+    """Start a scheduler that gives up no worker that it doesn't hear of: on a busy machine it may be one that is well."""
+    with processes(2, tmp_path) as started:
         yield started
 
 
 @pytest.fixture
-def patient(own_folders: None, tmp_path: Path) -> Iterator[Processes]:
-    """Start a scheduler that doesn't give up stopped workers meanwhile."""
-    with processes(2, tmp_path) as started:
+def impatient(own_folders: None, tmp_path: Path) -> Iterator[Processes]:
+    """Start a scheduler that soon gives up a worker that is stopped."""
+    with processes(2, tmp_path, DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="15s") as started:
         yield started
 
 
@@ -93,10 +94,10 @@ def test_without_workers_the_wait_says_that_there_are_none(cluster: Processes) -
 @pytest.mark.long
 @pytest.mark.fault("a worker of dask.distributed's is stopped (SIGSTOP)")
 def test_of_a_stopped_worker_the_wait_warns_and_its_results_are_made_again(
-    cluster: Processes, monkeypatch: pytest.MonkeyPatch
+    impatient: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(silent_workers, "SILENT_S", 2.0)
-    client = Client(cluster.address, set_as_default=False)
+    client = Client(impatient.address, set_as_default=False)
     done = client.map(inc, range(20))
     assert len(client.gather(done)) == 20
     holders = [address for address, keys in client.has_what().items() if keys]
@@ -112,9 +113,8 @@ def test_of_a_stopped_worker_the_wait_warns_and_its_results_are_made_again(
 @pytest.mark.long
 @pytest.mark.fault("a client connects while a worker of dask.distributed's is stopped (SIGSTOP)")
 def test_who_connects_beside_a_stopped_worker_is_told_or_served(
-    patient: Processes, monkeypatch: pytest.MonkeyPatch
+    cluster: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster = patient
     Client(cluster.address, set_as_default=False).close()  # workers import our code once
     monkeypatch.setattr(silent_workers, "SILENT_S", 4.0)
     monkeypatch.setattr(remote_workers, "PROBE_S", 2.0)
