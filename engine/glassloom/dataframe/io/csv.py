@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.config import Configured, chosen
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.config import Configured, chosen
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
