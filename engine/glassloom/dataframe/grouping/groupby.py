@@ -22,6 +22,7 @@ from glassloom.dataframe.columns import require_columns, require_distinct
 from glassloom.dataframe.grouping import wholes
 from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
+from glassloom.dataframe.grouping.distinct_rows import of_distinct_rows
 from glassloom.dataframe.grouping.extremes import with_extremes_only
 from glassloom.dataframe.grouping.keys import own_options, resolve_keys
 from glassloom.dataframe.grouping.largest import largest
@@ -264,13 +265,19 @@ class GroupBy(Methods):
         self, grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: str, split_out: int
     ) -> Any:
         """Return the collection of what pandas makes of whole groups."""
+        if split_out == 1 and (node := of_distinct_rows(grouping, call, meta, title)) is not None:
+            return wrap(node)
         grouping = with_extremes_only(grouping, call)
         recipe = grouping.recipe
         has_categories = any(
             isinstance(key.dtype, pd.CategoricalDtype)
             for key in recipe.key_values(grouping.node.meta, [block.meta for block in grouping.blocks])
         )
-        is_odd = wholes.is_odd(getattr(call, "method", ""), recipe, has_categories=has_categories)
+        method = getattr(call, "method", "")
+        is_odd = wholes.is_odd(method, recipe, has_categories=has_categories) or (method, split_out) == (
+            "value_counts",
+            1,
+        )
         # Each partition would list all combinations of categories, or in pandas 2 only those that it has.
         lists_categories = has_categories and (not recipe.observed or wholes.has_categories_met(meta, recipe))
         if is_odd or lists_categories:
