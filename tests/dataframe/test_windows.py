@@ -310,3 +310,37 @@ def test_weighted_windows_of_no_columns_have_none(how, alpha):
     assert_same(
         getattr(lazy.ewm(alpha=alpha), how)().compute(scheduler="inline"), getattr(frame.ewm(alpha=alpha), how)()
     )
+
+
+ON_TIMES = pd.DataFrame(
+    {
+        "t": pd.date_range("2020", periods=20, freq="7h"),
+        "x": np.random.default_rng(1).random(20),
+        "y": np.random.default_rng(2).random(20),
+    }
+)
+ON_TIMES.loc[3, "x"] = None
+BESIDE = pd.DataFrame({"x": np.random.default_rng(3).random(20), "z": np.random.default_rng(4).random(20)})
+PAIRS = {
+    "frames": lambda windows, other: (windows, other, {}),
+    "column and column": lambda windows, other: (windows.x, other.z, {}),
+    "columns": lambda windows, other: (windows[["y", "x"]], other, {}),
+    "frame and column": lambda windows, other: (windows, other.z, {"ddof": 0}),
+    "each pair": lambda windows, other: (windows, other, {"pairwise": True}),
+}
+
+
+@pytest.mark.parametrize("how", ["cov", "corr"])
+@pytest.mark.parametrize("window", ["1D", 3])
+@pytest.mark.parametrize("name", PAIRS)
+def test_windows_on_a_column_of_times_are_held_against_another_frame(name, window, how):
+    def made(frame, other):
+        windows, second, options = PAIRS[name](frame.rolling(window, on="t"), other)
+        return getattr(windows, how)(second, **options)
+
+    expected = made(ON_TIMES, BESIDE)
+    for count in (2, 4):
+        for other in (gd.from_pandas(BESIDE, npartitions=4), gd.from_pandas(BESIDE, npartitions=3)):
+            lazy = made(gd.from_pandas(ON_TIMES, npartitions=count), other)
+            assert_same(lazy.compute(scheduler="inline"), expected)
+            assert_same(lazy._meta, expected.iloc[:0])

@@ -43,17 +43,13 @@ def with_own_labels(value: Any) -> Any:
     return made
 
 
-def _own(labels: pd.Index) -> pd.Index:
+def _own(labels: Any) -> Any:
     if isinstance(labels, pd.RangeIndex):
         return labels
     if isinstance(labels, pd.MultiIndex):
-        own: pd.Index = pd.MultiIndex(
-            levels=[_own(level) for level in labels.levels],
-            codes=labels.codes,
-            names=labels.names,
-            sortorder=labels.sortorder,
-            verify_integrity=False,
-        )
+        kept: Any = labels
+        levels = [_own(level) for level in kept.levels]
+        own: Any = pd.MultiIndex(levels, kept.codes, kept.sortorder, kept.names, verify_integrity=False)
     else:
         own = labels[:]
         _make_table_of_categories(labels.dtype)
@@ -66,18 +62,23 @@ def ready_to_look_up(args: Iterable[Any]) -> None:
 
     These are all of pandas' objects but the first, which is the call's own partition, and those with its labels.
     """
-    found = list(_of_pandas(args))
+    found: list[Any] = list(_of_pandas(args))
     first = next((labels for labels in found if isinstance(labels, pd.Index)), None)
     for one in found:
         if not isinstance(one, pd.Index):
             _make_table_of_categories(one)
         elif one is not first:
-            of_result = getattr(one, OF_RESULT, None)
-            if of_result is None:
-                _make_table(one)
-            else:
-                _make_table(of_result)
-                one._cache["_engine"] = of_result._engine
+            _make_table_of_all(one)
+
+
+def _make_table_of_all(labels: Any) -> None:
+    """Make the table of labels, which those of the same result have, too."""
+    of_result = getattr(labels, OF_RESULT, None)
+    if of_result is None:
+        _make_table(labels)
+    else:
+        _make_table(of_result)
+        labels._cache["_engine"] = of_result._engine
 
 
 def _of_pandas(values: Iterable[Any]) -> Iterator[Any]:

@@ -108,9 +108,9 @@ def _filtered_reads(
     return _with_condition(region, condition, done) if condition else {}
 
 
-def _conditions(region: _Region, consumers: dict[str, list[Expr]], root_names: set[str]) -> dict[str, list[FrameExpr]]:
+def _conditions(region: _Region, consumers: dict[str, list[Expr]], root_names: set[str]) -> dict[str, list[Expr]]:
     """Return what is asked of the rows that leave the region, by the name of the filter by which they do."""
-    parts: dict[str, list[FrameExpr]] = {}
+    parts: dict[str, list[Expr]] = {}
     for one in region.filters.values():
         parts[one.name] = [*parts.get(one.frame.name, ()), *conjuncts(one.predicate)]
     passed_on = {one.frame.name for one in region.filters.values()} - root_names

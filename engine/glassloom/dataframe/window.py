@@ -179,19 +179,15 @@ class Rolling(Window):
             )
         if not is_node(other) or isinstance(other.expr.meta, pd.Index) or not other.expr.has_rows:
             raise refused(f"rolling.{how}", "other", other, "it takes a lazy frame or series of the same rows")
-        if self._options.get("on") is not None:
-            raise refused(
-                "rolling",
-                "on",
-                self._options["on"],
-                f"{how}() with another frame goes by the index: set_index() before",
-            )
-        pair, first, second = _pair_of(frame, other, f"rolling.{how}")
-        call = partial(
-            _rolled_pair, self._window, self._options, how, {"pairwise": pairwise, "ddof": ddof}, first, second
-        )
         makes_rows = bool(pairwise) and _is_frame(frame) and _is_frame(other)
-        return self._overlapping(pair, call, how, makes_rows=makes_rows)
+        times, selection = self._options.get("on"), None
+        if times is not None:  # the column of times stays beside what is chosen
+            frame, selection = self._frame, self._selection
+        pair, first, second = _pair_of(frame, other, f"rolling.{how}")
+        given = {"pairwise": pairwise, "ddof": ddof}
+        call = partial(_rolled_pair, self._window, self._options, selection, how, given, first, second)
+        on = None if times is None else list(first).index(times)
+        return self._overlapping(pair, call, how, makes_rows=makes_rows, on=on)
 
     def _with_itself(self, frame: Any, how: str, pairwise: bool, ddof: int) -> Any:
         has_times = self._options.get("on") is not None
@@ -199,12 +195,22 @@ class Rolling(Window):
         call = partial(_rolled, self._window, self._options, selection, how, (), {"pairwise": pairwise, "ddof": ddof})
         return self._overlapping((self._frame if has_times else frame).expr, call, how, makes_rows=pairwise)
 
-    def _overlapping(self, node: FrameExpr, call: Callable[[Any], Any], how: str, *, makes_rows: bool) -> Any:
-        """Return what a function makes of partitions with the rows that their windows reach; several rows of each, if it makes such."""
+    def _overlapping(
+        self, node: FrameExpr, call: Callable[[Any], Any], how: str, *, makes_rows: bool, on: Any = None
+    ) -> Any:
+        """Return what a function makes of partitions with the rows that their windows reach; several rows of each, if it makes such.
+
+        Parameters
+        ----------
+        on
+            The column of times, if it isn't called as the frame's.
+        """
         reach = self._reach
         after = reach if self._options.get("center") else 0
         make = overlapping_rows if makes_rows else overlapping
-        return wrap(make(node, call, reach, after, label=f"rolling-{how}", on=self._options.get("on")))
+        return wrap(
+            make(node, call, reach, after, label=f"rolling-{how}", on=self._options.get("on") if on is None else on)
+        )
 
     @property
     def _reach(self) -> Any:
@@ -243,11 +249,19 @@ def _named_part(columns: Any, names: Any) -> Any:
 
 
 def _rolled_pair(
-    window: Any, options: dict[str, Any], how: str, given: dict[str, Any], first: Any, second: Any, pair: Any
+    window: Any,
+    options: dict[str, Any],
+    selection: Any,
+    how: str,
+    given: dict[str, Any],
+    first: Any,
+    second: Any,
+    pair: Any,
 ) -> Any:
     count = len(first) if isinstance(first, pd.Index) else 1
     one, other = _named_part(pair.iloc[:, :count], first), _named_part(pair.iloc[:, count:], second)
-    made = getattr(one.rolling(window, **options), how)(other, **given)
+    windows = one.rolling(window, **options)
+    made = getattr(windows if selection is None else windows[selection], how)(other, **given)
     if len(pair) or not given["pairwise"] or not isinstance(first, pd.Index) or not isinstance(second, pd.Index):
         return made
     return made.reindex(columns=first)  # without rows, pandas takes the other's columns

@@ -287,8 +287,8 @@ def _kept_source(files: Files, states: tuple[State, ...], *asked: Any) -> Parque
 
     The last argument is the dtype of texts, which follows from pandas' options.
     """
-    *chosen_by, _ = asked
-    return _source(files, states, *chosen_by, None)
+    selected, index, dtype_backend, split, size, aggregate_files, types, _ = asked
+    return _source(files, states, selected, index, dtype_backend, split, size, aggregate_files, types, None)
 
 
 def _source(
