@@ -98,6 +98,28 @@ WRONG = {
         lambda: LAZY.map_overlap(len, "a while", 0),
         "before='a while' should be a number of rows, or a time such as '2h'",
     ),
+    "divisions of other labels": (
+        lambda: LAZY.repartition(divisions=("a", "b")),
+        r"divisions=\['a', 'b'\] can't be compared with the frame's labels",
+    ),
+    "freq of partitions": (
+        lambda: timeseries(end="2000-01-03").repartition(freq="often"),
+        "repartition: freq='often' should be a distance between times",
+    ),
+    "freq of an index": (lambda: LAZY.index.repartition(freq="1D"), "needs times as index labels, not int64"),
+    "bins": (lambda: gd.cut(LAZY.x, 2.5), "cut: bins=2.5 should be a list of edges, or a number"),
+    "shift": (lambda: LAZY.x.shift("one"), "shift: periods='one' should be a whole number"),
+    "shift by several": (lambda: LAZY.shift([1, "one"]), "shift: periods='one' should be a whole number"),
+    "case_when": (lambda: LAZY.x.case_when(5), "case_when: caselist=5 should be a list of pairs"),
+    "a case": (
+        lambda: LAZY.x.case_when([(LAZY.x > 1, 2), None]),
+        r"case_when: caselist\[1\]=None should be a pair",
+    ),
+    "sort_index": (lambda: LAZY.sort_index(npartitions="two"), "npartitions='two' should be a whole number, 1 or more"),
+    "partitions of a merge": (
+        lambda: LAZY.merge(LAZY, on="x", npartitions=0),
+        "merge: npartitions=0 should be a whole number",
+    ),
     "query": (lambda: LAZY.query(5), "query: expr=5 should be the text of an expression"),
     "eval": (lambda: LAZY.eval(5), "eval: expr=5 should be the text of an expression"),
 }

@@ -279,9 +279,10 @@ class Along(Frame):
             return operate(Method("shift"), self, kind=NewLabels, kwargs={**kwargs, "freq": freq}, label="shift")
         if is_columns(axis, "shift"):
             return operate(AcrossColumns("shift"), self, kwargs={**kwargs, "axis": 1})
-        every = list(periods) if isinstance(periods, (list, tuple, range)) else [periods]
+        is_list = isinstance(periods, (list, tuple, range))
+        every = [_number_of_rows("shift", one) for one in (periods if is_list else [periods])]
         before, after = max([0, *every]), max([0, *(-one for one in every)])
-        return self._overlapping("shift", kwargs, before, after, columnwise=every == [periods])
+        return self._overlapping("shift", kwargs, before, after, columnwise=not is_list)
 
     def diff(self, periods: int = 1, axis: Any = 0) -> Any:
         """Return each value less the one `periods` rows before, also over borders of partitions."""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.collection import compute
+from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.assembled import assembled
 from glassloom.dataframe.keys_at_hand import is_lazy_scalar, key_at_hand
@@ -56,7 +57,7 @@ def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool
         _, edges = _PANDAS_CUT(ends, bins, retbins=True, **{**options, "labels": False})
         made = _cut(series, edges, options, "cut", has_missing)
     else:
-        edges = bins if isinstance(bins, pd.IntervalIndex) else list(bins)
+        edges = bins if isinstance(bins, pd.IntervalIndex) else collection_of("cut", "bins", bins, "edges, or a number")
         made = operate(pd.cut, series, edges, kwargs=options, label="cut")
     if not retbins:
         return made

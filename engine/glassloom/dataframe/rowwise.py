@@ -11,7 +11,7 @@ import pandas as pd
 from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import converted
 from glassloom.config import Configured, chosen
-from glassloom.dataframe.argument_kinds import whole_number
+from glassloom.dataframe.argument_kinds import collection_of, whole_number
 from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.by_name import with_own_arguments
@@ -470,10 +470,11 @@ class SeriesRowByRow(RowByRow):
 
     def case_when(self, caselist: Any) -> Any:
         """Return the values replaced where conditions hold: the first that does counts."""
-        flat = [one for pair in caselist for one in pair]
-        if len(flat) != 2 * len(caselist):
-            raise ValueError("case_when takes pairs of a condition and a value")
-        return operate(_case_when, self, *flat, label="case-when")
+        pairs = collection_of("case_when", "caselist", caselist, "pairs of a condition and a value")
+        for number, pair in enumerate(pairs):
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+                raise ValueError(f"case_when: caselist[{number}]={pair!r} should be a pair of a condition and a value")
+        return operate(_case_when, self, *[one for pair in pairs for one in pair], label="case-when")
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Yield label and value, computing one partition after the other."""

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples
-from glassloom.dataframe.argument_kinds import require_suffixes
+from glassloom.dataframe.argument_kinds import require_suffixes, whole_number
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns
@@ -205,9 +205,8 @@ def merge(
         indicator,
         validate,
     )
-    joined = join_nodes(
-        left.expr, right.expr, joining, npartitions, None if type(broadcast) in (int, float) else broadcast
-    )
+    count = None if npartitions is None else whole_number("merge", "npartitions", npartitions, 1)
+    joined = join_nodes(left.expr, right.expr, joining, count, None if type(broadcast) in (int, float) else broadcast)
     return in_key_order(wrap(joined), joining, left.columns, right.columns) if sort and how != "cross" else wrap(joined)
 
 

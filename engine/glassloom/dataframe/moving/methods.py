@@ -86,6 +86,7 @@ class MovingRows(Collection):
             ("sort_remaining", sort_remaining, (True,)),
         ):
             _require_usual("sort_index", name, value, usual)
+        npartitions = _checked_count(npartitions)
         node, index = self._expr, self._expr.meta.index
         order = sort_order(ascending, index.nlevels, na_position)
         sorting = Sorting((), order, key, by_index=True)

@@ -12,7 +12,7 @@ import pandas as pd
 from glassloom import units
 from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import sizeof
-from glassloom.dataframe.argument_kinds import collection_of
+from glassloom.dataframe.argument_kinds import collection_of, distance
 from glassloom.dataframe.divisions import redivide
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import FrameExpr, describe_divisions
@@ -88,7 +88,12 @@ def _at_divisions(node: FrameExpr, divisions: tuple[Any, ...], force: bool) -> F
     if len(divisions) < 2 or any(after < before for before, after in zip(divisions, divisions[1:], strict=False)):
         raise DivisionError(f"divisions={list(divisions)!r} should be two or more labels that increase")
     own = (node.divisions[0], node.divisions[-1])
-    wider = divisions[0] <= own[0] and divisions[-1] >= own[1]
+    try:
+        wider = divisions[0] <= own[0] and divisions[-1] >= own[1]
+    except TypeError as error:
+        raise DivisionError(
+            f"divisions={list(divisions)!r} can't be compared with the frame's labels, from {own[0]!r} to {own[1]!r}: {error}"
+        ) from None
     if not wider or (not force and (divisions[0], divisions[-1]) != own):
         hint = "should include them" if force else "should begin and end there, or force=True widen them"
         raise DivisionError(
@@ -98,12 +103,13 @@ def _at_divisions(node: FrameExpr, divisions: tuple[Any, ...], force: bool) -> F
 
 
 def _divisions_of_period(node: FrameExpr, freq: Any) -> tuple[Any, ...]:
-    if not isinstance(node.meta.index, pd.DatetimeIndex):
-        raise TypeError(f"repartition(freq={freq!r}) needs times as index labels, not {node.meta.index.dtype}")
+    labels = node.meta if isinstance(node.meta, pd.Index) else node.meta.index
+    if not isinstance(labels, pd.DatetimeIndex):
+        raise TypeError(f"repartition(freq={freq!r}) needs times as index labels, not {labels.dtype}")
     if node.divisions[0] is None:
         raise DivisionError(f"repartition(freq={freq!r}): the frame has {describe_divisions(node)}; use set_index()")
     first, last = pd.Timestamp(node.divisions[0]), pd.Timestamp(node.divisions[-1])
-    offset = pd.tseries.frequencies.to_offset(freq)
+    offset = distance("repartition", "freq", freq)
     is_short = isinstance(offset, pd.tseries.offsets.Tick) and pd.Timedelta(offset) < pd.Timedelta("1D")
     start = first.floor(offset) if is_short else offset.rollback(first.normalize())
     between = [label for label in pd.date_range(start, last, freq=offset) if first < label < last]
