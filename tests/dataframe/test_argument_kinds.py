@@ -120,6 +120,10 @@ WRONG = {
         lambda: LAZY.merge(LAZY, on="x", npartitions=0),
         "merge: npartitions=0 should be a whole number",
     ),
+    "a column of groups alone": (
+        lambda: LAZY.groupby("s").x.corr(),
+        r"groupby\(...\)\[column\].corr\(other\) isn't there: groupby\(...\)\[\[column, other\]\].corr\(\) holds",
+    ),
     "query": (lambda: LAZY.query(5), "query: expr=5 should be the text of an expression"),
     "eval": (lambda: LAZY.eval(5), "eval: expr=5 should be the text of an expression"),
 }
@@ -128,7 +132,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_arguments_of_the_wrong_kind_are_named_with_their_value(name):
     call, message = WRONG[name]
-    with pytest.raises((TypeError, ValueError, IndexError), match=message):
+    with pytest.raises((TypeError, ValueError, IndexError, NotImplementedError), match=message):
         call()
 
 

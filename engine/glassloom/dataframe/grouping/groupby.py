@@ -155,6 +155,20 @@ class GroupBy(Methods):
         selection = self._recipe.selection
         return self._is_series or (selection is not None and not isinstance(selection, list))
 
+    def _require_several(self, how: str) -> None:
+        """Check that it is about groups of several columns.
+
+        Raises
+        ------
+        NotImplementedError
+            If one was chosen.
+        """
+        if self._is_single:
+            raise NotImplementedError(
+                f"groupby(...)[column].{how}(other) isn't there: groupby(...)[[column, other]].{how}() holds each of two columns against "
+                "the other; assign() another series as a column before"
+            )
+
     def _with(self, **changes: Any) -> GroupBy:
         """Return the same groups with other options."""
         changed = object.__new__(GroupBy)

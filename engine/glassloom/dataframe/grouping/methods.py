@@ -36,6 +36,7 @@ class Methods:
     """The methods of groups that differ by name and arguments alone."""
 
     _simple: Callable[..., Any]
+    _require_several: Callable[[str], None]
     _rows: Callable[..., Any]
     _in_order: Callable[..., Any]
     _some_rows: Callable[..., Any]
@@ -93,6 +94,7 @@ class Methods:
     ) -> Any:
         """Return the covariances of the columns of each group, as pandas does. See `agg` for `split_out`."""
         options = {"min_periods": min_periods, "ddof": ddof, "numeric_only": numeric_only}
+        self._require_several("cov")
         return self._simple("cov", options, None, split_out, None)
 
     def corr(
@@ -100,6 +102,7 @@ class Methods:
     ) -> Any:
         """Return the correlations of the columns of each group, as pandas does. See `agg` for `split_out`."""
         options = {"method": method, "min_periods": min_periods, "numeric_only": numeric_only}
+        self._require_several("corr")
         return self._simple("corr", options, None, split_out, None)
 
     def describe(self, percentiles: Any = None, include: Any = None, exclude: Any = None) -> Any:
