@@ -491,3 +491,13 @@ def test_objects_that_do_not_compare_are_an_error_if_none_is_missing():
         for frame in (plain, plain.a):
             with pytest.raises(TypeError, match="not supported between"):
                 gd.from_pandas(frame, npartitions=npartitions).min(skipna=False).compute(**INLINE)
+
+
+@pytest.mark.parametrize("dtype", ["timedelta64[ns]", "timedelta64[s]", "datetime64[ns]", "datetime64[us, UTC]"])
+def test_times_that_are_all_missing_keep_their_dtype(dtype):
+    frame = pd.DataFrame({"a": pd.Series([None] * 5).astype(dtype)})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    assert_same(lazy.median().compute(**INLINE), frame.median())
+    assert_same(lazy.agg(["min", "max"]).compute(**INLINE), frame.agg(["min", "max"]))
+    two = frame.assign(b=frame.a)
+    assert_same(gd.from_pandas(two, npartitions=2).median().compute(**INLINE), two.median())

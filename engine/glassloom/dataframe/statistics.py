@@ -263,7 +263,8 @@ def _first_value(series: Any) -> Any:
 def _row_of_scalars(dtype: Any, names: Any, *values: Any) -> Any:
     if isinstance(dtype, pd.api.extensions.ExtensionDtype) or pd.api.types.is_object_dtype(dtype):
         return pd.Series(list(values), index=names, dtype=dtype)
-    return pd.Series(list(values), index=names).infer_objects()
+    are_missing_times = getattr(dtype, "kind", "O") in "mM" and all(value is pd.NaT for value in values)
+    return pd.Series(list(values), index=names, dtype=dtype if are_missing_times else None).infer_objects()
 
 
 def _frame_of_quantiles(fractions: tuple[float, ...], is_list: bool, names: Any, *columns: Any) -> Any:
@@ -318,7 +319,8 @@ def _cells(values: dict[str, Any], dtype: Any) -> Any:
     made = pd.Series(values)
     is_plain = isinstance(dtype, np.dtype) and dtype.kind != "O"
     is_wider = is_plain and dtype.kind in "iub" and made.dtype.kind == "f"  # values were missing among whole numbers
-    return made if is_wider or (is_plain and made.hasnans) else pd.Series(values, dtype=dtype)  # without rows
+    has_no_rows = is_plain and dtype.kind not in "mM" and made.hasnans  # times that are missing have a dtype
+    return made if is_wider or has_no_rows else pd.Series(values, dtype=dtype)
 
 
 def _side_by_side(level_names: Any, *columns: Any) -> Any:
