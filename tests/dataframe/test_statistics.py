@@ -498,6 +498,7 @@ def test_times_that_are_all_missing_keep_their_dtype(dtype):
     frame = pd.DataFrame({"a": pd.Series([None] * 5).astype(dtype)})
     lazy = gd.from_pandas(frame, npartitions=3)
     assert_same(lazy.median().compute(**INLINE), frame.median())
-    assert_same(lazy.agg(["min", "max"]).compute(**INLINE), frame.agg(["min", "max"]))
+    if HAS_COPY_ON_WRITE:  # before, pandas took missing times of any kind for times without a zone
+        assert_same(lazy.agg(["min", "max"]).compute(**INLINE), frame.agg(["min", "max"]))
     two = frame.assign(b=frame.a)
     assert_same(gd.from_pandas(two, npartitions=2).median().compute(**INLINE), two.median())

@@ -319,7 +319,10 @@ def _cells(values: dict[str, Any], dtype: Any) -> Any:
     made = pd.Series(values)
     is_plain = isinstance(dtype, np.dtype) and dtype.kind != "O"
     is_wider = is_plain and dtype.kind in "iub" and made.dtype.kind == "f"  # values were missing among whole numbers
-    has_no_rows = is_plain and dtype.kind not in "mM" and made.hasnans  # times that are missing have a dtype
+    keeps_dtype = (
+        HAS_COPY_ON_WRITE and is_plain and dtype.kind in "mM"
+    )  # before pandas 3, times that are missing had another
+    has_no_rows = is_plain and not keeps_dtype and made.hasnans
     return made if is_wider or has_no_rows else pd.Series(values, dtype=dtype)
 
 
