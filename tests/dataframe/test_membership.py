@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 
 INLINE = {"scheduler": "inline"}
 COUNT = 1500
@@ -37,7 +38,7 @@ def test_many_values_are_looked_for_as_pandas_does(kind):
     for values in VALUES.values():
         try:
             expected = series.isin(values)
-        except (OverflowError, UnicodeEncodeError) as error:
+        except (OverflowError, UnicodeEncodeError, TypeError) as error:
             with pytest.raises(type(error)):
                 lazy.isin(values).compute(**INLINE)
         else:
@@ -61,6 +62,7 @@ def test_many_labels_are_looked_for_as_pandas_does(kind):
     assert_same(lazy[lazy.index.isin(values)].compute(**INLINE), frame[frame.index.isin(values)])
 
 
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before pandas 3 text is objects, which Arrow doesn't take")
 def test_texts_are_handed_to_arrow_at_once(monkeypatch):
     series = gd.from_pandas(SERIES["str"], npartitions=3)
     monkeypatch.setattr(pd.Series, "isin", None)
@@ -79,7 +81,8 @@ def test_few_values_are_left_out_where_files_are_read_and_said_in_short(tmp_path
         )
         assert_same(few.compute(**INLINE), plain[plain[column].isin(numbers[500:700])])
         many = lazy[lazy[column].isin(numbers)]
-        assert " in [" not in str(many.explain())
+        if HAS_COPY_ON_WRITE or column == "k":  # text is objects before
+            assert " in [" not in str(many.explain())
         assert_same(many.compute(**INLINE), plain[plain[column].isin(numbers)])
 
 
@@ -97,7 +100,13 @@ def test_values_are_looked_up_in_large_dicts_as_pandas_does(kind, na_action):
     series = SERIES[kind]
     lazy = gd.from_pandas(series, npartitions=1)
     for mapper in MAPPERS.values():
-        assert_same(lazy.map(mapper, na_action=na_action).compute(**INLINE), series.map(mapper, na_action=na_action))
+        try:
+            expected = series.map(mapper, na_action=na_action)
+        except NotImplementedError:  # before pandas 3: keys that are pairs
+            with pytest.raises(NotImplementedError):
+                lazy.map(mapper, na_action=na_action).compute(**INLINE)
+        else:
+            assert_same(lazy.map(mapper, na_action=na_action).compute(**INLINE), expected)
 
 
 def test_changes_of_a_large_list_or_dict_after_the_call_do_not_count():

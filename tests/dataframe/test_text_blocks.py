@@ -124,7 +124,9 @@ def test_text_stays_as_it_is_written_where_a_block_has_other_values_alone(tmp_pa
     got = gd.read_csv(tmp_path / "a.csv", engine=engine, blocksize=1500, **options)
     assert got.npartitions > 8
     if TEXT_IS_OBJECTS and not options:
-        with pytest.raises(MetaError, match=r"'k' holds int64, the sample object.*Give dtype=\{'k': 'str', 'b': 'str'\}"):
+        with pytest.raises(
+            MetaError, match=r"'k' holds int64, the sample object.*Give dtype=\{'k': 'str', 'b': 'str'\}"
+        ):
             got.compute(scheduler="inline")
         return
     expected = pd.read_csv(tmp_path / "a.csv", engine=engine, **options)
@@ -143,7 +145,9 @@ def test_categories_that_are_numbers_in_the_sample_alone_are_named(tmp_path, mon
         expected = pd.read_csv(tmp_path / "a.csv", **options).k
         assert_same(cut.k.compute(scheduler="inline").reset_index(drop=True), expected)
     else:
-        message = r"'k' holds categories of (str|object), the sample categories of int64\. Give dtype=\{'k': 'str'\}\. astype"
+        message = (
+            r"'k' holds categories of (str|object), the sample categories of int64\. Give dtype=\{'k': 'str'\}\. astype"
+        )
         with pytest.raises(MetaError, match=message):
             cut.k.compute(scheduler="inline")
     assert_same(cut.x.sum().compute(scheduler="inline"), 2500)
