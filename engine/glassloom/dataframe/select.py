@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import is_lazy_mask, rows_by_lazy_array
 from glassloom.dataframe.column_places import columns_at
@@ -65,7 +66,12 @@ class Loc:
         if isinstance(rows, (list, pd.Index, np.ndarray)):
             return wrap(rows_by_label(node, rows))
         if pd.api.types.is_scalar(rows):
-            return wrap(value_at(node, rows) if isinstance(node.meta, pd.Series) else rows_of_one_label(node, rows))
+            if isinstance(node.meta, pd.Series):
+                return wrap(value_at(node, rows))
+            if columns is None or HAS_COPY_ON_WRITE:
+                return wrap(rows_of_one_label(node, rows))
+            # before pandas 3 the row has the common dtype of all columns, whichever are chosen
+            return wrap(_some_columns(rows_of_one_label(self._frame.expr, rows), columns))
         raise NotImplementedError(
             f"loc[{rows!r}]: labels, lists and slices of them, and lazy boolean series work, as in "
             "loc['2000-01-01':'2000-01-07']"
