@@ -123,8 +123,9 @@ def computed(value):
 
 
 def compare(got, expected):
-    # Before pandas 3 labels of which none is chosen are a range no more, if there was none before either.
-    kind = "equiv" if not HAS_COPY_ON_WRITE and hasattr(expected, "index") and not len(expected) else "exact"
+    kind = (
+        "exact" if HAS_COPY_ON_WRITE else "equiv"
+    )  # before pandas 3 labels that are chosen of a range are one no more
     if isinstance(expected, pd.DataFrame):
         pd.testing.assert_frame_equal(got, expected, check_exact=True, check_index_type=kind)
     elif isinstance(expected, pd.Series):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import operator
+from itertools import product
 
 import glassloom.dataframe as gd
 import numpy as np
@@ -67,11 +68,12 @@ def file(tmp_path_factory):
 def test_a_constant_that_a_column_cannot_have_decides_the_comparison(file, name):
     frame = pd.read_parquet(file)
     lazy = gd.read_parquet(file)
-    for value in CONSTANTS[name]:
-        for sign, compare in OPERATORS.items():
-            expected = frame[compare(frame[name], value)]
-            assert_same(lazy[compare(lazy[name], value)].compute(scheduler="inline"), expected)
+    for place, (value, (sign, compare)) in enumerate(product(CONSTANTS[name], OPERATORS.items())):
+        expected = frame[compare(frame[name], value)]
+        assert_same(lazy[compare(lazy[name], value)].compute(scheduler="inline"), expected)
+        if (place + place // len(OPERATORS)) % 2:  # half of them, each operator as often
             assert_same(lazy[~compare(lazy[name], value)].compute(scheduler="inline"), frame.drop(expected.index))
+        else:
             filtered = gd.read_parquet(file, filters=[(name, sign, value)]).compute(scheduler="inline")
             if name != "f64":  # whose NaN is a number to PyArrow's filters
                 assert_same(filtered, expected)
