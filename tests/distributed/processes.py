@@ -78,14 +78,14 @@ class Forked:
 class Processes:
     """The scheduler at `address`, and its workers, which have no nanny: nothing starts them again."""
 
-    def __init__(self, n_workers: int, folder: Path, configuration: dict[str, str]) -> None:
+    def __init__(self, n_workers: int, folder: Path, n_threads: int, configuration: dict[str, str]) -> None:
         place = folder / "scheduler.json"
         # The scheduler chooses its port: one that is chosen here could be another's by then. Workers import our code before they
         # join: a busy machine takes longer for that than the scheduler waits for a heartbeat.
         common = ["--no-dashboard", "--scheduler-file", str(place)]
         loaded = ["--preload", "glassloom.array", "--preload", "glassloom.dataframe"]
         head = ["--host", "127.0.0.1", "--port", "0", *common]
-        worker = ["--nthreads", "1", "--no-nanny", *common, *loaded]
+        worker = ["--nthreads", str(n_threads), "--no-nanny", *common, *loaded]
         self.scheduler = Forked("distributed.cli.dask_scheduler", head, folder, configuration)
         self.workers = [Forked("distributed.cli.dask_worker", worker, folder, configuration) for _ in range(n_workers)]
         try:
@@ -109,9 +109,9 @@ def _address(place: Path) -> str:
 
 
 @contextmanager
-def processes(n_workers: int, folder: Path, **configuration: str) -> Iterator[Processes]:
-    """Start them; they end with the block. `configuration` is Dask's, as variables of the environment."""
-    started = Processes(n_workers, folder, configuration)
+def processes(n_workers: int, folder: Path, n_threads: int = 1, **configuration: str) -> Iterator[Processes]:
+    """Start them, with so many threads in each worker; they end with the block. `configuration` is Dask's, as variables of the environment."""
+    started = Processes(n_workers, folder, n_threads, configuration)
     try:
         with distributed.Client(started.address, timeout=60, set_as_default=False) as waiting:
             waiting.wait_for_workers(n_workers, timeout=60)

@@ -14,7 +14,6 @@ import dask
 import dask.array as da
 import dask.bag as db
 import dask.dataframe as dd
-import distributed
 import glassloom
 import numpy as np
 import pandas as pd
@@ -25,17 +24,17 @@ from glassloom import Client
 from glassloom.distributed.dask_scheduler import set_scheduler
 from glassloom.errors import ClusterClosed, GraphError, SerialisationError
 from glassloom.graph import layer_name
+from processes import processes
 
 Get = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def remote(own_folders: None) -> Iterator[Client]:
+def remote(own_folders: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """Start a cluster of dask.distributed, whose workers have their names and modules from processes of their own."""
-    options: Any = {"host": "127.0.0.1", "dashboard_address": ":0", "silence_logs": 50}
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=2, **options) as cluster,
-        Client(cluster.scheduler_address, set_as_default=False) as remote,
+        processes(2, tmp_path_factory.mktemp("remote"), n_threads=2) as cluster,
+        Client(cluster.address, set_as_default=False) as remote,
     ):
         yield remote
 
