@@ -254,8 +254,10 @@ def test_parquet_takes_the_words_of_pandas_and_dask(tmp_path):
     same(
         gd.read_parquet(tmp_path / "plain", ignore_metadata_file=True, metadata_task_size=8, partitioning="hive"), ROWS
     )
-    with pytest.raises(NotImplementedError, match=r"read_parquet\(dataset=.*isn't supported: .* astype\(\)"):
-        gd.read_parquet(tmp_path / "hive", dataset={"partitioning": {"flavor": "hive", "schema": None}})
+    with pytest.raises(
+        NotImplementedError, match=r"read_parquet\(partitioning=.*isn't supported: folders are read by names"
+    ):
+        gd.read_parquet(tmp_path / "hive", dataset={"partitioning": {"flavor": "filename", "schema": None}})
     with pytest.raises(TypeError, match="unexpected keyword argument 'colums'"):
         gd.read_parquet(tmp_path / "plain", colums=["a"])
 
