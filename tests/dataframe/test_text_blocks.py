@@ -6,6 +6,7 @@ import io
 import os
 
 import glassloom.dataframe as gd
+import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
@@ -115,6 +116,7 @@ MIXED = "".join(
         {},
         {"dtype": {"k": "category", "b": "category", "d": "category"}},
         {"dtype": "category"},
+        {"dtype": {"k": object, "b": "string", "d": object}},
         {"dtype_backend": "pyarrow"},
     ],
     ids=repr,
@@ -130,6 +132,9 @@ def test_text_stays_as_it_is_written_where_a_block_has_other_values_alone(tmp_pa
             got.compute(scheduler="inline")
         return
     expected = pd.read_csv(tmp_path / "a.csv", engine=engine, **options)
+    if TEXT_IS_OBJECTS:  # there is None where PyArrow's engine reads
+        for name in expected.select_dtypes("object"):
+            expected[name] = pd.Series([np.nan if one is None else one for one in expected[name]], dtype=object)
     assert_same(got.compute(scheduler="inline").reset_index(drop=True), expected)
     one = got.k.compute(scheduler="inline").reset_index(drop=True)
     assert_same(one, expected.k)

@@ -124,7 +124,7 @@ class Parser:
     def parse(self, block: TextBlock, **options: Any) -> Any:
         """Return the frame of a block."""
         with self.files.unchanged(block.state, self.function.__name__):
-            frame = self._parse(block, {**self.options, **options})
+            frame = self._parse(block, _with_safe_engine({**self.options, **options}))
         return frame if self.path_column is None else self.path_column.added(frame, block.path)
 
     def is_path(self, name: Any) -> bool:
@@ -144,6 +144,15 @@ class Parser:
         if block.end is None:
             return self.function(io.BytesIO(data), **{"compression": compression, **options})
         return self.function(io.BytesIO(header + data), **options)
+
+
+def _with_safe_engine(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options by which text is read as it is written: before pandas 3, PyArrow's engine makes numbers of it, and text of these."""
+    dtype = options.get("dtype")
+    given = dtype.values() if isinstance(dtype, dict) else () if dtype is None else (dtype,)
+    if HAS_COPY_ON_WRITE or options.get("engine") != "pyarrow" or not any(map(pd.api.types.is_string_dtype, given)):
+        return options
+    return {**options, "engine": "c"}
 
 
 @with_function_arguments(pd.read_csv)
@@ -483,7 +492,7 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
         if texts := _texts_read_as_others(frame, meta):
             dtypes = parser.options.get("dtype") or {}
             given = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
-            again = parser.parse(block, dtype={**given, **texts}, **_engine_for_texts(parser.options))
+            again = parser.parse(block, dtype={**given, **texts})
             for name in texts:
                 frame[name] = again[name].astype("category") if _is_category(meta[name].dtype) else again[name]
     except pd.errors.EmptyDataError:  # no line, not even a header: as some programs write a partition without rows
@@ -521,11 +530,6 @@ def _texts_read_as_others(frame: Any, meta: Any) -> dict[Any, Any]:
         for name, dtype in texts.items()
         if not _are_texts(frame[name].dtype) and frame[name].notna().any()
     }
-
-
-def _engine_for_texts(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the option by which text is read as it is written. Before pandas 3, PyArrow's engine makes numbers of it, and text of these."""
-    return {"engine": "c"} if options.get("engine") == "pyarrow" and not HAS_COPY_ON_WRITE else {}
 
 
 def _are_texts(dtype: Any) -> bool:
