@@ -10,6 +10,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
+from frame_helpers import assert_same
 
 PLAIN = pd.DataFrame({"x": [1, 2, 3, 4], "y": [0.5, None, 2.5, 3.5], "s": list("abab")})
 LAZY = gd.from_pandas(PLAIN, npartitions=2)
@@ -168,3 +169,24 @@ def test_numbers_of_numpy_and_whole_floats_are_taken_as_pandas_takes_them():
     assert len(make_people(np.int64(2), np.uint8(3), seed=np.int32(1)).compute()) == 6
     pd.testing.assert_series_equal(LAZY.x.diff(1.0).compute(), PLAIN.x.diff(1.0))
     assert timeseries(end="2000-01-02", partition_freq=pd.Timedelta("12h"), seed=np.int64(3), id_lam=0).npartitions == 2
+
+
+def test_what_pandas_and_dask_take_is_taken():
+    frame = pd.DataFrame({"k": [1, 2, 1, 2], "v": [1, 2, 3, 4]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    for suffixes in ((1, 2), np.array(["_1", "_2"]), pd.Index(["_1", "_2"]), ["_a", None]):
+        expected = frame.merge(frame, on="k", suffixes=suffixes)
+        assert lazy.merge(lazy, on="k", suffixes=suffixes).columns.tolist() == expected.columns.tolist()
+    assert_same(lazy.v.shift(True).compute(), frame.v.shift(1))
+    assert lazy.merge(lazy, on="k", npartitions=2.0, broadcast=False).npartitions == 2
+    assert lazy.get_partition(slice(0, 2)).npartitions == lazy.get_partition([0, 1]).npartitions == 2
+    assert lazy.v.reduction(sum, combine=False).compute() is not None
+
+
+@pytest.mark.parametrize("name", ["by", "ascending", "na_position", "key", "ignore_index"])
+def test_arguments_of_a_sort_that_say_where_rows_move_are_none_of_its_function(name):
+    lazy = gd.from_pandas(pd.DataFrame({"a": [3, 1, 2]}), npartitions=2)
+    with pytest.raises(
+        glassloom.errors.OptionError, match=rf"sort_function_kwargs= has \['{name}'\], which say where rows move"
+    ):
+        lazy.sort_values("a", sort_function_kwargs={name: None})

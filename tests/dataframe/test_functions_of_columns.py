@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 
 
 def span(column):
@@ -35,9 +38,24 @@ AGGREGATIONS = {
     "a reduction that is named": lambda frame: frame.a.apply("sum"),
     "reductions that are listed": lambda frame: frame.a.apply(["sum", "min"]),
     "a function of NumPy": lambda frame: frame.agg(np.max),
+    "NumPy's own deviations": lambda frame: frame.agg(np.std),
+    "NumPy's variance and the method": lambda frame: frame.b.agg([np.var, "var"]),
+    "missing values as NumPy and Python have them": lambda frame: frame.b.agg([np.median, sum, np.sum]),
+    "a partial function and an object": lambda frame: frame.agg([partial(scaled, by=2), Span(), "min"]),
+    "two of a name of a series": lambda frame: frame.a.agg([lambda column: column.max(), lambda column: column.min()]),
 }
 
 
+def scaled(column, by):
+    return column.sum() * by
+
+
+class Span:
+    def __call__(self, column):
+        return span(column)
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="pandas 2 calls functions with each value, and methods for NumPy's")
 @pytest.mark.parametrize("aggregate", AGGREGATIONS.values(), ids=AGGREGATIONS)
 def test_aggregations_are_those_of_pandas(frame, aggregate):
     assert_same(aggregate(lazy(frame)).compute(), aggregate(frame))
@@ -52,8 +70,22 @@ TRANSFORMATIONS = {
     "several of a series": lambda frame: frame.a.transform([np.sqrt, "cumsum"]),
     "by column": lambda frame: frame.transform({"b": span_of_rows, "a": "cumsum"}),
     "several by column": lambda frame: frame.transform({"a": ["cumsum", np.sqrt], "c": ["abs"]}),
+    "several, and one, by column": lambda frame: frame.transform({"a": ["cumsum", np.sqrt], "c": "abs"}),
+    "several of a series by name": lambda frame: frame.a.transform({"x": np.sqrt, "y": "abs"}),
+    "a partial function and an object": lambda frame: frame.a.transform([partial(np.add, 1), Less()]),
+    "functions of NumPy's": lambda frame: frame.a.apply([np.sqrt, np.exp]),
+    "with a lazy value": lambda frame: frame.a.transform(less(frame.a.min())),
     "a name": lambda frame: frame.a.apply("cumsum"),
 }
+
+
+def less(least):
+    return lambda column: column - least
+
+
+class Less:
+    def __call__(self, value):
+        return value - 1
 
 
 def span_of_rows(column):
@@ -77,6 +109,14 @@ def test_functions_that_give_something_else_are_refused(frame):
         lazy(frame).a.agg(lambda column: [1])
     with pytest.raises(TypeError, match=r"agg\(axis=0\): the function should return a value, or a lazy series"):
         lazy(frame).agg(lambda column: [1])
+    for function in (str, repr):
+        with pytest.raises(TypeError, match="it returned the text of the lazy series"):
+            lazy(frame).a.agg([function])
+    with pytest.raises(TypeError, match="it returned a NoneType"):
+        lazy(frame).agg([lambda column: None])
+    with pytest.raises(KeyError) as caught:
+        lazy(frame).a.transform(lambda value: {1: 2}[value])
+    assert "Before, it was called with values" in "".join(caught.value.__notes__)
     with pytest.raises(ValueError, match="Function did not transform"):
         lazy(frame).transform(span)
     with pytest.raises(ValueError, match="Function did not transform"):

@@ -23,7 +23,7 @@ def whole_number(where: str, name: str, value: Any, least: int | None = None) ->
         If it is none, or less than `least`.
     """
     try:
-        found = None if isinstance(value, bool) else operator.index(value)
+        found = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
     except TypeError:
         found = None
     if found is None or (least is not None and found < least):
@@ -102,15 +102,14 @@ def require_function(where: str, name: str, value: Callable[..., Any] | None) ->
 
 
 def require_suffixes(where: str, value: Any) -> None:
-    """Check that a value is a pair of texts, or None for one of them.
+    """Check that a value is a pair: of texts, or None for one of them.
 
     Raises
     ------
     OptionError
         If it isn't.
     """
-    is_pair = isinstance(value, (list, tuple)) and len(value) == 2
-    if not is_pair or any(one is not None and not isinstance(one, str) for one in value):
+    if not pd.api.types.is_list_like(value, allow_sets=False) or isinstance(value, dict) or len(value) != 2:
         raise OptionError(f"{where}: suffixes={value!r} should be a pair of texts, such as ('_x', '_y')")
 
 

@@ -102,7 +102,7 @@ class Frame(Collection, Operators, Explainable):
 
     def get_partition(self, n: int) -> Self:
         """Return one partition, as a frame."""
-        return self.partitions[whole_number("get_partition", "n", n)]
+        return self.partitions[n if isinstance(n, (slice, list)) else whole_number("get_partition", "n", n)]
 
     def repartition(
         self,

@@ -5,15 +5,17 @@ So nothing is gathered: what they make of it is lazy, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.collection import Collection
 from glassloom.dataframe.assembled import assembled, constant
+from glassloom.dataframe.lazy_closures import LazyResult
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.reduction_names import is_reduction, reduction_name
 from glassloom.dataframe.wrap import is_node, wrap
@@ -68,27 +70,47 @@ def aggregated(column: Any, how: Any, args: tuple[Any, ...] = (), kwargs: dict[s
         If the function returns no value.
     """
     if is_reduction(how) or not callable(how):
-        return getattr(column, reduction_name(how))(*args, **kwargs or {})
+        reduction = getattr(column, reduction_name(how))
+        return reduction(*args, **{**_options_of(how), **(kwargs or {})}) if callable(reduction) else reduction
     made = _called("agg", how, column, args, kwargs or {})
-    if not _is_scalar(made):
-        raise TypeError(f"agg: the function should return a value for a column; it returned a {type(made).__name__}")
+    if made is None or not _is_scalar(made) or (isinstance(made, str) and made in (str(column), repr(column))):
+        kind = "the text of the lazy series" if isinstance(made, str) else f"a {type(made).__name__}"
+        raise TypeError(f"agg: the function should return a value for a column; it returned {kind}")
     return made if is_node(made) else constant(column.expr, made, "agg")
 
 
+def _options_of(how: Any) -> dict[str, Any]:
+    """Return what a function of NumPy's or Python's does in another way than the method of its name, since pandas 3 calls it itself."""
+    if isinstance(how, str) or not HAS_COPY_ON_WRITE:
+        return {}
+    if how in (np.std, np.var):
+        return {"ddof": 0}
+    return {"skipna": False} if how in (np.median, sum) else {}
+
+
 def aggregation_names(functions: list[Any]) -> list[str]:
-    """Return the labels of several aggregations, as pandas gives them.
+    """Return the labels of several aggregations, as pandas gives them."""
+    return [_function_name(one) if _is_own(one) else reduction_name(one) for one in functions]
+
+
+def require_distinct_names(names: Sequence[str]) -> None:
+    """Check that functions whose results are rows of a frame are told apart by their names.
 
     Raises
     ------
     ValueError
-        If two are called the same.
+        If they aren't.
     """
-    names = [getattr(one, "__name__", repr(one)) if _is_own(one) else reduction_name(one) for one in functions]
-    if len(set(names)) < len(names) and any(map(_is_own, functions)):
+    if len(set(names)) < len(names):
         raise ValueError(
-            f"agg: the functions need different names, and have {names}; name them by def, or agg them by themselves"
+            f"agg: the functions need different names, and have {list(names)}; name them by def, or agg them by themselves"
         )
-    return names
+
+
+def _function_name(function: Any) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__name__", None) or type(function).__name__)
 
 
 def _is_own(how: Any) -> bool:
@@ -97,18 +119,21 @@ def _is_own(how: Any) -> bool:
 
 def transformed(frame: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the values of a frame or series changed by functions: one, a list, or of a frame a dict from column to these."""
+    is_series = isinstance(frame.expr.meta, pd.Series)
     if isinstance(func, dict):
-        made = {name: transformed(frame[name], one, args, kwargs) for name, one in func.items()}
-        return _of_columns(frame, _flat(made))
+        if any(isinstance(one, (list, tuple)) for one in func.values()):  # then all results have two levels
+            func = {name: one if isinstance(one, (list, tuple)) else [one] for name, one in func.items()}
+        made = {name: transformed(frame if is_series else frame[name], one, args, kwargs) for name, one in func.items()}
+        return _of_columns(frame, made)
     if isinstance(func, (list, tuple)):
         if not func:
             raise ValueError("No transform functions were provided")
-        names = [one if isinstance(one, str) else getattr(one, "__name__", repr(one)) for one in func]
-        if isinstance(frame.expr.meta, pd.Series):
-            return _of_columns(
-                frame, {name: transformed(frame, one, args, kwargs) for name, one in zip(names, func, strict=True)}
-            )
-        return _of_columns(frame, _flat({name: transformed(frame[name], func, args, kwargs) for name in frame.columns}))
+        if not is_series:
+            return _of_columns(frame, {name: transformed(frame[name], func, args, kwargs) for name in frame.columns})
+        names = [one if isinstance(one, str) else _function_name(one) for one in func]
+        return _of_columns(
+            frame, {name: transformed(frame, one, args, kwargs) for name, one in zip(names, func, strict=True)}
+        )
     made = _transformed_by(frame, func, args, kwargs)
     if not is_node(made) or made.expr.rows != frame.expr.rows:
         raise ValueError(f"transform({func!r}): Function did not transform")
@@ -124,25 +149,25 @@ def _transformed_by(frame: Any, func: Any, args: tuple[Any, ...], kwargs: dict[s
         return applied_to_columns(frame, func, args, kwargs, "transform")
     try:
         return frame.apply(func, args=args, **kwargs)  # as pandas: a function of values, if it takes them
-    except MetaError:
+    except (MetaError, LazyResult) as error:
+        tried = str(error)
+    try:
         return _called("transform", func, frame, args, kwargs)
-
-
-def _flat(made: dict[Any, Any]) -> dict[Any, Any]:
-    """Return columns by name; of frames their columns, under names of two levels."""
-    if not any(isinstance(one.expr.meta, pd.DataFrame) for one in made.values()):
-        return made
-    return {(name, inner): one[inner] for name, one in made.items() for inner in one.columns}
+    except Exception as error:  # the user's function may raise anything
+        error.add_note(f"Before, it was called with values: {tried}")
+        raise
 
 
 def _of_columns(frame: Any, made: dict[Any, Any]) -> Any:
-    """Return the frame of lazy series of the rows of another one."""
-    names = list(made)
+    """Return the frame of lazy series and frames of the rows of another one, under names of two levels if there are frames."""
+    series = [
+        column
+        for one in made.values()
+        for column in ([one] if isinstance(one.expr.meta, pd.Series) else [one[name] for name in one.columns])
+    ]
     rows = frame.to_frame() if isinstance(frame.expr.meta, pd.Series) else frame
-    numbered = wrap(wrap(rows.expr)._assigned(dict(enumerate(made.values()))))[list(range(len(names)))]
-    numbered.columns = (
-        pd.MultiIndex.from_tuples(names) if all(type(name) is tuple for name in names) else pd.Index(names)
-    )
+    numbered = wrap(wrap(rows.expr)._assigned(dict(enumerate(series))))[list(range(len(series)))]
+    numbered.columns = pd.concat({name: one.expr.meta for name, one in made.items()}, axis=1).columns
     return numbered
 
 

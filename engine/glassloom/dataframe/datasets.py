@@ -114,7 +114,7 @@ def timeseries(
             f"timeseries: dtypes={dtypes!r} should be a dict of columns and their dtypes, such as {{'x': float}}"
         )
     if seed is not None:
-        seed = whole_number("timeseries", "seed", seed, 0)
+        seed = seed if isinstance(seed, (list, tuple)) else whole_number("timeseries", "seed", seed, 0)
     else:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     kinds = {name: _kind(name, dtype) for name, dtype in (_COLUMNS if dtypes is None else dtypes).items()}

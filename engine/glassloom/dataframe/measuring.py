@@ -128,6 +128,7 @@ class Measuring(Frame):
         >>> int(x.reduction(lambda block: block.max(), lambda found: found.max()).compute())
         3
         """
+        combine = None if combine is False else combine
         for name, function in (("chunk", chunk), ("aggregate", aggregate), ("combine", combine)):
             require_function("reduction", name, function)
         chunk_kwargs = options_of("reduction", "chunk_kwargs", chunk_kwargs)

@@ -27,8 +27,9 @@ def reduction_name(func: Any) -> str:
 def is_reduction(func: Any) -> bool:
     """Whether something is a reduction's name, or NumPy's or Python's function for it."""
     name = _name_of(func)
-    is_known = isinstance(func, str) or getattr(np, name, None) is func or func in (sum, min, max, all, any)
-    return is_known and name in _REDUCTIONS
+    if name not in _REDUCTIONS:
+        return False
+    return isinstance(func, str) or getattr(np, name, None) is func or func in (sum, min, max, all, any)
 
 
 def _name_of(func: Any) -> str:

@@ -445,11 +445,12 @@ class SeriesRowByRow(RowByRow):
     def apply(
         self, func: Callable[..., Any], /, args: tuple[Any, ...] = (), *, by_row: Any = "compat", meta: Any = None, **kwargs: Any
     ) -> Any:  # fmt: skip
-        """Replace each value by a function's result. See `map`. The name of a method is called; lists and dicts are `agg`'s."""
+        """Replace each value by a function's result. See `map`. The name of a method is called; lists and dicts are those of `agg`, or with functions such as `numpy.sqrt` of `transform`."""
         if isinstance(func, str):
             return getattr(self, func)(*args, **kwargs)
         if isinstance(func, (list, dict)):
-            return self.agg(func, **kwargs)
+            changes = any(isinstance(one, np.ufunc) for one in (func.values() if isinstance(func, dict) else func))
+            return self.transform(func, *args, **kwargs) if changes else self.agg(func, *args, **kwargs)
         options = {} if by_row == "compat" else {"by_row": by_row}
         return call_user("apply", self, func, (), {"args": args, **options, **kwargs}, meta)
 

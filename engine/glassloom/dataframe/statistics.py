@@ -16,7 +16,7 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.columns import require_columns, require_distinct
-from glassloom.dataframe.columnwise import aggregated, aggregation_names, applied_to_columns
+from glassloom.dataframe.columnwise import aggregated, aggregation_names, applied_to_columns, require_distinct_names
 from glassloom.dataframe.correlation import correlation, correlation_of_two
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection
 from glassloom.dataframe.options import is_columns, refused
@@ -231,6 +231,8 @@ class Statistics(Frame):
         require_columns(functions, self._meta)
         lists = {name: one if isinstance(one, list) else [one] for name, one in functions.items()}
         names = {name: tuple(aggregation_names(one)) for name, one in lists.items()}
+        for every in names.values():
+            require_distinct_names(every)
         parts = [aggregated(self[column], how).expr for column, every in lists.items() for how in every]
         are_single = not any(isinstance(one, list) for one in functions.values())
         dtypes = (

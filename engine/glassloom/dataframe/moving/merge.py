@@ -415,7 +415,8 @@ def _joining(
         if keys is not None and any(is_node(key) or not pd.api.types.is_hashable(key) for key in keys):
             raise NotImplementedError("merge takes names of columns as keys; assign() other keys as columns before")
         require_columns([key for key in keys or () if key not in meta.index.names], meta)
-    return Joining(how, own, others, left_index, right_index, same, tuple(suffixes), indicator, validate)
+    first, second = (None if one is None else str(one) for one in suffixes)
+    return Joining(how, own, others, left_index, right_index, same, (first, second), indicator, validate)
 
 
 def _keys(keys: Any, meta: Any) -> tuple[Any, ...] | None:

@@ -396,6 +396,10 @@ class MovingFrame(MovingRows):
             return self._sort_values(names, ascending, na_position, kind, ignore_index, key, npartitions)
         if key is not None:
             raise OptionError("sort_values: give key=, or sort_function= and sort_function_kwargs=, not both")
+        if own := [name for name in ("by", "ascending", "na_position", "key", "ignore_index") if name in more]:
+            raise OptionError(
+                f"sort_values: sort_function_kwargs= has {own}, which say where rows move: give them as arguments of sort_values"
+            )
         given = {"by": list(names), "ascending": ascending, "na_position": na_position, **more}
         found = self._sort_values(names, ascending, na_position, kind, False, None, npartitions)
         made = found.map_partitions(partial(sort_function or pd.DataFrame.sort_values, **given), meta=self._expr.meta)
