@@ -315,12 +315,12 @@ def test_objects_of_one_class_and_unlike_kinds_are_inferred_as_in_pandas(values)
 
 
 SIDES = pd.DataFrame({"x": [1, 2, 3, 4, np.nan, 6], "y": list("abcdef"), "z": range(6)})
-OTHERS = SIDES.assign(x=[1, 9, 3, 4, np.nan, 6], y=["a", "b", "c", "q", "e", None])
+OTHER_SIDES = SIDES.assign(x=[1, 9, 3, 4, np.nan, 6], y=["a", "b", "c", "q", "e", None])
 
 
 @pytest.mark.parametrize("options", [{}, {"keep_shape": True}, {"keep_equal": True}, {"result_names": ("l", "r")}])
 def test_differences_stand_one_below_the_other(options):
-    for own, other in ((SIDES, OTHERS), (SIDES, SIDES), (SIDES[:1], OTHERS[:1]), (SIDES.x, OTHERS.x)):
+    for own, other in ((SIDES, OTHER_SIDES), (SIDES, SIDES), (SIDES[:1], OTHER_SIDES[:1]), (SIDES.x, OTHER_SIDES.x)):
         expected = own.compare(other, align_axis=0, **options)
         for number in (1, 3):
             lazy, theirs = (gd.from_pandas(one, npartitions=number) for one in (own, other))
@@ -329,8 +329,8 @@ def test_differences_stand_one_below_the_other(options):
             assert not made.known_divisions
 
 
-@pytest.mark.parametrize("other", [OTHERS.rename(columns={"z": "w"}), OTHERS[["x", "y"]], OTHERS[["z", "x", "y"]],
-                                   OTHERS.set_axis(range(1, 7)), OTHERS[:4]])  # fmt: skip
+@pytest.mark.parametrize("other", [OTHER_SIDES.rename(columns={"z": "w"}), OTHER_SIDES[["x", "y"]], OTHER_SIDES[["z", "x", "y"]],
+                                   OTHER_SIDES.set_axis(range(1, 7)), OTHER_SIDES[:4]])  # fmt: skip
 def test_objects_with_other_labels_are_not_compared(other):
     lazy, theirs = gd.from_pandas(SIDES, npartitions=2), gd.from_pandas(other, npartitions=2)
     for options in ({}, {"align_axis": 0}):
