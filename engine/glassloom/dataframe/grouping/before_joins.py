@@ -66,7 +66,7 @@ def _with_aggregates(node: Chunk, plan: Aggregation, join: LookupJoin) -> Expr |
     joined: FrameExpr = join.of_sides(left, _aggregated(right, join.joining.right_on or (), plan, node.origin))
     if isinstance(node.frame, Projection):
         joined = Projection(joined, node.frame.columns, origin=node.frame.origin)
-    again = BlockCall(partial(chunk, replace(plan, is_again=True)), node.call.args, label=node.call.label)
+    again = BlockCall(partial(chunk, replace(plan, of_aggregates=True)), node.call.args, label=node.call.label)
     return node.rebuild([joined, node.others, again])
 
 
@@ -76,7 +76,7 @@ def _plan_of(node: Chunk) -> Aggregation | None:
     if node.others or not isinstance(function, partial) or function.func is not chunk:
         return None
     (plan,) = function.args
-    return None if plan.is_again or any(key.kind != COLUMN for key in plan.recipe.keys) else plan
+    return None if plan.of_aggregates or any(key.kind != COLUMN for key in plan.recipe.keys) else plan
 
 
 def _needs_only_aggregates(plan: Aggregation, join: LookupJoin) -> bool:

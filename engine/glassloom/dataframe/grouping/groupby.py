@@ -288,10 +288,7 @@ class GroupBy(Methods):
             for key in recipe.key_values(grouping.node.meta, [block.meta for block in grouping.blocks])
         )
         method = getattr(call, "method", "")
-        is_odd = wholes.is_odd(method, recipe, has_categories=has_categories) or (method, split_out) == (
-            "value_counts",
-            1,
-        )
+        is_odd = wholes.is_odd(method, recipe, has_categories=has_categories, in_one=split_out == 1)
         # Each partition would list all combinations of categories, or in pandas 2 only those that it has.
         lists_categories = has_categories and (not recipe.observed or wholes.has_categories_met(meta, recipe))
         if is_odd or lists_categories:

@@ -213,7 +213,11 @@ class Methods:
         *,
         split_out: Any = None,
     ) -> Any:
-        """Return how often each value (of frames: each row) occurs in each group. `subset`: columns, of frames only."""
+        """Return how often each value (of frames: each row) occurs in each group. `subset`: columns, of frames only.
+
+        Only distinct rows move, but of categories and objects all do. With `split_out` over 1, equally frequent values may come in
+        another order than pandas'.
+        """
         options = {"normalize": normalize, "sort": sort, "ascending": ascending, "dropna": dropna}
         if subset is not None:
             options["subset"] = subset

@@ -48,13 +48,13 @@ def _sizeof_partial(partial: Partial) -> int:
 class Aggregation:
     """What is computed of the groups of `recipe`: `wanted`, of the value columns with the labels `values`.
 
-    With `is_again`, the columns of partitions hold what is wanted already, of some of the rows (see `before_joins.py`).
+    With `of_aggregates`, the columns hold aggregates of some of the rows already, which are aggregated again (see `before_joins.py`).
     """
 
     recipe: Recipe
     values: tuple[Any, ...]
     wanted: tuple[Wanted, ...]
-    is_again: bool = False
+    of_aggregates: bool = False
 
     @property
     def key_columns(self) -> list[str]:
@@ -115,7 +115,7 @@ def _partial(plan: Aggregation, keys: Sequence[Any], values: Sequence[Any]) -> P
     known: dict[tuple[int, str], Any] = {}
     for (place, part), name in plan.parts.items():
         column = values[place] if place >= 0 else keys[0]
-        how = AGAIN[part] if plan.is_again and place >= 0 else part
+        how = AGAIN[part] if plan.of_aggregates and place >= 0 else part
         same = (place, "sum" if how == "floats" and column.dtype == np.float64 else how)
         if same not in known:
             known[same] = column_of(aggregate(groups, column, same[1], arrow=recipe.arrow))
@@ -143,7 +143,7 @@ def _keys_and_values(plan: Aggregation, block: Any, blocks: Sequence[Any]) -> tu
 def _on_device(plan: Aggregation, block: Any) -> Partial | None:
     """Return the partial results that a device's library has grouped; None if it can't group so."""
     recipe = plan.recipe
-    if not recipe.sort or plan.is_again or any(key.kind != COLUMN for key in recipe.keys):
+    if not recipe.sort or plan.of_aggregates or any(key.kind != COLUMN for key in recipe.keys):
         return None
     labels = [key.at for key in recipe.keys]
     found = on_device.group_parts(block, labels, plan.values, plan.parts, plan.distinct, dropna=recipe.drops_early)

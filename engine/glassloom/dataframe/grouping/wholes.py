@@ -235,8 +235,14 @@ version 3, pandas orders windows of several keys by the first one.
 """
 
 
-def is_odd(method: str, recipe: Recipe, *, has_categories: bool) -> bool:
-    """Whether the labels or the order of a method's result depend on all groups at once. Without `as_index` pandas 2 numbers bins' groups."""
+def is_odd(method: str, recipe: Recipe, *, has_categories: bool, in_one: bool) -> bool:
+    """Whether the labels or the order of a method's result depend on all groups at once.
+
+    Without `as_index` pandas 2 numbers bins' groups. Since version 3 the order of all rows decides among equally frequent values, if the
+    result is wanted `in_one` partition.
+    """
+    if method == "value_counts" and in_one and HAS_COPY_ON_WRITE:
+        return True
     is_numbered = not HAS_COPY_ON_WRITE and method == "resample" and not recipe.as_index
     return is_numbered or (method in _ODD_ORDERS and (has_categories or not recipe.sort))
 
