@@ -27,6 +27,16 @@ def test_results_are_those_of_threads(client, tmp_path):
     assert_same(again[again.y > 0.5].id.value_counts().compute(), frame[frame.y > 0.5].id.value_counts().compute())
 
 
+def test_values_of_groups_and_of_joined_rows_are_counted_by_processes(client):
+    plain = pd.DataFrame({"k": [i % 40 for i in range(4_000)], "v": [i % 7 for i in range(4_000)]})
+    rows = gd.from_pandas(plain, npartitions=8)
+    assert_same(rows.groupby("k").v.value_counts().compute(), plain.groupby("k").v.value_counts())
+    keys = pd.DataFrame({"k": range(50)})
+    counted = gd.from_pandas(keys, npartitions=1).merge(rows, on="k", how="left").groupby("k").v.count()
+    assert_same(counted.compute(), keys.merge(plain, on="k", how="left").groupby("k").v.count())
+    assert_same(rows.agg(lambda column: column.max() - column.min()).compute(), plain.max() - plain.min())
+
+
 def test_target_encoding_keeps_missing_keys_between_processes(client):
     train, valid = shop(9_000, 4), shop(3_000, 5)
     expected = target_encoded(train.copy(), valid.copy())
