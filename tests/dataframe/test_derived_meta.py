@@ -1,9 +1,10 @@
-"""Metas that can't be told apart are one object while an expression is optimised; others never are."""
+"""Metas of the common kinds that can't be told apart are one object; others never are."""
 
 from __future__ import annotations
 
 import gc
 import weakref
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -12,9 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
-from glassloom.dataframe.derived_meta import chosen_meta, derived_meta
+from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_side_by_side, meta_with_columns
 from glassloom.dataframe.grouping import wholes
-from glassloom.expr.memo import remembering
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 def _frame(**dtypes: Any) -> pd.DataFrame:
@@ -50,22 +52,56 @@ UNLIKE = {
 }
 
 
-def test_unlike_metas_stay_apart() -> None:
+def _unlike() -> list[Any]:
     kinds = dict(UNLIKE)
     if not HAS_COPY_ON_WRITE:
         del kinds["objects as columns"]  # names of columns are objects
-    metas = [make() for make in kinds.values()]
-    shared = remembering(lambda: [derived_meta(lambda meta=meta: meta, meta) for meta in metas])
-    assert all(one is meta for one, meta in zip(shared, metas, strict=True))
+    return [make() for make in kinds.values()]
+
+
+def _require_alike(one: Any, other: Any) -> None:
+    """Check that all that can be told of two metas is equal."""
+    assert type(one) is type(other)
+    if isinstance(one, pd.DataFrame):
+        pd.testing.assert_frame_equal(one, other, check_column_type="exact", check_index_type="exact")
+        pd.testing.assert_index_equal(one.columns, other.columns, exact=True)
+        assert [*map(repr, one.dtypes)] == [*map(repr, other.dtypes)]
+    else:
+        pd.testing.assert_series_equal(one, other, check_index_type="exact")
+        assert repr(one.dtype) == repr(other.dtype)
+    assert one.attrs == other.attrs
+    assert type(one.index) is type(other.index)
+
+
+def test_unlike_metas_stay_apart() -> None:
+    metas = _unlike()
+    shared = [derived_meta(lambda meta=meta: meta, meta) for meta in metas]
+    for one, meta in zip(shared, metas, strict=True):
+        _require_alike(one, meta)
     assert all(one is not other for one, other in combinations(shared, 2))
 
 
 @pytest.mark.parametrize("name", ["integers", "short integers", "series", "named series", "objects", "texts"])
-def test_alike_metas_become_one_object_while_an_expression_is_optimised(name: str) -> None:
+def test_alike_metas_are_one_object(name: str) -> None:
     make = UNLIKE[name]
-    first, second = remembering(lambda: [derived_meta(make, object()) for _ in range(2)])
+    first, second = [derived_meta(make, object()) for _ in range(2)]
     assert second is first
-    assert derived_meta(make, object()) is not first
+
+
+def test_what_a_user_holds_does_not_stand_for_others() -> None:
+    given = _frame(x="int64", y="float64")
+    frame = gd.from_pandas(pd.DataFrame({"x": [1, 2], "y": [1.0, 2.0]}), npartitions=2)
+    made = frame.map_partitions(lambda part: part, meta=given)
+    meta = made._meta
+    meta["z"] = 1
+    given["z"] = 1
+    for one in (frame, made[["x", "y"]], frame[frame.x > 0]):
+        assert list(one._meta.columns) == list(one.columns) == ["x", "y"]
+        empty = one[one.x > 5].compute()
+        empty["z"] = 1
+        empty.columns.name = "changed"
+        assert list(one.compute().columns) == ["x", "y"]
+        assert one[one.x > 5].compute().columns.name is None
 
 
 @pytest.mark.parametrize("columns", [["y"], ["y", "x"], ["x", "x"], [], "x", ["x", 1], [1], [np.str_("x")]], ids=repr)
@@ -94,15 +130,15 @@ def test_what_was_made_of_metas_is_known_as_long_as_they_live() -> None:
     first, second = _frame(x="int64"), _frame(y="str")
     joined = derived_meta(lambda: pd.concat([first, second], axis=1), "beside", first, second)
     assert derived_meta(lambda: pytest.fail("made again"), "beside", first, second) is joined
-    assert derived_meta(lambda: second, "beside", second, first) is second
-    assert derived_meta(lambda: first, "other", first, second) is first
+    _require_alike(derived_meta(lambda: second, "beside", second, first), second)
+    _require_alike(derived_meta(lambda: first, "other", first, second), first)
     assert derived_meta(_frame, ("min", {"level": 1}), first) is not derived_meta(
         _frame, ("min", {"level": True}), first
     )
 
 
-def test_metas_are_not_kept_by_what_was_made_of_them() -> None:
-    metas = [_frame(x="int64"), _frame(y="str")]
+def test_uncommon_metas_are_not_kept_by_what_was_made_of_them() -> None:
+    metas = [_numbered_from_5(x="int64"), _numbered_from_5(y="str")]
     derived_meta(lambda: metas[0].assign(y=metas[1].y), "beside", *metas)
     derived_meta(lambda: metas[1].assign(x=metas[0].x), "beside", *metas[::-1])
     derived_meta(lambda: metas[0], "itself", metas[0])
@@ -112,6 +148,16 @@ def test_metas_are_not_kept_by_what_was_made_of_them() -> None:
     metas.clear()
     gc.collect()
     assert [one() for one in gone] == [None] * 3
+
+
+def _numbered_from_5(**dtypes: Any) -> pd.DataFrame:
+    return _with(_frame(**dtypes), index=pd.RangeIndex(5, 5))
+
+
+def test_so_many_common_metas_are_kept() -> None:
+    kept = [weakref.ref(derived_meta(lambda name=f"n{n}": _frame(**{name: "int64"}), object())) for n in range(3000)]
+    gc.collect()
+    assert sum(one() is not None for one in kept) <= 1024
 
 
 def test_a_meta_with_the_address_of_one_that_is_gone_is_another() -> None:
@@ -125,9 +171,32 @@ def test_a_meta_with_the_address_of_one_that_is_gone_is_another() -> None:
 
 def test_what_is_known_of_a_meta_is_bounded() -> None:
     meta = _frame(x="int64")
-    made = [weakref.ref(derived_meta(_frame, ("call", number), meta)) for number in range(1000)]
+    made = [weakref.ref(derived_meta(partial(_numbered_from_5, x="int64"), ("call", n), meta)) for n in range(1000)]
     gc.collect()
     assert sum(one() is not None for one in made) <= 256
+
+
+_DTYPES = st.sampled_from(["int64", "int32", ">i8", "float64", "bool", "M8[us]", "m8[ns]", object, "str", "string"])
+_TABLES = st.dictionaries(st.sampled_from(["a", "b", "c", "a_x", ""]), _DTYPES, max_size=4)
+
+
+@given(_TABLES, _TABLES, st.data())
+def test_metas_that_follow_from_looks_are_those_of_pandas(one: Any, other: Any, data: Any) -> None:
+    left, right = _frame(**one), _frame(**other)
+    for columns in [data.draw(st.lists(st.sampled_from([*one]))) if one else [], *one]:
+        if type(columns) is str or len(set(columns)) == len(columns):
+            _require_alike(chosen_meta(left, columns), left[columns])
+    beside = pd.concat([left, right], axis=1)
+    made = meta_side_by_side(left, right, beside.columns)
+    if made is not None:
+        _require_alike(made, beside)
+    if other:
+        names = tuple(other)
+        made = meta_with_columns(left, names, [right[name] for name in names])
+        if made is not None:
+            _require_alike(made, left.assign(**{name: right[name] for name in names}))
+    assert meta_with_columns(left, ("a",), [1]) is None
+    assert meta_with_columns(left, ("a",), [left]) is None
 
 
 def test_an_aggregation_is_tried_on_made_up_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from glassloom.expr.memo import first_alike, remembered, remembering
+from glassloom.expr.memo import remembered, remembering
 from interrupts import sweep
 
 
@@ -24,15 +24,6 @@ def test_the_same_objects_give_the_same_result_inside_and_equal_ones_do_not() ->
 def test_parts_that_have_gone_are_not_taken_for_new_objects_of_their_identity() -> None:
     results = remembering(lambda: [remembered(lambda number=number: number, [number]) for number in range(1000)])
     assert results == list(range(1000))
-
-
-def test_the_first_of_what_looks_alike_counts_inside_only() -> None:
-    def inside() -> None:
-        assert first_alike("one", ("looks", 1)) == "one"
-        assert first_alike("other", ("looks", 1)) == "one"
-
-    remembering(inside)
-    assert first_alike("other", ("looks", 1)) == "other"
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])

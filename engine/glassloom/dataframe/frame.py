@@ -140,24 +140,24 @@ class DataFrame(
         return iter(self._meta.columns)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._meta.columns
+        return name in self._expr.meta.columns
 
     def _ipython_key_completions_(self) -> list[Any]:
-        return list(self._meta.columns)
+        return list(self._expr.meta.columns)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_expr":
             raise AttributeError(name)
-        if name in self._meta.columns:
+        if name in self._expr.meta.columns:
             return self[name]
         error = not_supported("DataFrame", name)
         if error is not None:
             raise error
-        hint = f" ({unknown_columns([name], self._meta.columns)})" if not name.startswith("_") else ""
+        hint = f" ({unknown_columns([name], self._expr.meta.columns)})" if not name.startswith("_") else ""
         raise AttributeError(f"DataFrame has no attribute {name!r}{did_you_mean(name, self)}{hint}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name != "_expr" and name in self._meta.columns and (name == "name" or not hasattr(type(self), name)):
+        if name != "_expr" and name in self._expr.meta.columns and (name == "name" or not hasattr(type(self), name)):
             self[name] = value
         else:
             super().__setattr__(name, value)
@@ -177,9 +177,9 @@ class DataFrame(
         if is_mask(key):
             return wrap(Filter(self._expr, condition_at_hand(self, key).expr))
         if isinstance(key, (list, pd.Index)):
-            require_columns(key, self._meta)
+            require_columns(key, self._expr.meta)
             return wrap(Projection(self._expr, list(key)))
-        require_columns([key], self._meta)
+        require_columns([key], self._expr.meta)
         return wrap(Projection(self._expr, key))
 
     def assign(self, **columns: Any) -> Any:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import kind_on_device
-from glassloom.backends.pandas_ import is_frame
+from glassloom.backends.pandas_ import guarded, is_frame
 from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.lazy_closures import (
@@ -39,7 +39,7 @@ def parse_meta(meta: Any, like: Any = None) -> Any:
     {'x': dtype('int64')}
     """
     if is_frame(meta):
-        return empty(meta)
+        return guarded(empty(meta))
     if isinstance(meta, Collection) and isinstance(meta.expr, FrameExpr):
         return meta.expr.meta
     index = like.index[:0] if isinstance(like, (pd.DataFrame, pd.Series)) else None

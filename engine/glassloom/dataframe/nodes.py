@@ -25,7 +25,7 @@ from glassloom import config
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, columns_of, concat, is_frame, own, rows_between
 from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.derived_meta import chosen_meta, derived_meta
+from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_with_columns
 from glassloom.errors import DivisionError
 from glassloom.expr import Blockwise, Expr, Persisted
 from glassloom.expr.blockwise import Mapping
@@ -468,6 +468,10 @@ class Assign(OfSameRows):
 
     @cached_property
     def meta(self) -> Any:
+        values = [value.meta if isinstance(value, FrameExpr) else value for value in self.values]
+        made = meta_with_columns(self.frame.meta, self.names, values)
+        if made is not None:
+            return made
         blocks = [node.meta for node in self.dependencies if isinstance(node, FrameExpr)]
         constants = [value for value in self.values if not isinstance(value, Expr)]
         return derived_meta(lambda: self.function(*blocks), Assign, self.names, *constants, *blocks)

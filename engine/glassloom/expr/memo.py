@@ -6,7 +6,7 @@ a rewrite most of those are the very objects that they were before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
@@ -43,9 +43,3 @@ def remembered(make: Callable[[], T], *parts: object) -> T:
     if known is None:
         known = memo[key] = (make(), parts)  # as long as the parts are held, nothing else has their identities
     return known[0]
-
-
-def first_alike(value: T, looks: Hashable) -> T:
-    """Return the first value that was noted with `looks` inside `remembering`: this one, if none was."""
-    memo = _memo.get()
-    return value if memo is None else memo.setdefault(looks, (value, ()))[0]

@@ -19,7 +19,7 @@ from glassloom.dataframe.arrow.blocks import Column, Rows, TableBlock, Values, b
 from glassloom.dataframe.arrow.forms import Form
 from glassloom.dataframe.arrow.taking import taken
 from glassloom.dataframe.arrow.text import is_text
-from glassloom.dataframe.derived_meta import chosen_meta, derived_meta
+from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_side_by_side
 from glassloom.dataframe.moving.joining import ANTI, AnyJoin, Joining, result_columns
 from glassloom.dataframe.moving.number_table import NumberTable
 from glassloom.dataframe.nodes import FrameExpr
@@ -260,6 +260,9 @@ def _joined_meta(left: Any, right: Any, joining: Joining) -> Any:
     if joining.same_keys:
         shared = joining.left_on or ()
         right = chosen_meta(right, [name for name in right.columns if name not in shared])
+    made = meta_side_by_side(left, right, columns)
+    if made is not None:
+        return made
     joined = pd.concat([_numbered(left), _numbered(right)], axis=1)
     joined.columns = columns
     return joined
