@@ -38,6 +38,20 @@ def test_repeated_rows_of_nearly_sorted_keys_are_those_of_pandas(keep):
     assert is_repeated(frame, None, keep).tolist() == frame.duplicated(keep=keep).tolist()
 
 
+_WHOLE = ["int64", "int32", "int8", "uint8", "uint64", "bool"]
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+@pytest.mark.parametrize("is_sorted", [True, False], ids=["in order", "any order"])
+@pytest.mark.parametrize("most", [3, 100, 5000, 10**6], ids=str)
+@pytest.mark.parametrize("dtype", _WHOLE)
+def test_repeated_whole_numbers_are_those_of_pandas(dtype, most, is_sorted, keep):
+    numbers = np.random.default_rng(4).integers(-most, most, 6000).astype(dtype)
+    frame = pd.DataFrame({"k": np.sort(numbers) if is_sorted else numbers, "x": numbers % 3})
+    for columns in (["k"], ["k", "x"], ["x", "k"]):
+        assert np.array_equal(is_repeated(frame, columns, keep), frame.duplicated(columns, keep=keep))
+
+
 @pytest.mark.parametrize("order", ["any", "sorted", "appearance"])
 def test_groups_of_nearly_sorted_keys_are_those_of_pandas(order):
     frame = nearly_sorted()

@@ -203,7 +203,7 @@ class Rows:
         if known is not None:
             return known[1]
         mask = predicate.array
-        made = self if mask.all() else self.at(np.flatnonzero(mask), lambda: pd.DataFrame(index=self.index)[mask].index)
+        made = self if mask.all() else self.at(np.flatnonzero(mask))
         self._chosen[id(predicate)] = (predicate, made)  # which keeps the column alive, so that its id stays its own
         return made
 

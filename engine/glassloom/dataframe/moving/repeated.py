@@ -11,9 +11,12 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.arrow.text import encode_text
 from glassloom.dataframe.moving.lookup import WholeNumbers
-from glassloom.dataframe.sorting import is_nearly_sorted, sorted_runs
+from glassloom.dataframe.sorting import is_in_order, is_nearly_sorted, sorted_runs
 
 _MOST_CELLS = 2**62
+_MOST_OF_32_BITS = 2**31 - 1
+_CELLS_PER_ROW = 4
+"""Numbers are looked for in a table if it has no more cells for each row: hashing takes two to four times as long."""
 _OVERLAP = 0.8
 """Two of several blocks that have this part of their rows left when joined are taken for disjoint, and the others too."""
 
@@ -38,9 +41,13 @@ def is_repeated(block: Any, subset: Sequence[Any] | None, keep: str | bool) -> A
     columns = [block[name] for name in (block.columns if subset is None else subset)]
     if len(columns) == 1 and pd.api.types.is_object_dtype(columns[0].dtype):  # None, NaN and NaT differ there
         return np.asarray(_by_pandas(columns[0], None, keep))
-    cells = _cells(columns)
+    if len(columns) == 1 and _are_whole_numbers(columns[0].dtype) and is_in_order(columns[0].to_numpy()):
+        return _in_order(columns[0].to_numpy(), keep)
+    cells, size = _cells(columns)
     if cells is None:
         return np.asarray(_by_pandas(block, subset, keep))
+    if size <= _CELLS_PER_ROW * len(cells):
+        return _by_table(cells, size, keep)
     if is_nearly_sorted(cells):
         return _by_sorting(cells, keep)
     return pd.Series(cells, copy=False).duplicated(keep=keep).to_numpy()  # type: ignore[arg-type]
@@ -80,7 +87,7 @@ def _without_repeated_in_ranges(blocks: Sequence[Any], subset: Sequence[Any] | N
         return None
     name = first.columns[0] if subset is None else subset[0]
     dtype = first[name].dtype
-    if not isinstance(dtype, np.dtype) or dtype.kind not in "iu" or any(one[name].dtype != dtype for one in blocks):
+    if not _are_whole_numbers(dtype) or any(one[name].dtype != dtype for one in blocks):
         return None
     keys = [block[name].to_numpy() for block in blocks]
     ranges = [(int(key.min()), int(key.max())) for key in keys]
@@ -116,6 +123,28 @@ def _overlaps(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return pairs
 
 
+def _in_order(numbers: Any, keep: str | bool) -> Any:
+    """Return which of numbers that never decrease are repeated."""
+    repeated = np.zeros(len(numbers), bool)
+    follows = numbers[1:] == numbers[:-1]
+    if keep != "last":
+        repeated[1:] = follows
+    if keep != "first":
+        repeated[:-1] |= follows
+    return repeated
+
+
+def _by_table(cells: Any, size: int, keep: str | bool) -> Any:
+    """Return which numbers below `size` are repeated, by a table that has a cell for each."""
+    if keep is False:
+        return np.bincount(cells, minlength=size)[cells] > 1
+    rows = np.arange(len(cells), dtype=np.int32 if len(cells) <= _MOST_OF_32_BITS else np.int64)
+    kept = np.empty(size, rows.dtype)
+    forth = slice(None, None, -1 if keep == "first" else 1)  # of equal places, the one that is written last counts
+    kept[cells[forth]] = rows[forth]
+    return kept.take(cells) != rows
+
+
 def _by_sorting(cells: Any, keep: str | bool) -> Any:
     order, begins = sorted_runs(cells)
     ends = np.append(begins[1:], True)
@@ -130,17 +159,21 @@ def _by_pandas(block: Any, subset: Any, keep: Any) -> Any:
     return block.duplicated(keep=keep)
 
 
-def _cells(columns: Sequence[Any]) -> Any:
-    """Return one number for each row, equal where all columns are; None if there are too many combinations."""
+def _cells(columns: Sequence[Any]) -> tuple[Any, int]:
+    """Return one number for each row, equal where all columns are, and how many there may be; None if those are too many."""
     cells: Any = None
     total = 1
     for column in columns:
         codes, size = _codes(column)
         total *= size
         if total > _MOST_CELLS:
-            return None
+            return None, total
         cells = codes if cells is None else cells * size + codes
-    return cells
+    return cells, total
+
+
+def _are_whole_numbers(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "iu"
 
 
 def _codes(column: Any) -> tuple[Any, int]:
