@@ -16,8 +16,10 @@ _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3  # glibc's malloc.
 _SETTINGS = {
     _M_MMAP_THRESHOLD: 2**25,  # the most there is: larger blocks go back at once
     _M_TRIM_THRESHOLD: 2**28,
-    _M_TOP_PAD: 2**24,
+    _M_TOP_PAD: 3 * 2**24,
 }
+"""A thread's memory is in heaps of 64 MiB. The last one is returned as soon as it is empty and `_M_TOP_PAD` of the one before are free:
+with less than most of a heap it comes and goes with each block."""
 _VARIABLES = {
     "MALLOC_MMAP_THRESHOLD_": _SETTINGS[_M_MMAP_THRESHOLD],
     "MALLOC_TRIM_THRESHOLD_": _SETTINGS[_M_TRIM_THRESHOLD],
