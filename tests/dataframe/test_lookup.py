@@ -12,12 +12,13 @@ from eventual import eventually
 from frame_helpers import assert_same, plan
 from glassloom import Client
 from glassloom.backends.sizeof import sizeof
-from glassloom.dataframe.moving import counting
+from glassloom.dataframe import sorting
+from glassloom.dataframe.moving import counting, number_table
 from glassloom.dataframe.moving import merge as merging
 from glassloom.dataframe.moving.joining import Joining
 from glassloom.dataframe.moving.lookup import JoinByLookup, Lookup, LookupJoin, can_join_by_lookup
 from glassloom.dataframe.moving.merge import Join
-from glassloom.dataframe.moving.number_table import DirectTable, HashedTable, NumberTable
+from glassloom.dataframe.moving.number_table import BucketTable, DirectTable, HashedTable, NumberTable
 from glassloom.dataframe.moving.size import guessed_size_of, size_of
 from glassloom.local.default import running_on
 from glassloom.local.synchronous import SynchronousRuntime
@@ -114,7 +115,7 @@ def test_keys_of_other_names_stay_on_both_sides(data):
 
 
 @settings(max_examples=examples(30), deadline=None)
-@given(numbers=st.lists(st.integers(0, 60), max_size=30), asked=st.lists(st.integers(-1, 60), max_size=30))
+@given(numbers=st.lists(st.integers(1, 60), max_size=30), asked=st.lists(st.integers(-2, 64), max_size=30))
 @pytest.mark.parametrize("counts", [True, False], ids=["by counting", "by sorting"])
 def test_both_kinds_of_number_tables_find_all_rows_of_a_number(counts, numbers, asked):
     with pytest.MonkeyPatch.context() as patch:
@@ -126,14 +127,75 @@ def test_both_kinds_of_number_tables_find_all_rows_of_a_number(counts, numbers, 
 def _check_number_tables(numbers, asked):
     column, wanted = np.array(numbers, np.int64), np.array(asked, np.int64)
     kinds = set()
-    for factor, size in ((1, 61), (2**55, 61 * 2**55)):
+    for factor, size in ((1, 62), (2**55, 62 * 2**55)):
         table = NumberTable.of(column * factor, size)
         kinds.add(type(table.distinct))
-        own, found = table.find(np.where(wanted < 0, -1, wanted * factor))
-        pairs = list(zip(range(len(asked)) if own is None else own, found, strict=True))
-        places = {number: [row for row, one in enumerate(numbers) if one == number] for number in set(numbers)}
-        assert pairs == [(row, place) for row, number in enumerate(asked) for place in places.get(number, [-1])]
+        _check_found(table, column * factor, wanted * factor)
     assert kinds == {DirectTable, HashedTable}
+
+
+def _check_found(table, numbers, asked):
+    own, found = table.find(asked)
+    pairs = list(zip(range(len(asked)) if own is None else own.tolist(), found.tolist(), strict=True))
+    places = {}
+    for row, number in enumerate(numbers.tolist()):
+        places.setdefault(number, []).append(row)
+    assert pairs == [(row, place) for row, number in enumerate(asked.tolist()) for place in places.get(number, [-1])]
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(
+    steps=st.lists(st.integers(0, 9), min_size=1, max_size=40),
+    asked=st.lists(st.integers(-9, 400), max_size=30),
+    factor=st.sampled_from([1, 7, 2**30, 2**54]),
+    width=st.sampled_from([None, 1, 5, 60]),
+    moved=st.booleans(),
+)
+def test_tables_of_numbers_in_order_find_all_rows_of_a_number(steps, asked, factor, width, moved):
+    numbers = np.cumsum(steps) + 1
+    size = (int(numbers[-1]) + 2) * factor
+    if moved and len(numbers) > 3:  # out of order
+        numbers[[1, 2]] = numbers[[2, 1]]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorting, "_FROM", 1)
+        patch.setattr(sorting, "_STRIDE", 1)
+        for cells in (0, 50):
+            patch.setattr(number_table, "_CELLS", cells)
+            table = NumberTable.of(numbers * factor, size, None if width is None else width * factor)
+            _check_found(table, numbers * factor, np.array(asked, np.int64) * factor)
+
+
+def _numbers_by_two_keys():
+    first = np.repeat(np.arange(1, 20_001), 4)
+    return first * 10_000_000 + (first * 7919 + np.tile(np.arange(4), 20_000) * 2_501_001) % 10_000_000
+
+
+def test_numbers_whose_first_keys_are_in_order_need_no_hashing():
+    numbers, size, width = _numbers_by_two_keys(), 20_002 * 10_000_000, 10_000_000
+    table = NumberTable.of(numbers, size, width)
+    assert type(table.distinct) is BucketTable
+    assert table.rows is None
+    asked = np.concatenate([numbers[::-7], numbers[::5] + 1, [0, -1, -size, size, 5 * size]])
+    _check_found(table, numbers, asked)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "is_distinct"),
+    [
+        (lambda numbers: numbers[::-1].copy(), HashedTable, True),
+        (lambda numbers: np.append(numbers, numbers[-3]), BucketTable, False),
+        (lambda numbers: np.sort(numbers), BucketTable, True),
+        (lambda numbers: np.repeat(np.sort(numbers), 3), BucketTable, False),
+        (lambda numbers: np.sort(np.append(numbers, 5 * 10_000_000 + np.arange(9))), HashedTable, True),
+    ],
+    ids=["in no order", "one twice", "sorted", "each thrice", "many of one key"],
+)
+def test_numbers_are_hashed_only_where_buckets_are_of_no_use(change, kind, is_distinct):
+    numbers = change(_numbers_by_two_keys())
+    table = NumberTable.of(numbers, 20_002 * 10_000_000, 10_000_000)
+    assert type(table.distinct) is kind
+    assert (table.rows is None) is is_distinct
+    _check_found(table, numbers, np.concatenate([numbers[::-9], numbers[::5] + 1]))
 
 
 @pytest.mark.parametrize(
@@ -146,15 +208,15 @@ def _check_number_tables(numbers, asked):
     ],
 )
 def test_a_table_for_places_may_be_sparse_but_not_large(count, size, kind):
-    numbers = np.arange(count) * (size // count)
+    numbers = (np.arange(count) * (size // (count + 1)) + 1)[np.random.default_rng(0).permutation(count)]
     table = NumberTable.of(numbers, size)
     assert type(table.distinct) is kind
     assert table.find(numbers[::-1].copy())[1].tolist() == list(range(count))[::-1]
 
 
 def test_rows_of_a_number_that_occurs_often_come_in_their_order():
-    numbers = np.random.default_rng(0).integers(0, 50, 3000)
-    own, found = NumberTable.of(numbers, 50).find(np.array([7, 49]))
+    numbers = np.random.default_rng(0).integers(1, 50, 3000)
+    own, found = NumberTable.of(numbers, 51).find(np.array([7, 49]))
     assert found.tolist() == [*np.flatnonzero(numbers == 7), *np.flatnonzero(numbers == 49)]
     assert own.tolist() == [0] * (numbers == 7).sum() + [1] * (numbers == 49).sum()
 

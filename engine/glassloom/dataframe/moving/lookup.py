@@ -28,36 +28,43 @@ from glassloom.graph import Key, Task, TaskRef
 
 _MOST_CELLS = 2**62
 _MOST_ROWS = 2**31 - 1
+_UNUSED = 8
+"""Of whole numbers, one part in so many that there may be before the least is part of the table."""
 
 
 @dataclass(frozen=True)
 class WholeNumbers:
-    """A key column of integers, booleans or instants: as the distance from the least one."""
+    """A key column of integers, booleans or instants: as the distance from `base`, which is less than the least one.
+
+    Codes are from 1 to before ``size - 1``. Other values have codes before or after these.
+    """
 
     dtype: Any
-    least: int
+    base: int
     size: int
 
     @classmethod
     def of(cls, column: Any) -> WholeNumbers | None:
         """Return the encoding of a column; None if it has missing values, or those of its dtype can't be encoded."""
         if not len(column):
-            return cls(column.dtype, 0, 1)
+            return cls(column.dtype, 0, 2)
         values = _as_integers(column)
         least, most = int(values.min()), int(values.max())
-        is_time = column.dtype.kind in "mM"
-        return None if is_time and least == np.iinfo(np.int64).min else cls(column.dtype, least, most - least + 1)
+        if column.dtype.kind in "mM" and least == np.iinfo(np.int64).min:
+            return None
+        base = 0 if 1 <= least <= (most - least) // _UNUSED else least - 1  # then values needn't be copied
+        return cls(column.dtype, base, most - base + 2)
 
-    def encode(self, column: Any) -> tuple[Any, Any]:
-        """Return the code of each value, and which values have none: a mask, or None if all have one."""
-        distances = _as_integers(column) - np.int64(self.least)  # may wrap: then it is too large, as unsigned
-        outside = distances.view(np.uint64) >= np.uint64(self.size)
-        return distances, outside if outside.any() else None
+    def encode(self, column: Any) -> Any:
+        """Return the code of each value, perhaps in the column's memory."""
+        values = _as_integers(column)
+        # It may wrap: values that differ have different codes.
+        return values - np.int64((self.base + 2**63) % 2**64 - 2**63) if self.base else values
 
 
 @dataclass(frozen=True)
 class Words:
-    """A key column of text: as the place among the distinct values. Missing is a value, as in `pandas.merge`."""
+    """A key column of text: as the place among the distinct values, from 1 on. Missing is a value, as in `pandas.merge`."""
 
     dtype: Any
     values: Any
@@ -69,15 +76,16 @@ class Words:
 
     @property
     def size(self) -> int:
-        return max(len(self.values), 1)
+        return len(self.values) + 2
 
-    def encode(self, column: Any) -> tuple[Any, Any]:
-        """Return the code of each value, and which values have none: a mask, or None if all have one."""
+    def encode(self, column: Any) -> Any:
+        """Return the code of each value, 0 for those that have none."""
         found = pc.index_in(pa.array(column.array), value_set=self.values)
         if isinstance(found, pa.ChunkedArray):
             found = found.combine_chunks()
         codes = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        return codes, codes < 0 if found.null_count else None
+        codes += 1
+        return codes
 
 
 Encoding = WholeNumbers | Words
@@ -108,8 +116,8 @@ class Lookup:
         encodings = _encodings(columns) if len(frame) <= _MOST_ROWS else None
         if encodings is None:
             return cls(frame, None, None)
-        cells, _ = _cells(encodings, columns)
-        return cls(frame, encodings, NumberTable.of(cells, _size(encodings)))
+        width = _size(encodings[1:]) if len(encodings) > 1 else None
+        return cls(frame, encodings, NumberTable.of(_cells(encodings, columns), _size(encodings), width))
 
     def find(self, columns: Sequence[Any]) -> tuple[Any, Any] | None:
         """Return pairs of rows with equal keys, as `NumberTable.find` does; None if keys aren't of the same dtypes."""
@@ -117,10 +125,7 @@ class Lookup:
             return None
         if any(column.dtype != own.dtype for column, own in zip(columns, self.encodings, strict=True)):
             return None
-        cells, outside = _cells(self.encodings, columns)
-        if outside is not None:
-            cells[outside] = -1
-        return self.table.find(cells)
+        return self.table.find(_cells(self.encodings, columns))
 
 
 def can_look_up(dtype: Any) -> bool:
@@ -149,14 +154,16 @@ def _size(encodings: Sequence[Encoding]) -> int:
     return size
 
 
-def _cells(encodings: Sequence[Encoding], columns: Sequence[Any]) -> tuple[Any, Any]:
-    """Return one number for each row, in memory of its own, and which rows have none, or None."""
-    cells, outside = encodings[0].encode(columns[0])
+def _cells(encodings: Sequence[Encoding], columns: Sequence[Any]) -> Any:
+    """Return one number for each row, perhaps in a column's memory: that of no row of the table if a key has none."""
+    cells = encodings[0].encode(columns[0])
+    if len(encodings) == 1:
+        return cells
+    cells = np.clip(cells, 0, encodings[0].size - 1)  # the first and the last code are those of no row
     for one, column in zip(encodings[1:], columns[1:], strict=True):
-        codes, others = one.encode(column)
-        cells = cells * one.size + codes
-        outside = others if outside is None else outside if others is None else outside | others
-    return cells, outside
+        cells *= one.size
+        cells += np.clip(one.encode(column), 0, one.size - 1)
+    return cells
 
 
 def _as_integers(column: Any) -> Any:

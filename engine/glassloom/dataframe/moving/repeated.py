@@ -182,7 +182,7 @@ def _codes(column: Any) -> tuple[Any, int]:
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and dtype != np.uint64:
         numbers = WholeNumbers.of(column)
         assert numbers is not None
-        return numbers.encode(column)[0], numbers.size
+        return numbers.encode(column), numbers.size
     encoded = encode_text(column)
     codes, values = pd.factorize(column) if encoded is None else encoded
     return codes + np.int64(1), len(values) + 1  # missing is the first
