@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.arrow.blocks import TextKey
@@ -29,6 +31,10 @@ _MOSTLY = 0.9
 """If there are as many groups as this times the rows, most are of one row."""
 _AT_ONCE = 2**16
 """So many of those are looked at together, so that what is made of them stays in the processor's cache."""
+_HEAD, _FROM = 2**12, 2**12
+"""So many rows tell whether other keys may follow from the first one; fewer are encoded in as little time."""
+_FEW_GROUPS = 16
+"""If a key has fewer values than one in so many rows, encoding the other keys takes little time."""
 _MOST_CELLS = 2**62
 _NO_CODES: Codes = np.empty(0, np.intp)
 
@@ -216,6 +222,68 @@ class GroupsInOrder(Groups):
         return [column_of(self.values)]
 
 
+class GroupsByFirstKey(Groups):
+    """Groups of rows by their first key, from which the others follow: these are looked at in the first row of each group."""
+
+    def __init__(self, by_first: Groups, others: Sequence[Any], *, sort: bool, arrow: bool) -> None:
+        self.__dict__.update(by_first=by_first, others=tuple(others), sort=sort, arrow=arrow)
+        self.__dict__.update(count=by_first.count, first=by_first.first, cells=None, has_outsiders=False)
+
+    by_first: Groups
+    others: tuple[Any, ...]
+    sort: bool
+    arrow: bool
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The number of each row's group."""
+        return self.by_first.codes
+
+    @cached_property
+    def sizes(self) -> Codes:
+        """The number of rows of each group."""
+        return self.by_first.sizes
+
+    def weighed(self, weights: Any) -> Any:
+        """See `Groups.weighed`."""
+        return self.by_first.weighed(weights)
+
+    def extreme(self, better: Any, values: Any) -> Any:
+        """See `Groups.extreme`."""
+        return self.by_first.extreme(better, values)
+
+    @cached_property
+    def _encoded_others(self) -> list[Column]:
+        """The other keys of each group."""
+        series = [pd.Series(_some_of(key, self.first), copy=False) for key in self.others]
+        return [_encode_column(one, False, sort=self.sort, arrow=self.arrow) for one in series]
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The encoded keys, without the codes of the rows."""
+        return (*self.by_first.columns, *(one._replace(codes=_NO_CODES) for one in self._encoded_others))
+
+    @cached_property
+    def key_codes(self) -> list[Any]:
+        """See `Groups.key_codes`."""
+        return [*self.by_first.key_codes, *(_small(one.codes, one) for one in self._encoded_others)]
+
+    def keys(self, columns: Sequence[Any]) -> list[Any]:
+        """See `Groups.keys`."""
+        return [*self.by_first.keys(columns[:1]), *(_some_of(key, self.first) for key in columns[1:])]
+
+    def key_columns(self, columns: Sequence[Any], *, arrow: bool) -> list[Any]:
+        """See `Groups.key_columns`."""
+        made = self.by_first.key_columns(columns[:1], arrow=arrow)
+        for key in columns[1:]:
+            coded = _codes_of(key)
+            if coded is not None and len(coded[1]) <= self.count:
+                made.append(CodedKey(coded[0][self.first], coded[1]))
+            else:
+                made.append(column_of(_some_of(key, self.first)))
+        return made
+
+
 def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool = True) -> Groups:
     """Return the groups of rows.
 
@@ -234,6 +302,10 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
     in_order = _encode_in_order(keys[0]) if len(keys) == 1 else None
     if in_order is not None:
         return in_order
+    if len(keys) > 1 and _may_follow_from_first(keys, arrow):
+        by_first = encode(keys[:1], dropna=dropna, order=order, arrow=arrow)
+        if by_first.count * _FEW_GROUPS >= len(keys[0]) and _follow_from_first(keys, by_first):
+            return GroupsByFirstKey(by_first, keys[1:], sort=order == "sorted", arrow=arrow)
     columns = tuple(_encode_column(key, dropna, sort=order == "sorted", arrow=arrow) for key in keys)
     cells, size, is_whole = _cells(columns)
     outside = _outside(columns) if dropna else None
@@ -254,6 +326,62 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
     if sizes is not None:
         found.__dict__["sizes"] = sizes
     return found
+
+
+def _may_follow_from_first(keys: Sequence[Any], arrow: bool) -> bool:
+    """Whether all other keys follow from the first one in the first rows, and are of dtypes of which that can be told."""
+    if len(keys[0]) < _FROM or not isinstance(keys[0].dtype, np.dtype) or keys[0].dtype.kind not in "iu":
+        return False
+    if not all(_is_compared(key, arrow) for key in keys[1:]):
+        return False
+    _, first, codes = np.unique(keys[0].to_numpy()[:_HEAD], return_index=True, return_inverse=True)
+    if len(first) * _FEW_GROUPS < len(codes):
+        return False
+    return all(_repeats(_values_of(key)[:_HEAD], first, codes) for key in keys[1:])
+
+
+def _is_compared(key: Any, arrow: bool) -> bool:
+    """Whether values of a key are equal if and only if they are of one group, but for missing ones."""
+    if isinstance(key.dtype, np.dtype):
+        return key.dtype.kind in "iufbmM"
+    return _codes_of(key) is not None or (arrow and is_text(key.dtype))
+
+
+def _follow_from_first(keys: Sequence[Any], groups: Groups) -> bool:
+    """Whether all rows of a group have equal keys, and none is missing."""
+    for key in keys[1:]:
+        values = _values_of(key)
+        missing = values < 0 if _codes_of(key) is not None else pd.isna(values)
+        if missing.any() or not _repeats(values, groups.first, groups.codes):
+            return False
+    return True
+
+
+def _repeats(values: Any, first: Codes, codes: Codes) -> bool:
+    """Whether all rows have the value of the first row of their group."""
+    repeated = values.take(first).take(codes)
+    if isinstance(values, np.ndarray):
+        return bool((repeated == values).all())
+    return bool(pc.all(pc.equal(pa.array(repeated), pa.array(values)), min_count=0).as_py())
+
+
+def _codes_of(key: Any) -> tuple[Any, Any] | None:
+    """Return the codes and the distinct values of text that is held as such."""
+    return (key.codes, key.values) if isinstance(key, CodedKey) else key.coded if isinstance(key, TextKey) else None
+
+
+def _values_of(key: Any) -> Any:
+    """Return what tells whether values of a key are equal: codes of text, NumPy's arrays, or Arrow's text."""
+    coded = _codes_of(key)
+    if coded is not None:
+        return coded[0]
+    return key.to_numpy() if isinstance(key.dtype, np.dtype) else key.array
+
+
+def _some_of(key: Any, rows: Codes) -> Any:
+    """Return the values of a key in some rows."""
+    coded = _codes_of(key)
+    return take(key.array, rows) if coded is None else take(coded[1], coded[0][rows])
 
 
 def _encode_in_order(key: Any) -> Groups | None:

@@ -13,7 +13,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.recipe import LEVEL, Recipe
 from glassloom.dataframe.grouping.spec import Call, NamedCall
 from glassloom.dataframe.grouping.tables import frame_of, table_of
-from glassloom.dataframe.grouping.tree import Aggregation, Partial, chunk, chunk_of_rows, combine, finish, rows
+from glassloom.dataframe.grouping.tree import Aggregation, Partial, chunk, chunk_of_rows, combine, finish, finish_as_columns, rows
 from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
@@ -82,6 +82,10 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
     metas = tuple(block.meta for block in grouping.blocks)
     run = partial(_run_empty, plain, reduction.call, grouping.node.meta, metas)
     last = partial(finish, plan, meta, run)
+    reset = partial(_with_keys_as_columns, reduction.meta)
+    has_all_keys = not recipe.as_index and len(reduction.meta.columns) == len(recipe.keys) + _n_columns(meta)
+    if has_all_keys and split_out == 1 and len(recipe.keys) > 1:
+        last, meta = partial(finish_as_columns, plan, meta, run, reset, reduction.meta.columns), reduction.meta
     comes_together = recipe.orders_partitions and _may_not_compare(grouping)
     if split_out == 1 or comes_together:
         steps = Operation(partial(chunk, plan), partial(combine, plan), last)
@@ -96,10 +100,13 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
         if recipe.orders_partitions:
             order = sort_order(True, meta.index.nlevels, "last")
             node = sort(node, Sorting((), order, None, by_index=True), split_out)
-    if recipe.as_index:
+    if recipe.as_index or meta is reduction.meta:
         return node
-    call = BlockCall(partial(_with_keys_as_columns, reduction.meta), (Block(0),), label="reset-index")
-    return OfBlock(node, (), call, reduction.meta)
+    return OfBlock(node, (), BlockCall(reset, (Block(0),), label="reset-index"), reduction.meta)
+
+
+def _n_columns(meta: Any) -> int:
+    return int(meta.shape[1]) if meta.ndim == 2 else 1
 
 
 def _may_not_compare(grouping: Grouping) -> bool:

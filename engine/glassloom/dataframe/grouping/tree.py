@@ -19,6 +19,7 @@ from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.dataframe import on_device
 from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
 from glassloom.dataframe.arrow.forms import takes_blocks
+from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.grouping.encode import Groups, encode, find_groups, take
 from glassloom.dataframe.grouping.kernels import aggregate
 from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, Recipe
@@ -174,9 +175,54 @@ def finish(plan: Aggregation, meta: Any, run: Callable[[], Any], partials: Seque
         The last partial results.
     """
     found = _joined(plan, partials, is_last=True)
+    return run() if found is None else _with_index(plan, meta, run, *found)
+
+
+def finish_as_columns(
+    plan: Aggregation,
+    meta: Any,
+    run: Callable[[], Any],
+    reset: Callable[[Any], Any],
+    labels: pd.Index,
+    partials: Sequence[Partial | None],
+) -> Any:
+    """Return what `reset` makes of the result: the keys as columns. An index, for which all are encoded, is mostly not made.
+
+    Parameters
+    ----------
+    plan, meta, run, partials
+        See `finish`.
+    reset
+        Makes the index columns.
+    labels
+        Those of the columns that there are then.
+    """
+    found = _joined(plan, partials, is_last=True, keeps_keys=True)
     if found is None:
-        return run()
+        return reset(run())
     partial, groups = found
+    keys = [series_of(partial.table[name]) for name in plan.key_columns]
+    if not groups.count or plan.distinct or not all(map(_is_same_as_column, keys)) or _has_dropped(plan, keys):
+        return reset(_with_index(plan, meta, run, partial, groups))
+    table = {name: series_of(partial.table[name]) for name in plan.parts.values()}
+    made = pd.DataFrame(dict(enumerate([*keys, *_columns(plan, meta, None, table, partial)])), copy=False)
+    made.columns = labels
+    return made
+
+
+def _is_same_as_column(key: Any) -> bool:
+    """Whether a key keeps its dtype on the way to an index and back, and only values that occur are keys."""
+    if isinstance(key.dtype, np.dtype):
+        return key.dtype.kind in "iubmM" or key.dtype in (np.float32, np.float64)
+    return is_text(key.dtype)
+
+
+def _has_dropped(plan: Aggregation, keys: Sequence[Any]) -> bool:
+    """Whether groups of which a key is missing have still to be left out."""
+    return plan.recipe.dropna and not plan.recipe.drops_early and any(key.isna().any() for key in keys)
+
+
+def _with_index(plan: Aggregation, meta: Any, run: Callable[[], Any], partial: Partial, groups: Groups) -> Any:
     index, table = _arranged(plan, partial.table, groups)
     if not len(index):
         return run()
@@ -207,8 +253,10 @@ def _distinct(plan: Aggregation, keys: Sequence[Any], values: Any, groups: Group
     return pd.DataFrame({**made, _VALUE: take(values.array, rows)}, copy=False)
 
 
-def _joined(plan: Aggregation, partials: Sequence[Partial | None], *, is_last: bool) -> tuple[Partial, Groups] | None:
-    """Return partial results as one, whose groups are in order if it is the last."""
+def _joined(
+    plan: Aggregation, partials: Sequence[Partial | None], *, is_last: bool, keeps_keys: bool = False
+) -> tuple[Partial, Groups] | None:
+    """Return partial results as one, whose groups are in order if it is the last. `keeps_keys`: even if they become an index."""
     filled = [one for one in partials if one is not None]
     if not filled:
         return None
@@ -223,7 +271,7 @@ def _joined(plan: Aggregation, partials: Sequence[Partial | None], *, is_last: b
         arrow=recipe.arrow,
     )
     is_index_made = is_last and recipe.drops_early and not any(isinstance(k.dtype, pd.CategoricalDtype) for k in keys)
-    made = {} if is_index_made else _key_table(plan, keys, groups)
+    made = {} if is_index_made and not keeps_keys else _key_table(plan, keys, groups)
     made.update(_joined_parts(plan, table, groups))
     distinct = tuple(
         _distinct_again(plan, concat(list(many))) for many in zip(*[one.distinct for one in filled], strict=True)
