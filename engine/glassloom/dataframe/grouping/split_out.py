@@ -13,7 +13,16 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.recipe import LEVEL, Recipe
 from glassloom.dataframe.grouping.spec import Call, NamedCall
 from glassloom.dataframe.grouping.tables import frame_of, table_of
-from glassloom.dataframe.grouping.tree import Aggregation, Partial, chunk, chunk_of_rows, combine, finish, finish_as_columns, rows
+from glassloom.dataframe.grouping.tree import (
+    Aggregation,
+    Partial,
+    chunk,
+    chunk_of_rows,
+    combine,
+    finish,
+    finish_as_columns,
+    rows,
+)
 from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
