@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, frames
 from glassloom.dataframe.grouping.encode import encode
+from glassloom.dataframe.moving import repeated
 from glassloom.dataframe.moving.repeated import is_repeated, joined_without_repeated
 from glassloom.dataframe.sorting import are_mostly_distinct, is_nearly_sorted
 from hypothesis import given, settings
@@ -139,3 +140,28 @@ def test_rows_are_not_compared_by_no_columns(subset):
         lazy.duplicated(subset)
     with pytest.raises(ValueError, match=r"drop_duplicates\(subset=.*: it names no columns"):
         lazy.drop_duplicates(subset)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 12), min_size=2, max_size=5),
+    overlaps=st.lists(st.integers(0, 3), min_size=5, max_size=5),
+    shuffled=st.booleans(),
+    keep=st.sampled_from(KEEPS),
+    seed=st.integers(0, 99),
+)
+def test_blocks_whose_ranges_overlap_a_little_keep_the_right_rows(sizes, overlaps, shuffled, keep, seed):
+    random = np.random.default_rng(seed)
+    blocks, start = [], 0
+    for size, overlap in zip(sizes, overlaps, strict=False):
+        keys = np.arange(start - overlap, start - overlap + size)
+        keys = random.permutation(keys) if shuffled else keys
+        blocks.append(pd.DataFrame({"k": keys, "x": random.integers(0, 2, size), "s": keys.astype(str)}))
+        start = start - overlap + size
+    joined = pd.concat(blocks, ignore_index=True)
+    pieces = np.split(joined.index.to_numpy(), np.cumsum(sizes)[:-1])
+    own = [joined.loc[rows] for rows in pieces]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(repeated, "_MOST_SHARED", 1)
+        (found,) = joined_without_repeated([own], ["k"], keep, is_last=True)
+    assert_same(found, joined.drop_duplicates(["k"], keep=keep))

@@ -99,14 +99,29 @@ def _without_repeated_in_ranges(blocks: Sequence[Any], subset: Sequence[Any] | N
         low, high = max(ranges[one][0], ranges[other][0]), min(ranges[one][1], ranges[other][1])
         for place in (one, other):
             shared[place] |= (keys[place] >= low) & (keys[place] <= high)
-    mask = np.concatenate(shared)
-    rows = np.flatnonzero(mask)
-    if len(rows) > _MOST_SHARED * len(mask):
+    n_shared = sum(map(np.count_nonzero, shared))
+    if n_shared > _MOST_SHARED * sum(map(len, blocks)):
         return None
-    joined = concat(blocks)
-    kept = np.ones(len(mask), bool)
-    kept[rows[is_repeated(joined.take(rows), subset, keep)]] = False
-    return joined if kept.all() else joined[kept]
+    repeated = is_repeated(concat([block[mask] for block, mask in zip(blocks, shared, strict=True)]), subset, keep)
+    parts, before = [], 0
+    for block, mask in zip(blocks, shared, strict=True):
+        rows = np.flatnonzero(mask)
+        parts.append(_without(block, rows[repeated[before : before + len(rows)]]))
+        before += len(rows)
+    return concat([part for part in parts if len(part)] or parts[:1])
+
+
+def _without(block: Any, rows: Any) -> Any:
+    """Return a block without the rows of these numbers, which rise: a view of it where the first or the last rows go."""
+    n_first = int(np.count_nonzero(rows == np.arange(len(rows))))
+    n_last = int(np.count_nonzero(rows[::-1] == np.arange(len(block) - 1, len(block) - 1 - len(rows), -1)))
+    if len(rows) == len(block):
+        return block.iloc[:0]
+    if n_first + n_last == len(rows):
+        return block.iloc[n_first : len(block) - n_last]
+    kept = np.ones(len(block), bool)
+    kept[rows] = False
+    return block[kept]
 
 
 def _overlaps(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
