@@ -25,6 +25,7 @@ from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.in_memory import Constructors
 from glassloom.dataframe.io.writers import FrameWriters
 from glassloom.dataframe.keys_at_hand import key_at_hand
+from glassloom.dataframe.keys_of_rows import with_keys_of_its_rows
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.levels import FrameLevels
 from glassloom.dataframe.measuring import FrameMeasuring
@@ -40,7 +41,7 @@ from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reshape import Reshaping
 from glassloom.dataframe.rowwise import FrameRowByRow, call_user
 from glassloom.dataframe.series import Series
-from glassloom.dataframe.setting import Setting, renamed_columns, with_keys_of_its_rows
+from glassloom.dataframe.setting import Setting, renamed_columns
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.statistics import FrameStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported
@@ -417,7 +418,7 @@ class DataFrame(
         ----------
         by
             A column, an index level, a lazy series of the same rows, a function or dict of index labels, or a list of those.
-            Also a `pandas.Grouper`; with ``freq=`` alone the groups are those of `resample`, and beside other keys each
+            Values at hand: an array with one for each row, or a pandas series, by label. Also a `pandas.Grouper`; with ``freq=`` alone the groups are those of `resample`, and beside other keys each
             row has the label of its stretch of time.
         level
             Instead of `by`: the name or number of an index level, or a list of those.

@@ -20,6 +20,7 @@ from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import SeriesWriters
 from glassloom.dataframe.keys_at_hand import key_at_hand
+from glassloom.dataframe.keys_of_rows import with_keys_of_its_rows
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.levels import Levels
 from glassloom.dataframe.measuring import SeriesMeasuring
@@ -35,7 +36,6 @@ from glassloom.dataframe.options import is_of_positions, number_of_outputs, refu
 from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.reduce import keep_some
 from glassloom.dataframe.rowwise import SeriesRowByRow
-from glassloom.dataframe.setting import with_keys_of_its_rows
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.statistics import SeriesStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,11 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import is_column, with_labels_at_hand
 from glassloom.dataframe.cumulative import NewLabels
-from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.keys_at_hand import key_at_hand
-from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, Projection, Rowwise, require_aligned
+from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, require_aligned
 from glassloom.dataframe.options import is_of_positions
 from glassloom.dataframe.positions import ILoc
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
-from glassloom.dataframe.unlike_dtypes import with_one_dtype
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
@@ -118,56 +115,3 @@ def _with_index(block: Any, index: Any) -> Any:
     block = block.copy(deep=False)
     block.index = index
     return block
-
-
-def with_keys_of_its_rows(frame: Any, by: Any) -> tuple[Any, Any]:
-    """Return a frame, and the keys of groups, of which lazy ones are series of the frame's rows.
-
-    Lazy indexes and arrays of the frame's rows, such as ``frame.index.hour``, become series of them. Series of other rows are aligned
-    by label, as pandas does, for which all are cut alike.
-    """
-    by = _each_key(by, lambda one: operate(_as_column, frame, one, label="labels") if _has_no_labels(one) else one)
-    many: list[Any] = []
-    _each_key(by, lambda one: many.append(one) if _is_series(one) else None)
-    if all(one.expr.rows == frame.expr.rows for one in many):
-        return frame, by
-    first, *others = cut_alike([frame.expr, *(one.expr for one in many)], "groupby", takes_single=True)
-    cut = frame if first is frame.expr else wrap(first)
-    found = iter(others)
-
-    def moved(one: Any) -> Any:
-        if not _is_series(one):
-            return one
-        node, series = one.expr, next(found)
-        if node.rows == frame.expr.rows and cut is frame:
-            return one
-        if isinstance(node, Projection) and node.frame.name == frame.expr.name and not isinstance(node.columns, list):
-            return cut[node.columns]
-        call = BlockCall(_by_label, (Block(0), Block(1)), label="labels")
-        return with_one_dtype(wrap(LabelKeeping(cut.expr, (series,), call)))
-
-    return cut, _each_key(by, moved)
-
-
-def _each_key(by: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a key, or a list or tuple of them, changed."""
-    if isinstance(by, (list, tuple)):
-        return type(by)(_each_key(one, change) for one in by) if type(by) in (list, tuple) else by
-    return change(by)
-
-
-def _has_no_labels(by: Any) -> bool:
-    return is_node(by) and isinstance(by.expr.meta, (pd.Index, np.ndarray))
-
-
-def _is_series(by: Any) -> bool:
-    return is_node(by) and isinstance(by.expr.meta, pd.Series)
-
-
-def _by_label(block: Any, keys: Any) -> Any:
-    return keys if keys.index.equals(block.index) else keys.reindex(block.index)
-
-
-def _as_column(block: Any, labels: Any) -> Any:
-    is_index = isinstance(labels, pd.Index)
-    return pd.Series(labels.array if is_index else labels, index=block.index, name=labels.name if is_index else None)

@@ -1,0 +1,91 @@
+"""Groups by values at hand, with one for each row: arrays, lists, categories, and pandas series by label."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, partitionings
+from glassloom.errors import UnknownColumn
+
+_RANDOM = np.random.default_rng(5)
+COUNT = 23
+FRAME = pd.DataFrame(
+    {
+        "x": _RANDOM.integers(0, 9, COUNT) / 2,
+        "y": _RANDOM.integers(0, 5, COUNT),
+        "k": _RANDOM.choice(["a", "b"], COUNT),
+    },
+    index=pd.Index(range(100, 100 + COUNT), name="row"),
+)
+FRAME.loc[103, "x"] = np.nan
+TEXTS = _RANDOM.choice(["u", "v", "w"], COUNT)
+KEYS = {
+    "texts": TEXTS,
+    "objects": np.array([None, *TEXTS[1:]], dtype=object),
+    "a list": TEXTS.tolist(),
+    "categories": pd.Categorical(TEXTS, categories=["w", "v", "u", "t"]),
+    "an index": pd.Index(TEXTS, name="t"),
+    "times": pd.to_datetime(_RANDOM.integers(0, 3, COUNT), unit="D"),
+    "missing": pd.array([1, None, 2, *[1] * (COUNT - 3)], dtype="Int64"),
+    "a series of other rows": pd.Series(_RANDOM.integers(0, 3, 15), index=range(110, 125), name="s"),
+    "a series in another order": pd.Series(TEXTS, index=FRAME.index[::-1], name="k"),
+    "beside a column": [TEXTS, "k"],
+    "a list beside a column": ["k", TEXTS.tolist()],
+}
+OPERATIONS = {
+    "sum": lambda groups: groups[["x", "y"]].sum(),
+    "several": lambda groups: groups.agg({"x": ["mean", "median"], "y": "nunique"}),
+    "sizes": lambda groups: groups.size(),
+    "for each row": lambda groups: groups.x.transform("mean"),
+    "along the rows": lambda groups: groups[["x", "y"]].cumsum(),
+    "some rows": lambda groups: groups.nth([0, -1]),
+    "a function": lambda groups: groups.apply(lambda group: group.x.max() - group.y.min()),
+}
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+def test_groups_by_values_at_hand_are_those_of_pandas(key):
+    for operation in OPERATIONS.values():
+        for dropna in (True, False):
+            expected = operation(FRAME.groupby(key, dropna=dropna, observed=True))
+            for lazy in partitionings(FRAME)[1:]:
+                if (
+                    isinstance(key, list)
+                    and isinstance(key[0], str)
+                    and len(key) == COUNT
+                    and lazy.expr.lengths is None
+                ):
+                    continue
+                assert_same(operation(lazy.groupby(key, dropna=dropna, observed=True)).compute(), expected)
+
+
+def test_series_are_grouped_by_values_at_hand():
+    lazy = gd.from_pandas(FRAME, npartitions=4)
+    for key in (TEXTS, TEXTS.tolist(), KEYS["a series of other rows"], KEYS["categories"]):
+        assert_same(lazy.x.groupby(key, observed=False).sum().compute(), FRAME.x.groupby(key, observed=False).sum())
+
+
+def test_series_of_labels_that_occur_again_are_those_of_the_frame():
+    plain = FRAME.set_axis([1, 1, *range(2, COUNT)])
+    lazy = gd.from_pandas(plain, npartitions=3)
+    key = pd.Series(TEXTS, index=plain.index)
+    assert_same(lazy.groupby(key).x.sum().compute(), plain.groupby(key).x.sum())
+    with pytest.raises(ValueError, match="can't be aligned by label"):
+        lazy.groupby(key[::-1])
+
+
+def test_lists_are_labels_where_all_are_and_values_else():
+    plain = FRAME[:2]
+    lazy = gd.from_pandas(plain, npartitions=2)
+    assert_same(lazy.groupby(["k", "y"]).x.sum().compute(), plain.groupby(["k", "y"]).x.sum())
+    assert_same(lazy.groupby(["k", "z"]).x.sum().compute(), plain.groupby(["k", "z"]).x.sum())
+
+
+def test_values_need_one_for_each_row():
+    lazy = gd.from_pandas(FRAME, npartitions=3)
+    with pytest.raises(ValueError, match="does not match length of index"):
+        lazy.groupby(TEXTS[1:])
+    with pytest.raises(UnknownColumn, match="no column 'z'"):
+        lazy.groupby(["z", "k"])
