@@ -42,6 +42,7 @@ from glassloom.dataframe.moving.merge_asof import merge_asof
 from glassloom.dataframe.pivot_tables import pivot_table
 from glassloom.dataframe.pivoting import pivot, wide_to_long
 from glassloom.dataframe.reshape import (
+    from_dummies,
     get_dummies,
     isna,
     isnull,
@@ -79,6 +80,7 @@ __all__ = [
     "from_map",
     "from_pandas",
     "from_records",
+    "from_dummies",
     "get_dummies",
     "isna",
     "isnull",

@@ -19,6 +19,7 @@ from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import BlockOp, Rowwise
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.time_labels import require_of_each_time
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 _NOT_ROW_BY_ROW = {
@@ -126,6 +127,8 @@ class Accessor:
             return operate(Attribute(self._name, attribute), self._series)
 
         def method(*args: Any, **kwargs: Any) -> Any:
+            if attribute == "tz_localize":
+                require_of_each_time(f"dt.{attribute}", args[1] if len(args) > 1 else kwargs.get("ambiguous"))
             kind = MatchesOfRows if attribute == "extractall" else Rowwise
             return self._of_rows(
                 attribute, operate(self._method(attribute), self._series, *args, kind=kind, kwargs=kwargs)

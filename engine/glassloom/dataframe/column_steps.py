@@ -152,7 +152,8 @@ def time_mean(cell: tuple[int, int], dtype: Any, options: dict[str, Any]) -> Any
     count, total = cell
     if count < 1:
         return pd.Series([pd.NaT], dtype=dtype)
-    return pd.Series([total // count], dtype="int64").astype(dtype)
+    towards_zero = total // count if total >= 0 else -(-total // count)  # as pandas rounds
+    return pd.Series([towards_zero], dtype="int64").astype(dtype)
 
 
 def time_moments(column: Any, options: dict[str, Any]) -> Powers:

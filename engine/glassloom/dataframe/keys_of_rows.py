@@ -28,7 +28,7 @@ def with_keys_of_its_rows(frame: Any, by: Any) -> tuple[Any, Any]:
     ValueError
         If an array has another length than the frame.
     """
-    by = _each_key(by, lambda one: operate(_as_column, frame, one, label="labels") if _has_no_labels(one) else one)
+    by = _each_key(by, lambda one: as_series(frame, one))
     many: list[Any] = []
     _each_key(by, lambda one: many.append(one) if _is_series(one) else None)
     if all(one.expr.rows == frame.expr.rows for one in many):
@@ -113,8 +113,11 @@ def _each_key(by: Any, change: Callable[[Any], Any]) -> Any:
     return change(by)
 
 
-def _has_no_labels(by: Any) -> bool:
-    return is_node(by) and isinstance(by.expr.meta, (pd.Index, np.ndarray))
+def as_series(frame: Any, values: Any) -> Any:
+    """Return a lazy index or array of a frame's rows as a series of them; anything else as it is."""
+    if not is_node(values) or not isinstance(values.expr.meta, (pd.Index, np.ndarray)):
+        return values
+    return operate(_as_column, frame, values, label="labels")
 
 
 def _is_series(by: Any) -> bool:

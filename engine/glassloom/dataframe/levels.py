@@ -12,6 +12,7 @@ from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.nodes import BlockOp
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.reduce import Length
+from glassloom.dataframe.text_labels import label_of_text
 from glassloom.dataframe.wrap import operate, wrap
 
 
@@ -46,7 +47,8 @@ class Levels(Frame):
         Parameters
         ----------
         key
-            The label; of an index of several levels, the label of `level`.
+            The label; of an index of several levels, the label of `level`. A text stands for a time among times, or for a stretch, such as a
+            day, as in `loc`: the rows of a stretch keep the level.
         axis
             0 or ``"index"``; 1 or ``"columns"``.
         level
@@ -68,8 +70,14 @@ class Levels(Frame):
         chosen = 0 if level is None else level
         if isinstance(chosen, (list, tuple)):
             raise refused("xs", "level", level, "choose by one level after the other")
-        self._meta.index._get_level_number(chosen)  # what pandas objects to is raised here
-        rows = operate(_rows_of_level, self, key, chosen, drop_level, kind=BlockOp, label="xs")
+        number = self._meta.index._get_level_number(chosen)  # what pandas objects to is raised here
+        label, stretch = key, None
+        if isinstance(key, str):
+            label, stretch = label_of_text(operate(_with_level_alone, self, number, kind=NewLabels).expr, key)
+        if stretch is None:
+            rows = operate(_rows_of_level, self, label, chosen, drop_level, kind=BlockOp, label="xs")
+        else:
+            rows = operate(_rows_of_stretch, self, number, stretch, kind=BlockOp, label="xs")
         check = BlockCall(_rows_if_any, (Block(0), Block(1), key), label="xs")
         return wrap(MapKeeping(rows.expr, (Length(rows.expr),), check, rows.expr.meta))
 
@@ -109,6 +117,15 @@ class FrameLevels(Levels):
 def _rows_of_level(block: Any, key: Any, level: Any, drop_level: bool) -> Any:
     found = block[block.index.get_level_values(level) == key]
     return found.droplevel(level) if drop_level else found
+
+
+def _with_level_alone(block: Any, level: int) -> Any:
+    return block.set_axis(block.index.get_level_values(level), axis=0)
+
+
+def _rows_of_stretch(block: Any, level: int, stretch: tuple[Any, Any]) -> Any:
+    labels = block.index.get_level_values(level)
+    return block[(labels >= stretch[0]) & (labels <= stretch[1])]
 
 
 def _rows_if_any(rows: Any, count: int, key: Any) -> Any:

@@ -20,6 +20,7 @@ from glassloom.dataframe.arguments import with_functions_by_name
 from glassloom.dataframe.assembled import Assembled
 from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.grouping.wholes import OfBlock, in_one_partition
 from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.method_names import methods_named
@@ -38,10 +39,14 @@ _HOUR_NS = 3_600_000_000_000
 
 
 class Bins(NamedTuple):
-    """How times are put into bins: pandas' options."""
+    """How times are put into bins: pandas' options.
+
+    Several months and the like are counted from the first of all rows: `ends` are the first and the last time then.
+    """
 
     rule: Any
     options: tuple[tuple[str, Any], ...]
+    ends: tuple[Any, Any] | None = None
 
     def of(self, block: Any) -> Any:
         """Return pandas' groups of a block."""
@@ -67,10 +72,18 @@ class Bins(NamedTuple):
         """The same bins, called by the edge that belongs to them."""
         options = dict(self.options)
         closed = pd.Grouper(freq=self.rule, **options).closed
-        return Bins(self.rule, tuple({**options, "label": closed}.items()))
+        return self._replace(options=tuple({**options, "label": closed}.items()))
+
+    def all_called(self) -> pd.DatetimeIndex:
+        """Return what all bins are called between the two ends, also those without rows."""
+        called: pd.DatetimeIndex = self._counts(pd.DatetimeIndex([]), {}).index
+        return called
 
     def _counts(self, labels: pd.DatetimeIndex, changes: dict[str, Any]) -> Any:
-        return pd.Series(1, index=labels).resample(self.rule, **{**dict(self.options), **changes}).count()
+        counts = pd.Series(1, index=labels)
+        if self.ends is not None:
+            counts = pd.concat([pd.Series(0, index=pd.DatetimeIndex(self.ends)), counts]).sort_index()
+        return counts.resample(self.rule, **{**dict(self.options), **changes}).sum()
 
 
 class Binned(NamedTuple):
@@ -235,6 +248,8 @@ class Resampler(Window):
         function = partial(_call, how, args, kwargs)
         if self._has_no_rows:
             return self._of_no_rows(function)
+        if self._bins.ends is not None:
+            return self._of_counted_bins(how, function)
         gap, meta, made = _gap_and_meta(frame, self._bins, function)
         is_apart = how != "apply" or frame.npartitions == 1 or _is_one_row_a_bin(frame, self._bins, function, made)
         if not is_apart:  # what bins without rows give isn't known before
@@ -246,6 +261,15 @@ class Resampler(Window):
         kind = Assembled if how == "apply" else Resampled  # what functions return may have labels of its own
         return wrap(kind(blocks, beside, call, meta))
 
+    def _of_counted_bins(self, how: str, function: Any) -> Any:
+        """Return what a function makes of bins that are counted from the first row: of groups of rows, and of bins without."""
+        gap, meta, made = _gap_and_meta(self._frame.expr, self._bins, function)
+        if how == "apply" and not _is_one_row_a_bin(self._frame.expr, self._bins, function, made):
+            raise _not_counted(self._bins.rule, "of a function that makes other than a row of each bin")
+        groups = function(self._groups()).expr
+        finish = partial(_with_all_bins, self._bins.all_called(), gap)
+        return wrap(OfBlock(in_one_partition(groups), (), BlockCall(finish, (Block(0),), label="resample"), meta))
+
     def agg(self, func: Any = None, /, *args: Any, **kwargs: Any) -> Any:
         """Aggregate each bin by one or several functions, as pandas does."""
         return self._aggregated("agg", (func, *args), kwargs)
@@ -255,6 +279,15 @@ class Resampler(Window):
     def apply(self, func: Any = None, /, *args: Any, **kwargs: Any) -> Any:
         """Call a function with the rows of each bin. If it returns other than one row for each, all rows move to one partition."""
         return self._aggregated("apply", (func, *args), kwargs)
+
+    def __len__(self) -> int:
+        """Return the number of bins. Computes them."""
+        return len(self.size())
+
+    @property
+    def ngroups(self) -> int:
+        """The number of bins. Computes them."""
+        return len(self)
 
     @property
     def _has_no_rows(self) -> bool:
@@ -301,6 +334,7 @@ class Resampler(Window):
         options = {"method": method, "limit": limit, "limit_direction": limit_direction, "limit_area": limit_area}
         if self._has_no_rows:
             return self._of_no_rows(partial(_call, "interpolate", (), options))
+        self._require_edges("interpolate")
         return interpolated_at_times(self._frame, Edges(self._bins.of_edges), options)
 
     def _require_all(self, how: str) -> None:
@@ -310,11 +344,16 @@ class Resampler(Window):
                 f"frame[columns].resample({self._bins.rule!r}).{how}()"
             )
 
+    def _require_edges(self, how: str) -> None:
+        if self._bins.ends is not None:
+            raise _not_counted(self._bins.rule, f"by {how}()")
+
     def _at_edges(self, wish: Wish, how: str) -> Any:
         self._require_all(how)
         if self._has_no_rows:
             options = {"fill_value": wish.fill_value} if how == "asfreq" else {"limit": wish.limit}
             return self._of_no_rows(partial(_call, how, (), options))
+        self._require_edges(how)
         return at_times(self._frame, Edges(self._bins.of_edges), wish, f"resample-{how}")
 
     def quantile(self, q: float = 0.5, **kwargs: Any) -> Any:
@@ -340,6 +379,22 @@ def _is_one_row_a_bin(frame: FrameExpr, bins: Bins, function: Callable[[Any], An
     if len(made) != 5 or any(map(pd.api.types.is_list_like, np.ravel(made.iloc[2:3].to_numpy()))):
         return False
     return len(of_samples(lambda some: function(bins.of(some.set_axis(some.index[[0, 0]], axis=0))), frame.meta)) == 1
+
+
+def _not_counted(rule: Any, what: str) -> Exception:
+    freq = pd.tseries.frequencies.to_offset(rule).freqstr
+    return refused(
+        "resample", "rule", freq, f"{what}, bins that are counted from the first row aren't made; take single ones"
+    )
+
+
+def _with_all_bins(labels: pd.DatetimeIndex, gap: Any, result: Any) -> Any:
+    """Return a result of bins that have rows with those of all others, in order."""
+    labels = labels.astype(result.index.dtype)
+    empty_ones = labels[~labels.isin(result.index)]
+    if not len(empty_ones):
+        return result
+    return pd.concat([result, _empty_bins(gap, empty_ones)]).loc[labels.rename(result.index.name)]
 
 
 def _far_apart(some: Any, rule: Any) -> Any:
@@ -393,12 +448,14 @@ def bins_of(frame: Any, rule: Any, options: dict[str, Any]) -> Bins:
     origin = given.pop("origin", "start_day")
     if _is_end(origin):
         given = {"closed": "right", "label": "right", **given}
+    is_counted = _nanoseconds(offset) is None and offset.n != 1
     has_days_of_zone = isinstance(offset, pd.offsets.Day) and not isinstance(offset, pd.offsets.Tick)  # not in pandas 2
     if not has_days_of_zone or node.meta.index.tz is None:
         given["origin"] = _fixed_origin(frame, offset, origin, given)
     elif offset.n != 1:  # single days are from midnight to midnight
         return _bins_of_several_days(frame, offset, given)
-    return Bins(rule, tuple(given.items()))
+    ends = compute(frame.index.min(), frame.index.max()) if is_counted else None
+    return Bins(rule, tuple(given.items()), None if ends is None or pd.isna(ends[0]) else tuple(ends))
 
 
 def _is_end(origin: Any) -> bool:
@@ -450,10 +507,6 @@ def _fixed_origin(frame: Any, offset: Any, origin: Any, given: dict[str, Any]) -
     zone = frame.expr.meta.index.tz
     nanoseconds = _nanoseconds(offset)
     if nanoseconds is None:
-        if offset.n != 1:
-            raise refused(
-                "resample", "rule", offset.freqstr, "such bins are counted from the first row; take single ones"
-            )
         return "start_day"
     if not isinstance(origin, str) or origin == "epoch":
         return origin

@@ -260,6 +260,32 @@ def melt(frame: Any, id_vars: Any = None, value_vars: Any = None, var_name: Any 
     return frame.melt(id_vars, value_vars, var_name, value_name, col_level, ignore_index)
 
 
+def from_dummies(data: Any, sep: str | None = None, default_category: Any = None) -> Any:
+    """Return the category of each row, of a frame with a column for each that is true in one of them. The reverse of `get_dummies`.
+
+    Parameters
+    ----------
+    data
+        A lazy frame of such columns alone.
+    sep
+        What stands between the name of a column of the result and a category, in the names of the columns. Default: there is one such column.
+    default_category
+        The category of rows without any, or a dict of them by column. Without it, such a row is an error when computed.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import glassloom.dataframe as gd
+    >>> frame = gd.from_pandas(pd.DataFrame({"a": [1, 0, 0], "b": [0, 1, 1]}), npartitions=2)
+    >>> gd.from_dummies(frame)[""].compute().tolist()
+    ['a', 'b', 'b']
+    """
+    require_lazy("from_dummies", data)
+    return operate(
+        pd.from_dummies, data, kwargs={"sep": sep, "default_category": default_category}, label="from-dummies"
+    )
+
+
 def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: bool = False, columns: Any = None,
                 sparse: bool = False, drop_first: bool = False, dtype: Any = None) -> Any:  # fmt: skip
     """Return a column for each category of categorical columns, true where a row has it.

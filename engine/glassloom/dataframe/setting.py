@@ -12,6 +12,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import is_column, with_labels_at_hand
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.keys_at_hand import key_at_hand
+from glassloom.dataframe.keys_of_rows import as_series
 from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, require_aligned
 from glassloom.dataframe.options import is_of_positions
 from glassloom.dataframe.positions import ILoc
@@ -53,6 +54,7 @@ class Setting(Frame):
 
     def _set_where(self, condition: Any, value: Any) -> None:
         """Set the rows, or the values, where a condition holds."""
+        condition = as_series(self, condition)
         if isinstance(condition.expr.meta, pd.Series):
             require_aligned([self._expr, condition.expr], "frame[condition] = value")
             self._expr = operate(_set_rows, self, condition, value, label="setitem").expr

@@ -18,6 +18,7 @@ from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples, sample
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.divisions import cut_alike
+from glassloom.dataframe.keys_of_rows import as_series
 from glassloom.dataframe.label_order import Run, not_in_order, order_of_labels
 from glassloom.dataframe.nodes import FrameExpr, Projection, empty
 from glassloom.dataframe.partitions import Partitions
@@ -48,7 +49,7 @@ def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
     if isinstance(rows, slice) and rows == slice(None):
         return None
     if is_node(rows):
-        return _where(rows)
+        return _where(as_series(frame, rows))
     if is_mask(rows):
         return _where(condition_at_hand(frame, rows))
     if isinstance(rows, str) and isinstance(meta.index, (pd.DatetimeIndex, pd.PeriodIndex)):

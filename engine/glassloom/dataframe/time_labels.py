@@ -16,6 +16,22 @@ from glassloom.dataframe.upsampling import as_freq
 from glassloom.dataframe.wrap import operate, wrap
 
 
+def require_of_each_time(method: str, ambiguous: Any) -> None:
+    """Check that what `tz_localize` makes of ambiguous times is said of each by itself.
+
+    Raises
+    ------
+    NotImplementedError
+        If it follows from the times beside, or there is a value for each row.
+    """
+    if isinstance(ambiguous, str) and ambiguous == "infer":
+        raise refused(method, "ambiguous", ambiguous, "it looks at the times beside; say 'NaT' or a boolean")
+    if pd.api.types.is_list_like(ambiguous):
+        raise refused(
+            method, "ambiguous", ambiguous, "a value for each row isn't cut into partitions; say 'NaT' or a boolean"
+        )
+
+
 class TimeLabels(Frame):
     """Methods of frames and series."""
 
@@ -38,8 +54,7 @@ class TimeLabels(Frame):
         self, tz: Any, axis: Any = 0, level: Any = None, ambiguous: Any = "raise", nonexistent: Any = "raise"
     ) -> Any:
         """Return the same rows with labels taken as times of a zone."""
-        if isinstance(ambiguous, str) and ambiguous == "infer":
-            raise refused("tz_localize", "ambiguous", ambiguous, "it looks at the times beside; say 'NaT' or a boolean")
+        require_of_each_time("tz_localize", ambiguous)
         return self._relabelled(
             "tz_localize", axis, level, {"tz": tz, "ambiguous": ambiguous, "nonexistent": nonexistent}
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.divisions import cut_alike
+from glassloom.dataframe.exponential import Exponential, centre_of_mass
 from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise
@@ -25,13 +25,16 @@ from glassloom.dataframe.overlap import overlapping, overlapping_rows
 from glassloom.dataframe.positions import rows_between_positions
 from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.running import State, state_of, state_together, with_state
-from glassloom.dataframe.weighting import Decay, weighted
+from glassloom.dataframe.weighting import Decay
+from glassloom.dataframe.window_lists import aggregated_by_name
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import OptionError
 
 _NOT_THERE = {
     "fillna": "resample(...).first().fillna(...)",
     "get_group": "loc[start:end] of the frame",
+    "groups": "size(), which lists the bins and how many rows each has",
+    "indices": "size(), which lists the bins and how many rows each has",
     "online": "rolling() or ewm() of the frame",
 }
 """Methods of pandas' windows and bins that have no form for partitions, and what to use."""
@@ -50,6 +53,12 @@ class Window:
             raise TypeError("the windows are over one series; there is no column to choose")
         require_columns(columns if isinstance(columns, list) else [columns], meta)
         return self._selected(columns)
+
+    def __iter__(self) -> Any:
+        raise NotImplementedError(
+            f"{type(self).__name__}: windows can't be gone through one by one; apply() calls a function with each, and of a small frame "
+            "compute() makes pandas', whose windows can be"
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name in _NOT_THERE:
@@ -285,6 +294,9 @@ def _length_of(window: Any) -> pd.Timedelta:
         raise OptionError(f"rolling: window={window!r} should be a number of rows, or a time such as '2h'") from error
 
 
+_OF_STATES = ("count", "sum", "mean", "min", "max", "var", "std", "sem")
+
+
 @with_functions_by_name("Expanding")
 @methods_named("Expanding")
 class Expanding(Window):
@@ -305,6 +317,12 @@ class Expanding(Window):
         if isinstance(frame.expr.meta, pd.DataFrame) and options.pop("numeric_only", False):
             frame = frame.select_dtypes("number", exclude="timedelta")
         return wrap(_expanded(how, self._min_periods, options, frame.expr))
+
+    def agg(self, func: Any = None, /, **kwargs: Any) -> Any:
+        """Aggregate the rows up to each one by a name, a list of names, or a dict of those by column."""
+        return aggregated_by_name(self, self._frame, func, _OF_STATES, "expanding()", kwargs)
+
+    aggregate = agg
 
 
 def _expanded(how: str, min_periods: int, kwargs: dict[str, Any], frame: FrameExpr) -> FrameExpr:
@@ -440,69 +458,8 @@ class Windows(Frame):
         speeds = {"com": com, "span": span, "halflife": halflife, "alpha": alpha}
         given = {name: value for name, value in speeds.items() if value is not None}
         self._meta.ewm(**given, min_periods=min_periods, adjust=adjust, ignore_na=ignore_na)  # pandas' objections
-        centre = _centre_of_mass(**given)
+        centre = centre_of_mass(**given)
         return Exponential(self, Decay("mean", centre, int(min_periods or 0), bool(adjust), bool(ignore_na)))
-
-
-def _centre_of_mass(com: Any = None, span: Any = None, halflife: Any = None, alpha: Any = None) -> float:
-    """Return how fast weights fall as pandas rounds it; one is given."""
-    if com is not None:
-        return float(com)
-    if span is not None:
-        return float((span - 1) / 2)
-    if halflife is not None:
-        return float(1 / (1 - np.exp(np.log(0.5) / halflife)) - 1)
-    return float((1 - alpha) / alpha)
-
-
-@with_arguments("Exponential")
-class Exponential:
-    """Windows of all rows up to each one whose weights fall with each row. Made by `DataFrame.ewm`."""
-
-    def __init__(self, frame: Any, decay: Decay) -> None:
-        self._frame = frame
-        self._decay = decay
-
-    def __repr__(self) -> str:
-        decay = self._decay
-        return f"Exponential(alpha={decay.alpha:g}, adjust={decay.adjust}, ignore_na={decay.ignore_na})"
-
-    def __getitem__(self, columns: Any) -> Exponential:
-        return Exponential(self._frame[columns], self._decay)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("corr", "cov", "agg", "aggregate", "online"):
-            raise NotImplementedError(f"ewm().{name}() isn't supported; use mean, sum, var or std of ewm()")
-        raise AttributeError(f"Exponential has no attribute {name!r}; it has mean, sum, var and std")
-
-    def mean(self, numeric_only: bool = False) -> Any:
-        """Return the weighted mean of the rows up to each one."""
-        return self._aggregated("mean", {}, numeric_only)
-
-    def sum(self, numeric_only: bool = False) -> Any:
-        """Return the weighted sum of the rows up to each one."""
-        if not self._decay.adjust:
-            raise NotImplementedError("sum is not implemented with adjust=False")
-        return self._aggregated("sum", {}, numeric_only)
-
-    def var(self, bias: bool = False, numeric_only: bool = False) -> Any:
-        """Return the weighted variance of the rows up to each one; `bias` leaves out the correction for few rows."""
-        return self._spread("var", bias, numeric_only)
-
-    def std(self, bias: bool = False, numeric_only: bool = False) -> Any:
-        """Return the weighted standard deviation of the rows up to each one. See `var`."""
-        return self._spread("std", bias, numeric_only)
-
-    def _spread(self, how: str, bias: bool, numeric_only: bool) -> Any:
-        if not self._decay.adjust and self._frame.npartitions > 1:
-            raise NotImplementedError(f"ewm(adjust=False).{how}() isn't supported; leave adjust=True, or use mean()")
-        return self._aggregated(how, {"bias": bias}, numeric_only)
-
-    def _aggregated(self, how: str, options: dict[str, Any], numeric_only: bool) -> Any:
-        frame = self._frame
-        if numeric_only and isinstance(frame.expr.meta, pd.DataFrame):
-            frame = frame.select_dtypes("number", exclude="timedelta")
-        return wrap(weighted(frame.expr, replace(self._decay, how=how, options=tuple(options.items()))))
 
 
 def _aggregation(how: str, what: str) -> Callable[..., Any]:
@@ -577,7 +534,7 @@ def _not_expanding(how: str) -> Callable[..., Any]:
 
 
 for _how in (
-    "median", "skew", "kurt", "quantile", "rank", "first", "last", "nunique", "apply", "agg", "aggregate", "corr", "cov"
+    "median", "skew", "kurt", "quantile", "rank", "first", "last", "nunique", "apply", "corr", "cov"
 ):  # fmt: skip
     if hasattr(pd.api.typing.Expanding, _how):
         setattr(Expanding, _how, _not_expanding(_how))

@@ -26,10 +26,11 @@ from glassloom.dataframe.grouping.distinct_rows import of_distinct_rows
 from glassloom.dataframe.grouping.extremes import with_extremes_only
 from glassloom.dataframe.grouping.keys import own_options, resolve_keys
 from glassloom.dataframe.grouping.largest import largest
-from glassloom.dataframe.grouping.masks import ends_mask, filter_mask, nth_mask
+from glassloom.dataframe.grouping.masks import ends_mask, filter_marks, filter_mask
 from glassloom.dataframe.grouping.metas import meta_of
 from glassloom.dataframe.grouping.methods import Methods
 from glassloom.dataframe.grouping.not_there import refuse
+from glassloom.dataframe.grouping.nth_rows import nth_rows
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.rows import broadcast_groups, get_group, group_numbers, kept_first, rows_of_group
 from glassloom.dataframe.grouping.spec import (
@@ -463,15 +464,17 @@ class GroupBy(Methods):
         func
             Gets a group, returns a boolean.
         dropna
-            Only True: with False pandas keeps the other rows, empty.
+            Whether to leave out the other rows; with False they stay, with missing values. Whole numbers are floats then.
         args, kwargs
             Further arguments of the function.
         """
-        if not dropna:
-            raise NotImplementedError(
-                "dropna=False: rows of other groups would stay, empty; use transform() and where()"
-            )
         title = f"groupby-filter-{function_label(func)}"
+        if not dropna:
+            grouping = self._of_whole_rows()
+            meta = pd.Series(index=grouping.node.meta.index[:0], dtype=bool)
+            marks = of_rows(grouping, partial(filter_marks, func, args, kwargs), meta, title, keeps_rows=True)
+            selection = self._recipe.selection
+            return (self._frame if selection is None else self._frame[selection]).where(wrap(marks))
         return self._some_rows(partial(filter_mask, func, args, kwargs), title)
 
     def _some_rows(self, mask: Callable[[Any], Any], title: str) -> Any:
@@ -533,23 +536,17 @@ class GroupBy(Methods):
             return self._some_rows(partial(ends_mask, method, n), f"groupby-{method}")
         return wrap(kept_first(self._of_whole_rows(), method, n))
 
-    def nth(self, n: int | list[int] | slice, dropna: Any = None) -> Any:
+    def nth(self, n: Any, dropna: Any = None) -> Any:
         """Return row `n` of each group, counted from 0, or from the end with negative numbers; or several rows.
 
         Parameters
         ----------
         n
-            A number, a list of numbers, or a slice.
+            A number, a slice, or a list of those. The rows of one number are in one partition, the others in theirs.
         dropna
-            Only None: missing values count.
+            Which rows don't count, with one number: ``"any"``, those with a missing value; ``"all"``, those with nothing else.
         """
-        if dropna is not None:
-            raise NotImplementedError(f"dropna={dropna!r}: drop missing values before, or use first() or last()")
-        if not all(
-            isinstance(one, (int, np.integer)) for one in (n if isinstance(n, (list, tuple)) else [n])
-        ) and not isinstance(n, slice):
-            raise TypeError(f"nth({n!r}) takes a whole number, a list of them, or a slice")
-        return self._some_rows(partial(nth_mask, n), "groupby-nth")
+        return wrap(nth_rows(self._of_whole_rows(), n, dropna))
 
     def ngroup(self, ascending: bool = True) -> Any:
         """Return the number of each row's group, in the order of the groups."""

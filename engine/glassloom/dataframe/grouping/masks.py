@@ -24,21 +24,28 @@ def filter_mask(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     return np.array([*verdicts, False])[_numbers(grouped)]
 
 
+def filter_marks(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], grouped: Any) -> Any:
+    """Return for each row, as a series, what `filter_mask` does."""
+    return pd.Series(filter_mask(func, args, kwargs, grouped), index=grouped.ngroup().index)
+
+
 def ends_mask(method: str, n: int, grouped: Any) -> Any:
     """Return which rows ``head(n)`` or ``tail(n)`` keep of each group, for negative `n`."""
     place = grouped.cumcount(ascending=method == "tail").to_numpy()
     return (place >= -n) & (_numbers(grouped) >= 0)
 
 
-def nth_mask(n: Any, grouped: Any) -> Any:
-    """Return which rows are row `n` of their group, or among the rows of a list or slice."""
+def nth_mask(n: tuple[Any, ...], grouped: Any) -> Any:
+    """Return which rows are at some places in their group: numbers and slices."""
     forward = grouped.cumcount().to_numpy()
     backward = -1 - grouped.cumcount(ascending=False).to_numpy()
     is_inside = _numbers(grouped) >= 0
-    if isinstance(n, slice):
-        return is_inside & _in_slice(n, forward, forward - backward, is_inside)
-    numbers = n if isinstance(n, (list, tuple)) else [n]
-    return is_inside & (np.isin(forward, numbers) | np.isin(backward, numbers))
+    numbers = [one for one in n if not isinstance(one, slice)]
+    found = np.isin(forward, numbers) | np.isin(backward, numbers)
+    for one in n:
+        if isinstance(one, slice):
+            found |= _in_slice(one, forward, forward - backward, is_inside)
+    return is_inside & found
 
 
 def sample_mask(n: int | None, frac: float | None, seed: int, grouped: Any) -> Any:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
+from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.grouping.masks import sample_mask
+from glassloom.dataframe.grouping.ohlc import ohlc
 from glassloom.dataframe.grouping.spec import Call
 from glassloom.dataframe.grouping.windows import Windows
 from glassloom.dataframe.options import FILL_METHOD, piped, refused
@@ -32,6 +37,13 @@ def _given(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, 
     return {name: value for name, value in values.items() if value is not defaults[name] and value != defaults[name]}
 
 
+def _fraction(value: Any) -> float:
+    """Return what part of its rows `sample` draws of a group."""
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"groupby.sample(frac={value!r}): it is a number between 0 and 1")
+    return float(value)
+
+
 class Methods:
     """The methods of groups that differ by name and arguments alone."""
 
@@ -42,6 +54,11 @@ class Methods:
     _some_rows: Callable[..., Any]
     _windows: Callable[..., Windows]
     _best: Callable[..., Any]
+
+    if TYPE_CHECKING:  # groups have it
+
+        @property
+        def _is_single(self) -> bool: ...
 
     def size(self, *, split_every: int | None = None, split_out: Any = None, shuffle_method: Any = None) -> Any:
         """Return the number of rows of each group. See `agg` for the arguments."""
@@ -190,6 +207,10 @@ class Methods:
                 raise refused(
                     "groupby.sample", name, value, f"apply(lambda group: group.sample(..., {name}=...)) draws so"
                 )
+        if n is not None:
+            n = whole_number("groupby.sample", "n", n)
+        if frac is not None:
+            frac = _fraction(frac)
         if n is not None and frac is not None:
             raise ValueError(f"groupby.sample(n={n!r}, frac={frac!r}): give one of both")
         if (n is not None and n < 0) or (frac is not None and not 0 <= frac <= 1):
@@ -218,6 +239,9 @@ class Methods:
         Only distinct rows move, but of categories and objects all do. With `split_out` over 1, equally frequent values may come in
         another order than pandas'.
         """
+        if subset is not None and (pd.api.types.is_scalar(subset) or self._is_single):
+            instead = "give the options of one column by name, as in value_counts(normalize=True)"
+            raise TypeError(f"groupby.value_counts({subset!r}): subset is a list of columns, of frames only; {instead}")
         options = {"normalize": normalize, "sort": sort, "ascending": ascending, "dropna": dropna}
         if subset is not None:
             options["subset"] = subset
@@ -237,7 +261,7 @@ class Methods:
 
     def ohlc(self, *, split_out: Any = None) -> Any:
         """Return the first, highest, lowest and last value of each group."""
-        return self._in_order(Call("ohlc"), "groupby-ohlc", split_out)
+        return ohlc(self, split_out)
 
     def rolling(
         self,

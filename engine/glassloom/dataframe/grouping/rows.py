@@ -53,15 +53,18 @@ def group_numbers(grouping: Grouping, *, ascending: bool) -> FrameExpr:
     return BesideAll(grouping.node, (*grouping.blocks, sizes), call, meta)
 
 
-def kept_first(grouping: Grouping, method: str, n: int) -> FrameExpr:
-    """Return the node of the first (``head``) or last (``tail``) rows of each group, in one partition."""
+def kept_first(grouping: Grouping, method: str, n: int, *, is_last_alone: bool = False) -> FrameExpr:
+    """Return the node of the first (``head``) or last (``tail``) rows of each group, in one partition.
+
+    With `is_last_alone`, only of the `n`-th of these, counted from that end.
+    """
     recipe = grouping.recipe
     meta = empty(grouping.sampled(_Ends(method, n)))
     again = recipe.with_key_names([None] * len(recipe.keys))
     steps = Operation(
         partial(_ends_of_block, recipe, method, n),
         partial(_ends_of_many, again, method, n),
-        partial(_last_ends, again, method, n, meta),
+        partial(_last_ends, again, method, n, meta, is_last_alone),
     )
     return tree(grouping.node, steps, meta, f"groupby-{method}", others=grouping.blocks)
 
@@ -190,6 +193,15 @@ def _ends_of_many(recipe: Recipe, method: str, n: int, several: list[Any]) -> An
     return _ends(recipe, method, n, block, keys, selects=False)
 
 
-def _last_ends(recipe: Recipe, method: str, n: int, meta: Any, several: list[Any]) -> Any:
+def _last_ends(recipe: Recipe, method: str, n: int, meta: Any, is_last_alone: bool, several: list[Any]) -> Any:
     found = _ends_of_many(recipe, method, n, several)
-    return meta if found is None else found[0]
+    if found is None:
+        return meta
+    rows, keys = found
+    if not is_last_alone or n == 1:
+        return rows
+    grouped = pd.Series(np.arange(len(rows))).groupby(
+        [key.reset_index(drop=True) for key in keys], dropna=recipe.dropna, sort=False, observed=True
+    )
+    place = grouped.cumcount(ascending=method == "head").to_numpy()
+    return rows[place == n - 1]

@@ -122,7 +122,7 @@ def known_functions(spec: Any) -> Any:
     if isinstance(spec, Mapping):
         return {column: known_functions(one) for column, one in spec.items()}
     if isinstance(spec, (list, tuple)):
-        return [known_functions(one) for one in spec]
+        return [(one[0], known_functions(one[1])) if _is_named(one) else known_functions(one) for one in spec]
     if isinstance(spec, str):
         if spec not in NAMES:
             raise NotImplementedError(
@@ -132,6 +132,15 @@ def known_functions(spec: Any) -> Any:
     if not callable(spec):
         raise TypeError(f"{spec!r} is no aggregation: give a name, a function, or a list or dict of those")
     return _FUNCTIONS.get(spec, spec) if _is_hashable(spec) else spec
+
+
+def _is_named(one: Any) -> bool:
+    """Whether an aggregation of a list is a pair of the name of its result and itself."""
+    return isinstance(one, tuple) and len(one) == 2 and (isinstance(one[1], str) or callable(one[1]))
+
+
+def _unnamed(one: Any) -> Any:
+    return one[1] if _is_named(one) else one
 
 
 def named_pairs(named: Mapping[str, Any], *, is_single: bool) -> dict[str, Any]:
@@ -195,10 +204,11 @@ def pairs_of(spec: Any, named: Mapping[str, Any], columns: Sequence[Any], *, is_
     if spec is None:
         return [(columns[0], one) for one in named.values()] if is_single else [*map(_pair, named.values())]
     if isinstance(spec, Mapping):
-        return [(column, one) for column, many in spec.items() for one in (many if isinstance(many, list) else [many])]
+        lists = {column: many if isinstance(many, list) else [many] for column, many in spec.items()}
+        return [(column, _unnamed(one)) for column, many in lists.items() for one in many]
     if spec == "size":
         return [(None, "size")]
-    return [(column, one) for column in columns for one in (spec if isinstance(spec, list) else [spec])]
+    return [(column, _unnamed(one)) for column in columns for one in (spec if isinstance(spec, list) else [spec])]
 
 
 def _pair(one: Any) -> tuple[Any, Any]:

@@ -21,7 +21,14 @@ METHODS = frozenset([
     "nunique", "prod", "quantile", "rank", "sem", "size", "skew", "std", "sum", "var",
 ])  # fmt: skip
 _WEIGHTED = frozenset(["mean", "sum", "std", "var", "corr", "cov"])
-_BINNED = METHODS - {"corr", "cov", "rank", "skew", "kurt"}
+_BINNED = METHODS - {"corr", "cov", "rank", "skew", "kurt"} | {
+    "asfreq",
+    "bfill",
+    "ffill",
+    "interpolate",
+    "nearest",
+    "ohlc",
+}
 
 
 @with_lazy_arguments_checked("Rolling")
