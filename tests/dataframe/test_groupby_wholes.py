@@ -274,7 +274,7 @@ def test_what_windows_of_groups_lack_is_named(events):
         groups.f.rolling(2).corr(groups.i.sum())
     with pytest.raises(IndexError, match="already selected"):
         groups.rolling(2)["f"]["i"]
-    with pytest.raises(TypeError, match=r"nth\('first'\) takes a whole number, a list of them, or a slice"):
+    with pytest.raises(TypeError, match=r"nth\('first'\) takes a whole number, a slice, or a list of those"):
         groups.nth("first")
 
 

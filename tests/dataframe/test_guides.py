@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_in_parts, partitionings
 
+pytestmark = pytest.mark.more
 _RANDOM = np.random.default_rng(2)
 COUNT = 40
 GROUPED = pd.DataFrame(
@@ -90,7 +91,7 @@ def test_stretches_of_groups_are_filled_as_pandas_fills_them(method):
 TIMES = pd.DatetimeIndex(
     sorted(pd.Timestamp("2014-01-05 03:00") + pd.to_timedelta(_RANDOM.integers(0, 900, COUNT), "D"))
 )
-OF_TIMES = GROUPED.assign(k=GROUPED.k.fillna("z")).set_axis(TIMES.rename("t"))
+OF_TIMES = GROUPED.assign(k=GROUPED.k.fillna("z"), f=GROUPED.f.astype("float64")).set_axis(TIMES.rename("t"))
 BINS = {
     "sum": lambda frame, rule: frame.resample(rule)[["x", "f"]].sum(),
     "smallest": lambda frame, rule: frame.resample(rule).x.min(),
@@ -214,3 +215,15 @@ def test_categories_come_back_of_dummies():
         gd.from_dummies(lazy, sep="_").compute()
     with pytest.raises(TypeError, match="takes a lazy frame"):
         gd.from_dummies(plain)
+
+
+def test_windows_from_each_row_on_reach_into_the_partitions_behind():
+    for size in (1, 3, 50):
+        window = pd.api.indexers.FixedForwardWindowIndexer(window_size=size)
+        for operation in (
+            lambda frame, w=window: frame[["x", "f"]].rolling(w, min_periods=1).sum(),
+            lambda frame, w=window: frame.x.rolling(w).max(),
+            lambda frame, w=window: frame.rolling(w, min_periods=1).agg({"x": "sum", "f": "mean"}),
+            lambda frame, w=window: frame.x.rolling(w, min_periods=1).cov(frame.f),
+        ):
+            check_in_parts(GROUPED, operation)

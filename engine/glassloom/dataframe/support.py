@@ -133,7 +133,7 @@ _FUNCTIONS: tuple[tuple[str, str, str], ...] = (
     ("json_normalize", _ONE_OBJECT, "from_pandas(pandas.json_normalize(...)), or a bag's to_dataframe()"),
     ("unique value_counts", "it is a method here", "series.unique() or series.value_counts()"),
     ("eval", "it takes variables of several frames", "frame.eval(...), or operators"),
-    ("from_dummies lreshape merge_ordered infer_freq", "it isn't there yet", "map_partitions(), or compute() first"),
+    ("lreshape merge_ordered infer_freq", "it isn't there yet", "map_partitions(), or compute() first"),
     ("assert_eq", "it is for tests of Dask", "pandas.testing with compute()"),
     ("from_graph get_collection_type", "it is for Dask's own collections", "from_delayed() or from_map()"),
     ("from_legacy_dataframe to_delayed", "it is a method here, or of older versions of Dask", "frame.to_delayed(), from_delayed()"),

@@ -114,15 +114,14 @@ class Rolling(Window):
     def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
         self._require_weights_that_move(how, args)
         on = self._options.get("on")
-        reach = self._reach
+        before, after = self._reach
         node = self._frame.expr
         if self._selection is not None and on is None:
             node, columnwise = Projection(node, self._selection), columnwise and isinstance(self._selection, list)
         selection = self._selection if on is not None else None
         call = partial(_rolled, self._window, self._options, selection, how, args, kwargs)
-        after = reach if self._options.get("center") else 0
         made = overlapping(
-            node, call, reach, after, label=f"rolling-{how}", on=on, columnwise=columnwise and on is None
+            node, call, before, after, label=f"rolling-{how}", on=on, columnwise=columnwise and on is None
         )
         return wrap(made if self._step is None else rows_between_positions(made, slice(None, None, self._step)))
 
@@ -214,17 +213,19 @@ class Rolling(Window):
         on
             The column of times, if it isn't called as the frame's.
         """
-        reach = self._reach
-        after = reach if self._options.get("center") else 0
+        before, after = self._reach
         make = overlapping_rows if makes_rows else overlapping
         return wrap(
-            make(node, call, reach, after, label=f"rolling-{how}", on=self._options.get("on") if on is None else on)
+            make(node, call, before, after, label=f"rolling-{how}", on=self._options.get("on") if on is None else on)
         )
 
     @property
-    def _reach(self) -> Any:
-        """How many rows, or how long, windows reach beyond a partition."""
-        return self._window if isinstance(self._window, (int, np.integer)) else _length_of(self._window)
+    def _reach(self) -> tuple[Any, Any]:
+        """How many rows, or how long, windows reach beyond a partition, before it and after it."""
+        if isinstance(self._window, pd.api.indexers.FixedForwardWindowIndexer):
+            return 0, max(int(self._window.window_size) - 1, 0)  # type: ignore[attr-defined]
+        reach = self._window if isinstance(self._window, (int, np.integer)) else _length_of(self._window)
+        return reach, reach if self._options.get("center") else 0
 
 
 def _rolled(
@@ -360,7 +361,8 @@ class Windows(Frame):
         Parameters
         ----------
         window
-            A number of rows; or a time such as ``"2h"``, if the index (or `on`) is sorted times.
+            A number of rows; or a time such as ``"2h"``, if the index (or `on`) is sorted times; or a
+            `pandas.api.indexers.FixedForwardWindowIndexer`, for windows from each row on.
         min_periods
             How many values a window needs for a result. Default: all of `window`, 1 for a time.
         center
@@ -394,7 +396,7 @@ class Windows(Frame):
             "center": center or None,
         }
         options = {name: value for name, value in wanted.items() if value is not None}
-        if not isinstance(window, (int, np.integer)):
+        if not isinstance(window, (int, np.integer, pd.api.indexers.FixedForwardWindowIndexer)):
             _length_of(window)
         self._meta.rolling(window, step=step, **options)  # what pandas objects to is raised here
         if step == 0:

@@ -75,8 +75,6 @@ def _key(frame: Any, by: Any) -> tuple[Key, FrameExpr | None]:
         return Key(BLOCK, 0, node.meta.name), node
     if isinstance(by, pd.Grouper):
         return _grouper(frame, by)
-    if isinstance(by, (pd.Series, pd.Index)):
-        raise TypeError(f"groupby takes column names and lazy series, not a {type(by).__name__}")
     if callable(by) or isinstance(by, dict):
         mapped = operate(_map_labels, frame, by.get if isinstance(by, dict) else by, label="groupby-keys")
         return Key(BLOCK, 0, meta.index.name), mapped.expr
