@@ -35,7 +35,7 @@ OTHERS = {
     ),
     "named in a list": lambda g: g.x.agg([("low", "min"), ("middle", "mean")]),
     "named in a list of columns": lambda g: g[["x", "f"]].agg([("low", "min"), ("apart", lambda x: x.max() - x.min())]),
-    "named by column": lambda g: g.agg({"x": [("low", "min")], "f": ["mean"]}),
+    "named by column": lambda g: g.agg({"x": [("low", "min")], "f": ["median"]}),
     "ohlc": lambda g: g.f.ohlc(),
     "ohlc of columns": lambda g: g[["x", "f"]].ohlc(),
 }
@@ -69,6 +69,8 @@ def test_what_groups_dont_take_is_said():
         groups.sample(frac="x")
     with pytest.raises(ValueError, match="n='x'"):
         groups.sample(n="x")
+    with pytest.raises(ValueError, match="No axis named 1 for a series"):
+        gd.from_pandas(GROUPED, npartitions=2).x.diff(axis=1)
     with pytest.raises(TypeError, match=r"value_counts\(True\).*by name, as in value_counts\(normalize=True\)"):
         groups.x.value_counts(True)
 

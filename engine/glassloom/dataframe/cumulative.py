@@ -287,6 +287,8 @@ class Along(Frame):
     def diff(self, periods: int = 1, axis: Any = 0) -> Any:
         """Return each value less the one `periods` rows before, also over borders of partitions."""
         if is_columns(axis, "diff"):
+            if isinstance(self._meta, pd.Series):
+                raise ValueError(f"diff: No axis named {axis!r} for a series; axis=0 are its rows")
             return operate(AcrossColumns("diff"), self, periods, 1)
         periods = _number_of_rows("diff", periods)
         return self._overlapping("diff", {"periods": periods}, max(periods, 0), max(-periods, 0))
