@@ -24,6 +24,7 @@ _COLUMNS = {
     "nanoseconds": (pa.timestamp("ns"), _INSTANTS),
     "dates": (pa.date32(), st.dates()),
     "text": (pa.string(), st.text(max_size=3)),
+    "codes of text": (pa.string(), st.text(max_size=1)),
 }
 
 
@@ -44,7 +45,10 @@ def test_comparisons_choose_the_rows_that_pythons_comparisons_do(name, data):
     chunks = [pa.array(rows, type=kind)] if data.draw(st.booleans()) else [
         pa.array(part, type=kind) for part in (rows[:cut], rows[cut:])
     ]  # fmt: skip
-    table = pa.table({"x": pa.chunked_array(chunks, type=kind)})
+    column = pa.chunked_array(chunks, type=kind)
+    if name == "codes of text":
+        column = pa.chunked_array([chunk.dictionary_encode() for chunk in column.chunks])
+    table = pa.table({"x": column})
     operator = data.draw(st.sampled_from(sorted(_OPERATORS)))
     term = Comparison("x", operator, value)
     method = _OPERATORS[operator]
@@ -78,3 +82,26 @@ def test_masks_of_numbers_and_of_missing_values_go_together():
     assert _rows(mask_of((small, Comparison("text", "==", "b")), table, {}, ())) == [1]
     assert _rows(mask_of((small, Comparison("folder", "==", 7)), table, {"folder": 7}, ())) == [0, 1]
     assert _rows(mask_of((small, Comparison("folder", "!=", 7)), table, {"folder": 7}, ())) == []
+
+
+def test_terms_are_checked_until_no_row_is_left():
+    asked = []
+
+    class Columns(dict):
+        def __getitem__(self, name):
+            asked.append(name)
+            return super().__getitem__(name)
+
+    columns = Columns(x=pa.chunked_array([[1, 2]]), y=pa.chunked_array([[3, 4]]), z=pa.chunked_array([[5, 6]]))
+    none, some = Comparison("x", ">", 2), Comparison("x", "<", 2)
+    rest = (Comparison("y", "==", 3), Comparison("z", "==", 5))
+    for condition, rows, needed in (
+        ((some, *rest), [0], ["x", "y", "z"]),
+        ((none, *rest), [], ["x"]),
+        ((Comparison("y", "<", 0), some), [], ["y"]),
+        ((Negated((none, *rest)),), [0, 1], ["x"]),
+        ((Either(((none, *rest), (some, *rest))),), [0], ["x", "x", "y", "z"]),
+    ):
+        asked.clear()
+        assert _rows(mask_of(condition, columns, {}, ())) == rows
+        assert asked == needed

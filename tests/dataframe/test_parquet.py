@@ -315,6 +315,61 @@ def test_only_row_groups_with_chosen_rows_are_read_whole(tmp_path, monkeypatch):
     assert [groups for groups, columns in read if columns == ["x"]] == [(1,)]
 
 
+def test_columns_of_conditions_are_read_until_no_row_is_left_and_elsewhere_by_one_request(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_rows, "_SMALL_ROWS", 1)
+    frame = pd.DataFrame({"k": [1, 5, 2, 4], "n": [1, 3, 1, 3], "x": np.arange(4) / 2, "y": 1.5})
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=2)
+    read = []
+    original = parquet_rows.read_groups
+    monkeypatch.setattr(
+        parquet_rows,
+        "read_groups",
+        lambda file, piece, columns: read.append((piece.groups, columns)) or original(file, piece, columns),
+    )
+
+    def compute(lazy):
+        read.clear()
+        return lazy[(lazy.k == 4) & (lazy.n == 3)].compute(scheduler="inline")
+
+    expected = frame[(frame.k == 4) & (frame.n == 3)]
+    assert_same(compute(gd.read_parquet(tmp_path / "a.parquet")), expected)
+    assert read == [((0,), ["k"]), ((1,), ["k"]), ((1,), ["n"]), ((1,), ["x"]), ((1,), ["y"])]
+    monkeypatch.setattr(parquet_rows, "_CACHED_ROWS", 1)
+    assert_same(compute(gd.read_parquet(tmp_path / "a.parquet")), expected)
+    assert read == [((0,), ["k"]), ((1,), ["k"]), ((1,), ["n"]), ((1,), ["x", "y"])]
+    elsewhere = pa.fs.SubTreeFileSystem(str(tmp_path), pa.fs.LocalFileSystem())
+    assert_same(compute(gd.read_parquet("a.parquet", filesystem=elsewhere)), expected)
+    assert read == [((0,), ["k", "n"]), ((1,), ["k", "n"]), ((1,), ["x", "y"])]
+
+
+@pytest.mark.parametrize("small_rows", [1, 5, 1000])
+def test_text_in_codes_of_unlike_dictionaries_is_chosen_in_parts_of_row_groups(tmp_path, monkeypatch, small_rows):
+    monkeypatch.setattr(parquet_rows, "_SMALL_ROWS", small_rows)
+    texts = [
+        *["long enough to be shared"] * 6,
+        *["another text"] * 6,
+        *["a third one", None] * 3,
+        *["another text"] * 6,
+    ]
+    frame = pd.DataFrame({"text": pd.Series(texts, dtype="str"), "other": texts, "x": np.arange(24) % 6})
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=3)
+    for options in ({}, {"dtype_backend": "pyarrow"}):
+        lazy = gd.read_parquet(tmp_path / "a.parquet", split_row_groups=8, **options)
+        assert lazy.npartitions == 1
+        expected = pd.read_parquet(tmp_path / "a.parquet", **options)
+        for choose in (
+            lambda one: one[one.x > 4],
+            lambda one: one[one.text == "another text"],
+            lambda one: one[one.text.isin(["a third one", "none of them"]) & (one.x < 5)],
+            lambda one: one[one.text.isna()],
+            lambda one: one[one.text != "another text"][["x", "other"]],
+            lambda one: one[one.text == "none of them"],
+            lambda one: one[one.x < 3].groupby("text").x.sum(),
+            lambda one: one[one.x < 3].assign(y=one.x + 1)[["other", "y"]],
+        ):
+            assert_same(choose(lazy).compute(), choose(expected))
+
+
 @pytest.mark.parametrize("new", [np.arange(100)[::-1], np.arange(200)], ids=["as long", "longer"])
 def test_a_file_that_was_written_anew_is_not_read_by_its_old_footer(tmp_path, new):
     plain = {"row_group_size": 10, "compression": None, "use_dictionary": False, "index": False}

@@ -216,7 +216,7 @@ def test_row_groups_without_a_match_are_not_read(folder, monkeypatch):
     monkeypatch.setattr(parquet, "read_groups", noting)
     frame = gd.read_parquet(folder)
     assert frame[(frame.x == 6) & (frame.s == "g")][["y"]].compute(scheduler="inline").y.tolist() == [0.5]
-    assert read == [("b.parquet", (1,), ["s", "x"]), ("b.parquet", (1,), ["y"])]
+    assert read == [("b.parquet", (1,), ["x"]), ("b.parquet", (1,), ["s"]), ("b.parquet", (1,), ["y"])]
     read.clear()
     assert len(frame[frame.s == "zz"].compute(scheduler="inline")) == 0
     assert read == []

@@ -10,7 +10,7 @@ import reprlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial, reduce
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -81,6 +81,12 @@ class Negated(NamedTuple):
 
 Term: TypeAlias = Comparison | Either | Negated
 Condition: TypeAlias = tuple[Term, ...]
+
+
+class Columns(Protocol):
+    """Columns by name: a table, or what reads them when they are asked for."""
+
+    def __getitem__(self, name: Any, /) -> pa.ChunkedArray: ...
 
 
 class Bounds(NamedTuple):
@@ -180,17 +186,24 @@ Mask: TypeAlias = "np.ndarray | pa.ChunkedArray | pa.Scalar"
 """Where rows fulfil a condition: NumPy's booleans, or Arrow's where it may be missing whether they do; a scalar for all rows."""
 
 
-def mask_of(condition: Condition, table: pa.Table, constants: dict[Any, Any], nullable: Collection[Any]) -> Mask:
+def mask_of(condition: Condition, columns: Columns, constants: dict[Any, Any], nullable: Collection[Any]) -> Mask:
     """Return where the condition holds; a scalar if only `constants` decide. Where it is missing, it doesn't.
+
+    Terms are checked in order until no row is left. So a column that is asked for may not be needed any more.
 
     Parameters
     ----------
-    table
+    columns
         Has the columns that `constants`, which are the same in all rows, hasn't.
     nullable
         The columns whose comparisons with missing values are missing.
     """
-    return all_of([_term_mask(term, table, constants, nullable) for term in condition])
+    mask = _term_mask(condition[0], columns, constants, nullable)
+    for term in condition[1:]:
+        if isinstance(mask, np.ndarray) and not mask.any():
+            return mask
+        mask = all_of([mask, _term_mask(term, columns, constants, nullable)])
+    return mask
 
 
 def all_of(masks: Sequence[Mask]) -> Mask:
@@ -213,16 +226,16 @@ def _inverted(mask: Mask) -> Mask:
     return ~mask if isinstance(mask, np.ndarray) else pc.invert(mask)
 
 
-def _term_mask(term: Term, table: pa.Table, constants: dict[Any, Any], nullable: Collection[Any]) -> Mask:
+def _term_mask(term: Term, columns: Columns, constants: dict[Any, Any], nullable: Collection[Any]) -> Mask:
     if isinstance(term, Negated):
-        return _inverted(mask_of(term.condition, table, constants, nullable))
+        return _inverted(mask_of(term.condition, columns, constants, nullable))
     if isinstance(term, Either):
-        masks = [mask_of(part, table, constants, nullable) for part in term.conditions]
+        masks = [mask_of(part, columns, constants, nullable) for part in term.conditions]
         return reduce(partial(_combined, np.logical_or, pc.or_kleene), masks)
     if term.column in constants:
         is_unknown = constants[term.column] is None and term.column in nullable and term.operator in _OF_VALUES
         return pa.scalar(None if is_unknown else _holds(term, constants[term.column]), type=pa.bool_())
-    column = table[term.column]
+    column = columns[term.column]
     if pa.types.is_dictionary(column.type) and term.operator not in ("isna", "notna"):
         return _mask_of_codes(term, column, nullable)
     return _mask_of_values(term, column, nullable)
@@ -277,16 +290,22 @@ def _as_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
 
 def _mask_of_codes(term: Comparison, column: pa.ChunkedArray, nullable: Collection[Any]) -> Mask:
     """Return the mask of a comparison of text in codes of dictionaries: only their distinct values are compared."""
-    masks = []
-    for chunk in column.chunks:
-        values = pa.table({term.column: chunk.dictionary})
-        holds = _mask_of_values(term, values[term.column], nullable)
-        holds = pa.array(holds) if isinstance(holds, np.ndarray) else holds.combine_chunks()
-        masks.append(holds.take(chunk.indices))
+    masks: list[Any] = [_mask_of_codes_in(chunk, term, nullable) for chunk in column.chunks]
+    if masks and all(isinstance(mask, np.ndarray) for mask in masks):
+        return masks[0] if len(masks) == 1 else np.concatenate(masks)
     mask = pa.chunked_array(masks, type=pa.bool_())
     if mask.null_count and (term.column not in nullable or term.operator == "in"):
         mask = pc.fill_null(mask, term.operator == "!=")
     return _without_missing(mask)
+
+
+def _mask_of_codes_in(chunk: pa.DictionaryArray, term: Comparison, nullable: Collection[Any]) -> Any:
+    """Return the mask of text in codes of one dictionary: NumPy's, in a third of Arrow's time, if nothing is missing."""
+    holds = _mask_of_values(term, pa.chunked_array([chunk.dictionary]), nullable)
+    if isinstance(holds, np.ndarray) and not chunk.indices.null_count and len(holds):
+        return holds.take(chunk.indices.to_numpy())
+    holds = pa.array(holds) if isinstance(holds, np.ndarray) else holds.combine_chunks()
+    return holds.take(chunk.indices)
 
 
 def _holds(term: Comparison, value: Any) -> bool:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from glassloom.dataframe.arrow.blocks import CodedText, Column, Rows, TableBlock, Values, array_of
 from glassloom.dataframe.arrow.text import is_text
+from glassloom.dataframe.io.chosen_rows import Choice, RowNumbers, joined_numbers
 from glassloom.dataframe.io.common_types import cast_column
 from glassloom.dataframe.io.conditions import Bounds, Condition, Mask, all_of, columns_of, mask_of, may_hold
 from glassloom.dataframe.io.filesystems import Files
@@ -73,8 +74,8 @@ class Layout(NamedTuple):
 
 _SMALL_ROWS = 100_000
 """Row groups are searched for rows in parts of so many rows at least."""
-Numbers = range | np.ndarray
-"""The numbers of rows in all files."""
+_CACHED_ROWS = 2**17
+"""A column of so many numbers is still in the processor's own cache when its rows are chosen, if no other is read meanwhile."""
 
 
 def nullable_columns(schema: pa.Schema, backend: str | None) -> frozenset[str]:
@@ -113,17 +114,22 @@ class _Part(NamedTuple):
 
     piece: FilePiece
     table: pa.Table
-    numbers: Numbers
+    numbers: list[RowNumbers]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows were read: a table without columns doesn't tell."""
+        return sum(numbers.n_rows for numbers in self.numbers)
 
 
 def _read_table(
     partition: Partition, layout: Layout, condition: Condition | None, *, keeps_codes: bool
-) -> tuple[pa.Table, np.ndarray]:
-    """Return the table of a partition and the numbers of its rows in all files.
+) -> tuple[pa.Table, list[RowNumbers]]:
+    """Return the table of a partition and the numbers of its rows in all files, by parts.
 
     With `keeps_codes`, text may be codes of a dictionary.
     """
-    parts = [part for piece in partition for part in _read_piece(piece, layout, condition, keeps_codes=keeps_codes)]
+    parts = [_read_piece(piece, layout, condition, keeps_codes=keeps_codes) for piece in partition]
     filled = [part.table for part in parts if part.table.num_rows] or [parts[0].table]
     table = filled[0]
     if len(filled) > 1:
@@ -132,7 +138,8 @@ def _read_table(
         table = pa.concat_tables(filled, promote_options="permissive").unify_dictionaries()
     if layout.hive:
         table = _with_hive_columns(table, parts, layout)
-    return table, _joined([part.numbers for part in parts])
+    table = table.replace_schema_metadata(layout.schema.metadata)
+    return table, [numbers for part in parts for numbers in part.numbers]
 
 
 def _text_as_codes(table: pa.Table, layout: Layout) -> list[str]:
@@ -144,36 +151,29 @@ def _text_as_codes(table: pa.Table, layout: Layout) -> list[str]:
     ]
 
 
-def _joined(numbers: Sequence[Numbers]) -> Any:
-    """Return the numbers of the rows of all parts."""
-    arrays = [np.arange(one.start, one.stop) if isinstance(one, range) else one for one in numbers]
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
 def _with_hive_columns(table: pa.Table, parts: Sequence[_Part], layout: Layout) -> pa.Table:
     for place, column in enumerate(layout.hive):
         if column.name in layout.columns or column.name == layout.index_column:
-            values = [(part.piece.hive[place], len(part.numbers)) for part in parts]
+            values = [(part.piece.hive[place], part.n_rows) for part in parts]
             array = hive_array(column, values)
             table = table.append_column(column.name, array) if table.num_columns else pa.table({column.name: array})
     return table
 
 
-def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *, keeps_codes: bool) -> list[_Part]:
-    """Return the wanted columns and rows of a piece, in parts: at least one.
+def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *, keeps_codes: bool) -> _Part:
+    """Return the wanted columns and rows of a piece.
 
-    The columns that conditions need are read first, the others only if any row is left. So are a few row groups at a time,
-    which stay in the processor's caches until their rows are chosen.
+    Where rows are chosen, that is done a few row groups at a time, which stay in the processor's caches until then. Columns
+    of conditions are read first, one at a time until no row is left, and the others only if any is.
     """
-    wanted = layout.wanted
-    nothing = _Part(piece, layout.schema.empty_table().select(wanted), range(0))
     if not piece.groups:
-        return [nothing]
+        return _without_rows(piece, layout)
+    wanted = layout.wanted
     one = footer(piece.state, layout.files)
     # The categories of a categorical column are in its data: a partition without rows must have them too.
     needs_data = any(pa.types.is_dictionary(layout.schema.field(name).type) for name in wanted)
     if condition and not needs_data and not may_match(piece, layout, condition):  # `where` has left out others before
-        return [nothing]
+        return _without_rows(piece, layout)
     is_local = layout.files.arrow is None
     try:
         conditions = (*(condition or ()), *layout.where)
@@ -185,15 +185,19 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *
                 layout.files.source(piece.path), metadata=one, pre_buffer=not is_local, read_dictionary=encoded
             ) as file,
         ):
-            is_whole = not conditions or encoded or needs_data  # each part would have its own dictionaries
+            is_whole = not conditions or needs_data  # parts without rows have no categories
             pieces = [piece] if is_whole else small_pieces(piece, one, _SMALL_ROWS)
-            reader = PieceReader(file, layout, frozenset(encoded))
-            parts = [_read_part(reader, small, condition, needs_data) for small in pieces]
-            return [part._replace(table=_decoded(part.table, decoded)) for part in parts]
+            reader = PieceReader(file, layout, frozenset(encoded), is_local)
+            part = _read_parts(reader, pieces, condition, needs_data) or _without_rows(piece, layout)
+            return part._replace(table=_decoded(part.table, decoded))
     except (ReadError, FileNotFoundError):
         raise
     except (pa.ArrowException, OSError) as error:
         raise ReadError(f"{piece.path!r} can't be read: {error}") from error
+
+
+def _without_rows(piece: FilePiece, layout: Layout) -> _Part:
+    return _Part(piece, layout.schema.empty_table().select(layout.wanted), [])
 
 
 class PieceReader(NamedTuple):
@@ -202,29 +206,25 @@ class PieceReader(NamedTuple):
     file: Any
     layout: Layout
     encoded: frozenset[str]
+    is_local: bool
 
-    def columns(self, piece: FilePiece, names: Sequence[str]) -> pa.Table:
+    def columns(self, piece: FilePiece, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         """Return columns of all rows of a piece, of the types that they have in all files together."""
+        if not names:
+            return {}
         table = read_groups(self.file, piece, list(names))
-        schema = self.layout.schema
-        have = [(field.name, field.type) for field in table.schema]
-        if have == [(name, schema.field(name).type) for name in names]:
-            return table.replace_schema_metadata(schema.metadata)
-        fields = [schema.field(name) for name in names]
-        columns = [self._column(table, piece, field) for field in fields]
-        typed = [field.with_type(column.type) for field, column in zip(fields, columns, strict=True)]
-        if not columns:
-            return table.replace_schema_metadata(schema.metadata)
-        return pa.Table.from_arrays(columns, schema=pa.schema(typed, metadata=schema.metadata))
+        read = dict(zip(table.column_names, table.columns, strict=True))
+        return {name: self._column(read.get(name), piece, self.layout.schema.field(name)) for name in names}
 
-    def _column(self, table: pa.Table, piece: FilePiece, field: pa.Field) -> pa.ChunkedArray:
-        if field.name not in table.schema.names:
+    def _column(self, column: pa.ChunkedArray | None, piece: FilePiece, field: pa.Field) -> pa.ChunkedArray:
+        if column is None:
             return self._absent(piece, field)
-        column = table[field.name]
         kind, wanted = column.type, field.type
+        if kind.equals(wanted):
+            return column
         if pa.types.is_null(kind) or _are_missing(column, wanted):
             return pa.chunked_array([pa.nulls(len(column), wanted)])
-        if kind.equals(wanted) or field.name in self.encoded:
+        if field.name in self.encoded:
             return column
         if pa.types.is_dictionary(wanted) and (
             not pa.types.is_dictionary(kind) or kind.value_type.equals(wanted.value_type)
@@ -241,17 +241,57 @@ class PieceReader(NamedTuple):
         return pa.chunked_array([pa.array(labels).cast(field.type)])
 
 
-def _read_part(reader: PieceReader, piece: FilePiece, condition: Condition | None, needs_data: bool) -> _Part:
+class _ColumnsOfPiece(dict[str, pa.ChunkedArray]):
+    """Columns of all rows of a piece, each read when it is asked for; `needed` all at once where that takes a request."""
+
+    def __init__(self, reader: PieceReader, piece: FilePiece, needed: Sequence[str]) -> None:
+        super().__init__()
+        self.reader = reader
+        self.piece = piece
+        self._needed = [] if reader.is_local else needed
+
+    def __missing__(self, name: str) -> pa.ChunkedArray:
+        self._read(self._needed if name in self._needed else [name])
+        return self[name]
+
+    def _read(self, names: Sequence[str]) -> None:
+        self.update(self.reader.columns(self.piece, [name for name in names if name not in self]))
+
+    def chosen(self, names: Sequence[str], choice: Choice | None) -> list[pa.ChunkedArray]:
+        """Return the chosen rows of columns; None: all rows."""
+        if choice is None or not self.reader.is_local or self.piece.n_rows > _CACHED_ROWS:
+            self._read(names)
+        if choice is None:
+            return [self[name] for name in names]
+        return [choice.of(self[name]) for name in names]
+
+
+def _read_parts(
+    reader: PieceReader, pieces: Sequence[FilePiece], condition: Condition | None, needs_data: bool
+) -> _Part | None:
+    """Return the rows of the pieces of one file; None: there are none."""
     layout = reader.layout
-    mask, first = _mask(reader, piece, condition)
-    if mask is None:
-        return _Part(
-            piece, reader.columns(piece, layout.wanted), range(piece.first_row, piece.first_row + piece.n_rows)
-        )
-    kept = np.flatnonzero(mask)
-    if not kept.size and not needs_data:
-        return _Part(piece, layout.schema.empty_table().select(layout.wanted), range(0))
-    return _Part(piece, _chosen(reader, piece, layout.wanted, first, kept), kept + piece.first_row)
+    wanted = layout.wanted
+    constants = hive_constants(pieces[0], layout)
+    needed = [name for name in columns_of((*(condition or ()), *layout.where)) if name not in constants]
+    numbers, found = [], []
+    for piece in pieces:
+        columns = _ColumnsOfPiece(reader, piece, needed)
+        mask = _mask(columns, condition, constants)
+        choice = None if mask is None else Choice(mask)
+        if choice is None or choice.count or needs_data:
+            numbers.append(RowNumbers(range(piece.first_row, piece.first_row + piece.n_rows), choice))
+            found.append(columns.chosen(wanted, choice))
+    if not found:
+        return None
+    read = [_put_together(parts) for parts in zip(*found, strict=True)]
+    return _Part(pieces[0], pa.Table.from_arrays(read, names=wanted), numbers)
+
+
+def _put_together(columns: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    if len(columns) == 1:
+        return columns[0]
+    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=columns[0].type)
 
 
 def _encoded_text(one: Any, piece: FilePiece, schema: pa.Schema, names: Collection[Any]) -> list[str]:
@@ -277,56 +317,22 @@ def _decoded(table: pa.Table, encoded: Sequence[str]) -> pa.Table:
     return table
 
 
-def _mask(
-    reader: PieceReader, piece: FilePiece, condition: Condition | None
-) -> tuple[np.ndarray | None, pa.Table | None]:
-    """Return where rows are wanted (None: everywhere), and the table that was read to find out."""
-    layout = reader.layout
+def _mask(columns: _ColumnsOfPiece, condition: Condition | None, constants: dict[Any, Any]) -> np.ndarray | None:
+    """Return where rows of a piece are wanted; None: everywhere."""
+    layout, piece = columns.reader.layout, columns.piece
     masks: list[Mask] = []
-    first = None
-    both = (*(condition or ()), *layout.where)
-    if both:
-        constants = hive_constants(piece, layout)
-        needed = [name for name in columns_of(both) if name not in constants]
-        first = reader.columns(piece, needed) if needed else None
-        if condition:
-            masks.append(mask_of(condition, first, constants, layout.nullable))
-        if layout.where:
-            masks.append(mask_of(layout.where, first, constants, columns_of(layout.where)))
+    if condition:
+        masks.append(mask_of(condition, columns, constants, layout.nullable))
+    if layout.where:
+        masks.append(mask_of(layout.where, columns, constants, columns_of(layout.where)))
     if layout.filters is not None:
-        masks.append(_filter_mask(reader.file, piece, layout))
+        masks.append(_filter_mask(columns.reader.file, piece, layout))
     if not masks:
-        return None, None
+        return None
     mask = all_of(masks)
     if isinstance(mask, pa.Scalar):
-        return (None, first) if mask.as_py() else (np.zeros(piece.n_rows, dtype=bool), first)
-    return mask if isinstance(mask, np.ndarray) else pc.fill_null(mask, False).to_numpy(), first
-
-
-def _chosen(
-    reader: PieceReader, piece: FilePiece, wanted: list[str], first: pa.Table | None, kept: np.ndarray
-) -> pa.Table:
-    """Return the wanted columns of the rows of these numbers; `first` has those that are read already."""
-    known = [] if first is None else first.column_names
-    others = [name for name in wanted if name not in known]
-    if first is None or len(others) == len(wanted):
-        return _taken(reader.columns(piece, wanted), kept) if wanted else reader.columns(piece, [])
-    read = reader.columns(piece, others) if others else first
-    sources = [first if name in known else read for name in wanted]
-    fields = [source.schema.field(name) for source, name in zip(sources, wanted, strict=True)]
-    columns = [source[name] for source, name in zip(sources, wanted, strict=True)]
-    return _taken(pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=read.schema.metadata)), kept)
-
-
-def _taken(table: pa.Table, kept: np.ndarray) -> pa.Table:
-    """Return the rows of these numbers, which takes Arrow a third of the time that it takes for those of a mask."""
-    if len(kept) == table.num_rows:
-        return table
-    if any(pa.types.is_dictionary(field.type) for field in table.schema):
-        table = (
-            table.unify_dictionaries()
-        )  # Arrow drops chunks without any row, and with them the categories that no row is of
-    return table.take(pa.array(kept)) if len(kept) else table.slice(0, 0)
+        return None if mask.as_py() else np.zeros(piece.n_rows, dtype=bool)
+    return mask if isinstance(mask, np.ndarray) else pc.fill_null(mask, False).to_numpy()
 
 
 def read_groups(file: Any, piece: FilePiece, columns: list[str] | None) -> pa.Table:
@@ -436,7 +442,7 @@ def read_block(
         return _row_labels(numbers, layout) if layout.index_column is None else whole(()).index
 
     columns = {name: Column(_values(table[name], dtype)) for name, dtype in zip(layout.columns, dtypes, strict=True)}
-    return TableBlock(columns, labels, Rows(table.num_rows, index), whole)
+    return TableBlock(columns, labels, Rows(sum(part.n_rows for part in numbers), index), whole)
 
 
 def _values(column: pa.ChunkedArray, dtype: Any) -> Values:
@@ -462,7 +468,7 @@ def _array(column: pa.ChunkedArray, dtype: Any) -> Any:
     return array_of(_plain_to_pandas(pa.table({"": column}), None)[""])
 
 
-def to_frame(table: pa.Table, numbers: np.ndarray, layout: Layout) -> Any:
+def to_frame(table: pa.Table, numbers: Sequence[RowNumbers], layout: Layout) -> Any:
     """Return the frame of a table: pandas' dtypes, the index, and the columns in order."""
     if not layout.columns and layout.index_column is None:
         return pd.DataFrame(index=_row_labels(numbers, layout))
@@ -549,11 +555,10 @@ TYPES_MAPPERS: dict[str | None, Callable[[pa.DataType], Any] | None] = {
 }
 
 
-def _row_labels(numbers: np.ndarray, layout: Layout) -> pd.Index:
+def _row_labels(parts: Sequence[RowNumbers], layout: Layout) -> pd.Index:
     """Return the labels of rows by their numbers in all files: a range where they follow each other."""
-    count = len(numbers)
-    first = int(numbers[0]) if count else 0
-    if count == 0 or int(numbers[-1]) - first == count - 1:
-        start = layout.start + layout.step * first
-        return pd.RangeIndex(start, start + layout.step * count, layout.step, name=layout.index_name)
+    numbers = joined_numbers(parts)
+    if isinstance(numbers, range):
+        start = layout.start + layout.step * numbers.start
+        return pd.RangeIndex(start, start + layout.step * len(numbers), layout.step, name=layout.index_name)
     return pd.Index(layout.start + layout.step * numbers, name=layout.index_name)
