@@ -15,6 +15,7 @@ import pytest
 from frame_helpers import assert_same, frames, reads
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.io import parquet_files, parquet_rows
+from glassloom.dataframe.io.parquet_filters import known_filters
 from glassloom.errors import OptionError, ReadError, UnknownColumn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -211,6 +212,39 @@ def test_filters_read_only_the_columns_that_they_name(tmp_path):
         gd.read_parquet(tmp_path, filters=[[("c0", "~", 1)]])
     with pytest.raises(OptionError, match=r"filters=.* can't be applied: .*int64, .*string"):
         gd.read_parquet(tmp_path, filters=[("c0", ">", "a")])
+
+
+def test_filters_that_are_asked_again_are_taken_as_they_are_now(tmp_path):
+    frame = pd.DataFrame({"x": range(4), "y": [True, False, True, False]})
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=2)
+    filters = [("x", ">", 2)]
+    first = gd.read_parquet(tmp_path / "a.parquet", filters=filters)
+    again = gd.read_parquet(tmp_path / "a.parquet", filters=[("x", ">", 2)])
+    assert first.expr.source is again.expr.source
+    filters[0] = ("x", "<", 1)
+    assert gd.read_parquet(tmp_path / "a.parquet", filters=filters).x.compute().tolist() == [0]
+    assert gd.read_parquet(tmp_path / "a.parquet", filters=[("x", ">", 2)]).x.compute().tolist() == [3]
+    listed = [1, 2]
+    assert gd.read_parquet(tmp_path / "a.parquet", filters=[("x", "in", listed)]).x.compute().tolist() == [1, 2]
+    listed[:] = [3]
+    assert gd.read_parquet(tmp_path / "a.parquet", filters=[("x", "in", listed)]).x.compute().tolist() == [3]
+    assert gd.read_parquet(tmp_path / "a.parquet", filters=[("x", "in", [1, 2])]).x.compute().tolist() == [1, 2]
+    assert first.x.compute().tolist() == [3]
+    frame[::-1].to_parquet(tmp_path / "a.parquet", row_group_size=2, index=False)
+    assert gd.read_parquet(tmp_path / "a.parquet", filters=[("x", ">", 1)]).x.compute().tolist() == [3, 2]
+
+
+def test_known_filters_are_equal_only_with_values_of_the_same_types():
+    same = [[("x", "==", 1)], [("x", "in", (1, 2))]]
+    assert known_filters(same) == known_filters([list(part) for part in same])
+    assert hash(known_filters(same)) == hash(known_filters([list(part) for part in same]))
+    distinct = [None, *([("x", "==", one)] for one in (1, True, 1.0, "1", np.int64(1), pd.Timestamp(1), None))]
+    distinct += [[("x", "<", 1)], [("y", "==", 1)], [[("x", "==", 1)]], [("x", "==", 1)] * 2]
+    known = [known_filters(one) for one in distinct]
+    assert None not in known
+    assert len(set(known)) == len(distinct)
+    others = (pc.field("x") > 1, [("x", "in", {1, 2})], [("x", "==", pd.NA)], [("x", "in", list(range(1001)))])
+    assert [known_filters(one) for one in others] == [None] * 4
 
 
 def test_types_of_some_columns_may_be_given(tmp_path):

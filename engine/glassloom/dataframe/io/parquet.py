@@ -39,7 +39,7 @@ from glassloom.dataframe.io.parquet_files import (
     hive_columns,
     hive_type,
 )
-from glassloom.dataframe.io.parquet_filters import filter_expression, require_known_filters
+from glassloom.dataframe.io.parquet_filters import KnownFilters, filter_expression, known_filters, require_known_filters
 from glassloom.dataframe.io.parquet_rows import (
     Layout,
     fragment_of,
@@ -256,9 +256,11 @@ def read_parquet(
     size = parse_bytes(chosen(_BLOCK_SIZE if blocksize == "default" else blocksize) or "128 MiB")
     types = folder_types(partitioning, dataset)
     asked = (selected, index, dtype_backend, split, size, aggregate_files, types)
-    source = _kept_source(files, states, *asked, pd.Series([""]).dtype) if _may_keep(states, index, filters) else None
-    if source is None:
+    known = known_filters(filters) if _may_keep(states, index) else None
+    if known is None:
         source = _source(files, states, *asked, filters)
+    else:
+        source = _kept_source(files, states, known, pd.Series([""]).dtype, *asked)
     frame = to_backend(wrap(Read(source, None, None, None)), chosen(backend))
     if source.levels:
         frame = frame.set_index([level.column for level in source.levels])
@@ -277,18 +279,21 @@ def _with_categories(frame: Any, categories: str | Sequence[str] | None) -> Any:
     return frame.astype(dict.fromkeys(plain, "category")) if plain else frame
 
 
-def _may_keep(states: Sequence[State], index: Any, filters: Any) -> bool:
-    return filters is None and not isinstance(index, (list, tuple)) and len(states) <= _MOST_FILES_KEPT
+def _may_keep(states: Sequence[State], index: Any) -> bool:
+    return not isinstance(index, (list, tuple)) and len(states) <= _MOST_FILES_KEPT
 
 
 @lru_cache(maxsize=64)
-def _kept_source(files: Files, states: tuple[State, ...], *asked: Any) -> ParquetSource:
+def _kept_source(
+    files: Files, states: tuple[State, ...], filters: KnownFilters, _dtype_of_texts: Any, *asked: Any
+) -> ParquetSource:
     """Return the source of some versions of files; kept, as the same files are often read again in a session.
 
-    The last argument is the dtype of texts, which follows from pandas' options.
+    The dtype of texts follows from pandas' options.
     """
-    selected, index, dtype_backend, split, size, aggregate_files, types, _ = asked
-    return _source(files, states, selected, index, dtype_backend, split, size, aggregate_files, types, None)
+    selected, index, dtype_backend, split, size, aggregate_files, types = asked
+    filtered = filters.filters
+    return _source(files, states, selected, index, dtype_backend, split, size, aggregate_files, types, filtered)
 
 
 def _source(
