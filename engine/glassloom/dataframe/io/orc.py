@@ -14,7 +14,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
 from glassloom.dataframe.io.common_types import CommonSchema, cast_column, common_schema
 from glassloom.dataframe.io.filesystems import Files, State, locate
-from glassloom.dataframe.io.parquet_rows import TYPES_MAPPERS
+from glassloom.dataframe.io.pandas_types import TYPES_MAPPERS
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap

@@ -20,6 +20,7 @@ from glassloom.dataframe.io.chosen_rows import Choice, RowNumbers, joined_number
 from glassloom.dataframe.io.common_types import cast_column
 from glassloom.dataframe.io.conditions import Bounds, Condition, Mask, all_of, columns_of, mask_of, may_hold
 from glassloom.dataframe.io.filesystems import Files
+from glassloom.dataframe.io.pandas_types import TYPES_MAPPERS, is_plain_text
 from glassloom.dataframe.io.parquet_files import (
     FilePiece,
     HiveColumn,
@@ -300,7 +301,7 @@ def _encoded_text(one: Any, piece: FilePiece, schema: pa.Schema, names: Collecti
     for name in names:
         place = schema.get_field_index(name)
         kind = schema.field(place).type if place >= 0 else None
-        is_text = kind is not None and _is_plain_text(kind)
+        is_text = kind is not None and is_plain_text(kind)
         if is_text and is_dictionary_encoded(one, piece.groups, name, place):
             found.append(name)
     return found
@@ -457,7 +458,7 @@ def _values(column: pa.ChunkedArray, dtype: Any) -> Values:
 def _array(column: pa.ChunkedArray, dtype: Any) -> Any:
     """Return the array of a column: of numbers and instants without a copy if Arrow holds them in one piece."""
     kind = column.type
-    if is_text(dtype) and _is_plain_text(kind):
+    if is_text(dtype) and is_plain_text(kind):
         return dtype.__from_arrow__(column)
     is_number = pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not column.null_count)
     is_instant = pa.types.is_timestamp(kind) and kind.tz is None
@@ -494,13 +495,9 @@ def _with_text_as_noted(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return a table whose text is of the types that the files note: that of dictionaries is read as short texts."""
     for place, field in enumerate(table.schema):
         noted = schema.field(field.name).type if field.name in schema.names else field.type
-        if noted != field.type and _is_plain_text(noted) and _is_plain_text(field.type):
+        if noted != field.type and is_plain_text(noted) and is_plain_text(field.type):
             table = table.set_column(place, field.with_type(noted), table[place].cast(noted))
     return table
-
-
-def _is_plain_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _are_missing(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
@@ -535,24 +532,6 @@ def _notes_needed(schema: _Schema, backend: str | None) -> dict[bytes, bytes] | 
     without = empty.replace_schema_metadata(None).to_pandas(types_mapper=mapper)
     is_same = with_notes.columns.identical(without.columns) and with_notes.dtypes.equals(without.dtypes)
     return None if is_same and with_notes.attrs == without.attrs else metadata
-
-
-def _nullable_type(kind: pa.DataType) -> Any:
-    if _is_plain_text(kind):
-        return pd.StringDtype()
-    return _NULLABLE.get(str(kind))
-
-
-_NULLABLE: dict[str, Any] = {
-    "bool": pd.BooleanDtype(), "int8": pd.Int8Dtype(), "int16": pd.Int16Dtype(), "int32": pd.Int32Dtype(),
-    "int64": pd.Int64Dtype(), "uint8": pd.UInt8Dtype(), "uint16": pd.UInt16Dtype(), "uint32": pd.UInt32Dtype(),
-    "uint64": pd.UInt64Dtype(), "float": pd.Float32Dtype(), "double": pd.Float64Dtype(),
-}  # fmt: skip
-TYPES_MAPPERS: dict[str | None, Callable[[pa.DataType], Any] | None] = {
-    None: None,
-    "pyarrow": pd.ArrowDtype,
-    "numpy_nullable": _nullable_type,
-}
 
 
 def _row_labels(parts: Sequence[RowNumbers], layout: Layout) -> pd.Index:
