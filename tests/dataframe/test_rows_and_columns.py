@@ -137,8 +137,6 @@ def test_rows_are_found_by_label_and_position(frame, sort):
         lazy.loc[[7]].compute(**INLINE)
     with pytest.raises(IndexError, match=r"iloc\[7\]: there are fewer rows"):
         lazy.iloc[7].compute(**INLINE)
-    with pytest.raises(NotImplementedError, match=r"iloc\[slice\(None, None, -1\)\]: rows keep their order"):
-        lazy.iloc[::-1]
 
 
 @pytest.mark.parametrize(
@@ -293,8 +291,7 @@ def test_rows_between_labels_are_taken_in_steps():
         for lazy in (gd.from_pandas(frame, npartitions=3), *out_of_divisions(frame)):
             for rows in (slice(10, 60, 2), slice(None, None, 3), slice(10, None, 2), slice(None, 60, 1)):
                 assert_same(lazy.loc[rows].compute(**INLINE), frame.loc[rows])
-    with pytest.raises(NotImplementedError, match=r"loc with step -1: rows keep their order"):
-        lazy.loc[::-1]
+    assert_same(lazy.loc[::-1].compute(**INLINE), frame.loc[::-1])
 
 
 def test_falling_labels_are_taken_as_rising_until_one_is_seen_to_fall():

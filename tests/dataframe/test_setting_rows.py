@@ -242,7 +242,7 @@ def test_what_cant_be_set_names_what_can():
         lazy.loc[2, ["i", "f"]] = {"i": 1}
     levels = gd.concat({"a": lazy})
     with pytest.raises(NotImplementedError, match="the index has several levels; reset_index"):
-        levels.loc["a", "i"] = 1
+        levels.at["a", "i"] = 1
 
 
 ROWS = pd.Index(list("abcdefghi"))

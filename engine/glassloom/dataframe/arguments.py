@@ -75,6 +75,10 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("DataFrame Series", "kurt kurtosis", "fisher", (True,), "add 3 for Pearson's"),
     ("DataFrame Series", "reindex", "limit", (None,), "ffill(limit=...) or bfill(limit=...) afterwards"),
     ("DataFrame Series", "reindex", "tolerance", (None,), "merge_asof(tolerance=...)"),
+    ("DataFrame Series", "reindex_like", "method", (None,), "merge_asof()"),
+    ("DataFrame Series", "reindex_like", "copy", ANY, _NO_COPY),
+    ("DataFrame Series", "reindex_like", "limit", (None,), "ffill(limit=...) or bfill(limit=...) afterwards"),
+    ("DataFrame Series", "reindex_like", "tolerance", (None,), "merge_asof(tolerance=...)"),
     ("DataFrame Series", "filter", "na", (False,), "fillna(True) of the condition"),
     ("Series", "rename", "sorted_index", (False,), "set_index(sorted=True) finds out the divisions again"),
     ("DataFrame Series", "sample", "axis", (None, 0, "index"), "choose columns by frame[[...]]"),
@@ -111,6 +115,7 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("Index", "rename set_names", "inplace", (False,), "index.name = ... sets the name of this index"),
     ("Index", "set_names", "level", (None, 0), _ONE_LEVEL),
     ("Index", "rename", "sorted_index", (False,), "set_index(sorted=True) finds out the divisions again"),
+    ("Index", "intersection", "sort", (False,), "to_series().sort_values().index sorts the labels"),
     ("Index", "dropna", "how", ("any", "all"), "an index has one label a row"),
     ("Index", "drop_duplicates", "keep", ("first",), "to_series().drop_duplicates(keep=...).index"),
     ("Index", "drop_duplicates", "ignore_index", (False,), "labels aren't numbered"),
@@ -238,6 +243,8 @@ ORDERS: dict[tuple[str, str], str] = {
     ("Series", "sample"): "n frac replace weights random_state axis ignore_index",
     ("DataFrame", "apply"): "func axis raw result_type args by_row engine engine_kwargs",
     ("DataFrame", "corrwith"): "other axis drop method numeric_only min_periods",
+    **{(kind, "reindex_like"): "other method copy limit tolerance" for kind in ("DataFrame", "Series")},
+    ("Index", "intersection"): "other sort",
     ("Index", "min"): "axis skipna",
     ("Index", "max"): "axis skipna",
     ("Index", "astype"): "dtype copy",
@@ -361,6 +368,10 @@ _RETURN_SELF = ("bfill", "clip", "ffill", "fillna", "interpolate", "mask", "repl
 """Methods that since pandas 3 return what they have changed; others return nothing."""
 
 
+_OTHERS_IN_PLACE = ("mask", "where")
+"""Methods whose result is another one in place: rows of which the condition says nothing stay as they are."""
+
+
 def _has_inplace(method: Any) -> bool:
     return inspect.isfunction(method) and "inplace" in inspect.signature(method).parameters
 
@@ -375,7 +386,7 @@ def _changing(method: Callable[..., Any], where: str) -> Callable[..., Any]:
     def changing(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not kwargs.get("inplace"):
             return method(self, *args, **kwargs)
-        made = method(self, *args, **{**kwargs, "inplace": False})
+        made = method(self, *args, **{**kwargs, "inplace": method.__name__ in _OTHERS_IN_PLACE})
         if type(made) is not type(self):
             raise TypeError(f"{where}(inplace=True) would make a {type(made).__name__} of a {type(self).__name__}")
         self._expr = made.expr

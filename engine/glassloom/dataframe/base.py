@@ -45,6 +45,16 @@ class Frame(Collection, Operators, Explainable):
 
     _expr: FrameExpr
 
+    def __init__(self, expr: Any = None, *others: Any, **options: Any) -> None:
+        if others or options or not isinstance(expr, FrameExpr):
+            name = type(self).__name__
+            raise TypeError(
+                f"{name}(...) of a {type(expr).__name__}: lazy objects are made by from_pandas(pandas.{name}(...), npartitions=...), "
+                "from_dict(), from_map() and read_parquet(); a frame of lazy series by concat([one, other], axis=1), "
+                "or one.to_frame().assign(name=other)"
+            )
+        super().__init__(expr)
+
     if TYPE_CHECKING:  # what the methods in one module call of those in another; the classes of collections have them
 
         def __getitem__(self, key: Any, /) -> Any: ...

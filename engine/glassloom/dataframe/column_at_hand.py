@@ -134,7 +134,12 @@ def with_labels_at_hand(frame: Any, labels: pd.Index) -> FrameExpr:
     """
     pieces = _pieces_by_place(frame, labels, "index")
     made = WithLabels(frame.expr, BlockCall(_with_index, (Block(0), Block(1)), label="index"), pieces)
-    if not labels.is_monotonic_increasing or not labels.is_unique or not all(len(piece) for piece in pieces):
+    if (
+        labels.nlevels > 1
+        or not labels.is_monotonic_increasing
+        or not labels.is_unique
+        or not all(len(piece) for piece in pieces)
+    ):
         return made
     return SetDivisions(made, (*(piece[0] for piece in pieces), labels[-1]))
 

@@ -25,8 +25,13 @@ def unknown_columns(unknown: Iterable[Any], known: Iterable[Any]) -> UnknownColu
     text = f"no column{'s' if len(wrong) > 1 else ''} {names}"
     close = [match for name in wrong for match in difflib.get_close_matches(str(name), map(str, right), 1)]
     hint = f": did you mean {', '.join(map(repr, close))}?" if close else "."
-    shown = ", ".join(map(repr, right[:_SHOWN])) + (f"... ({len(right)} in all)" if len(right) > _SHOWN else "")
-    return UnknownColumn(f"{text}{hint} The columns are {shown or 'none'}")
+    return UnknownColumn(f"{text}{hint} The columns are {_listed(right)}")
+
+
+def _listed(names: Iterable[Any]) -> str:
+    known = list(names)
+    shown = ", ".join(map(repr, known[:_SHOWN])) + (f"... ({len(known)} in all)" if len(known) > _SHOWN else "")
+    return shown or "none"
 
 
 def require_columns(names: Iterable[Any], frame: Any) -> None:
@@ -37,9 +42,29 @@ def require_columns(names: Iterable[Any], frame: Any) -> None:
     UnknownColumn
         If it lacks one.
     """
+    names = list(names)
+    for name in names:
+        if not pd.api.types.is_hashable(name):
+            raise TypeError(
+                f"a {type(name).__name__} is no name of a column: {name!r}; give a name, or a list of them. "
+                f"The columns are {_listed(frame.columns)}"
+            )
     unknown = [name for name in names if name not in frame.columns]
     if unknown:
         raise unknown_columns(unknown, frame.columns)
+
+
+def listed_names(columns: Any, meta: Any) -> Any:
+    """Return a tuple of names as a list, which `loc` takes it for, unless it is a name itself, or of columns of several levels."""
+    if type(columns) is not tuple or not isinstance(meta, pd.DataFrame) or meta.columns.nlevels > 1:
+        return columns
+    is_name = all(map(pd.api.types.is_hashable, columns)) and columns in meta.columns
+    return columns if is_name else list(columns)
+
+
+def are_keys_of_levels(columns: Any) -> bool:
+    """Whether columns of several levels are chosen by a tuple that has a slice or list for one of them."""
+    return isinstance(columns, tuple) and any(isinstance(one, (slice, list)) for one in columns)
 
 
 def require_distinct(method: str, meta: Any) -> None:

@@ -5,6 +5,7 @@ So nothing is gathered: what they make of it is lazy, too.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -12,11 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, sample
 from glassloom.collection import Collection
 from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.lazy_closures import LazyResult
+from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import refused
+from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reduction_names import is_reduction, reduction_name
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import MetaError
@@ -50,7 +53,12 @@ def applied_to_columns(
         return _beside(frame, made, method)
     if all(_is_scalar(one) for one in made):
         parts = [one if is_node(one) else constant(frame.expr, one, method) for one in made]
-        return assembled(partial(_values, names), [part.expr for part in parts], method)
+        of_nothing = _of_no_rows(frame.expr, func, args, kwargs)
+        if of_nothing is None:
+            return assembled(partial(_values, names), [part.expr for part in parts], method)
+        counted = [*(part.expr for part in parts), Length(frame.expr)]
+        meta = _values(names, *(sample(part.expr.meta) for part in parts))
+        return assembled(partial(_values_of_rows, names, of_nothing), counted, method, meta)
     if all(isinstance(one, np.ndarray) and one.ndim == 1 for one in made):
         return wrap(wrap(frame.expr)._assigned(dict(zip(names, made, strict=True))))
     kinds = list(dict.fromkeys(type(one).__name__ for one in made))
@@ -108,7 +116,7 @@ def require_distinct_names(names: Sequence[str]) -> None:
 
 
 def _function_name(function: Any) -> str:
-    while isinstance(function, partial):
+    while isinstance(function, partial) and not hasattr(function, "__name__"):
         function = function.func
     return str(getattr(function, "__name__", None) or type(function).__name__)
 
@@ -142,7 +150,7 @@ def transformed(frame: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 def _transformed_by(frame: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if isinstance(func, str):
-        return getattr(frame, func)(*args, **kwargs)
+        return called_by_name(frame, func, *args, **kwargs)
     if isinstance(func, np.ufunc):
         return func(frame, *args, **kwargs)
     if isinstance(frame.expr.meta, pd.DataFrame):
@@ -156,6 +164,13 @@ def _transformed_by(frame: Any, func: Any, args: tuple[Any, ...], kwargs: dict[s
     except Exception as error:  # the user's function may raise anything
         error.add_note(f"Before, it was called with values: {tried}")
         raise
+
+
+def called_by_name(lazy: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+    """Return what a method makes, or NumPy's function of its name if there is no such method, as ``"sqrt"``."""
+    own = getattr(type(lazy), name, None) is not None
+    function = None if own else getattr(np, name, None)
+    return function(lazy, *args, **kwargs) if isinstance(function, np.ufunc) else getattr(lazy, name)(*args, **kwargs)
 
 
 def _of_columns(frame: Any, made: dict[Any, Any]) -> Any:
@@ -199,6 +214,23 @@ def _beside(frame: Any, columns: list[Any], method: str) -> Any:
             "return a value or a series of the same rows, or use glassloom.dataframe.concat([...], axis=1) where divisions are known"
         )
     return assembled(partial(_side_by_side, frame.columns), nodes, method)
+
+
+def _of_no_rows(node: FrameExpr, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what a function makes of no rows, if a frame may have none: pandas calls it with floats then, whatever the column holds."""
+    if any(node.lengths or ()):
+        return None
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            made = func(pd.Series([], dtype="float64"), *args, **kwargs)
+    except Exception:  # the user's function may raise anything: what it makes of the columns is all that there is
+        return None
+    return made if not isinstance(made, Collection) and pd.api.types.is_scalar(made) else None
+
+
+def _values_of_rows(names: pd.Index, of_nothing: Any, *values: Any) -> pd.Series:
+    *own, count = values
+    return _values(names, *(own if count else [of_nothing] * len(own)))
 
 
 def _values(names: pd.Index, *values: Any) -> pd.Series:

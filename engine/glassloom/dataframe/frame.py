@@ -15,7 +15,7 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_at_hand import is_column, is_lazy_mask, rows_by_lazy_array, with_column_at_hand
 from glassloom.dataframe.column_places import columns_at, places_chosen
 from glassloom.dataframe.columns import require_columns, unknown_columns
-from glassloom.dataframe.columnwise import applied_to_columns
+from glassloom.dataframe.columnwise import applied_to_columns, called_by_name
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.dropping import dropped_rows
@@ -362,7 +362,7 @@ class DataFrame(
         """
         if not is_columns(axis, "apply"):
             if isinstance(func, str) and not args:
-                return getattr(self, func)(**kwargs)
+                return called_by_name(self, func, **kwargs)
             if not callable(func):
                 return self.agg(func, **kwargs)
             for name, value in (("raw", raw), ("result_type", result_type)):

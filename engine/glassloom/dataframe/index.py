@@ -19,6 +19,7 @@ from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.membership import prepared, rows_among
+from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
 from glassloom.dataframe.options import number_of_outputs, refused
@@ -48,6 +49,10 @@ _FACTS = frozenset(["tz", "tzinfo", "unit", "categories", "ordered", "closed"])
 """Attributes that follow from the dtype."""
 
 
+_NUMBERED = ("extract", "extractall")
+"""Methods of texts of which pandas makes a frame of an index, too."""
+
+
 class Labels(Rowwise):
     """Labels computed from other labels, one by one: where partitions begin isn't known of them."""
 
@@ -74,6 +79,7 @@ class TextsOfLabels:
     """``index.str``: what the methods of series' text make, as labels where pandas has them of an index."""
 
     def __init__(self, index: Any) -> None:
+        self._index = index
         self._texts = index.to_series().str
         self._infers = isinstance(index._meta, pd.CategoricalIndex)
 
@@ -85,10 +91,17 @@ class TextsOfLabels:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._texts, name)
+        if name in _NUMBERED:  # pandas has a frame of their results, whose rows are numbered
+            found = getattr(wrap(renumber(self._index.to_series().expr)).str, name)
 
         @wraps_method(found)
         def method(*args: Any, **kwargs: Any) -> Any:
-            return _as_labels(found(*args, **kwargs), self._infers)
+            made = found(*args, **kwargs)
+            if isinstance(made.expr.meta, pd.DataFrame) and name in _NUMBERED:
+                if name == "extract" and not kwargs.get("expand", True):
+                    raise ValueError("only one regex group is supported with Index; leave expand=False out for a frame")
+                return made
+            return _as_labels(made, self._infers)
 
         return method if callable(found) else found
 
@@ -102,9 +115,19 @@ def _as_labels(made: Any, infers: bool) -> Any:
         Whether objects become of the dtype that pandas finds for them, as those made of categories.
     """
     meta = made.expr.meta
+    if isinstance(meta, pd.DataFrame):
+        names = list(meta.columns) if any(isinstance(name, str) for name in meta.columns) else None
+        return operate(_columns_as_levels, made, names, kind=Labels, label="labels")
     if not isinstance(meta, pd.Series) or pd.api.types.is_bool_dtype(meta.dtype):
         return made
     return operate(_values_as_labels, made, infers and meta.dtype == object, kind=Labels, label="labels")
+
+
+def _columns_as_levels(block: Any, names: Any) -> Any:
+    columns = [block.iloc[:, place] for place in range(block.shape[1])]
+    if len(columns) == 1:
+        return pd.Index(columns[0], name=None if names is None else names[0])
+    return pd.MultiIndex.from_arrays(columns, names=names or [None] * len(columns))
 
 
 def _values_as_labels(block: Any, infers: bool) -> Any:
@@ -140,6 +163,9 @@ class Index(Frame):
 
     @name.setter
     def name(self, name: Any) -> None:
+        self._rename_in_place(name)
+
+    def _rename_in_place(self, name: Any) -> None:
         renamed = self.rename(name).expr
         if self._labelled is not None and self._labelled.index.expr.name == self._expr.name:
             self._labelled._expr = self._labelled.rename_axis(index=name).expr
@@ -190,6 +216,34 @@ class Index(Frame):
         found = self.to_series().duplicated(keep)
         return operate(Method("to_numpy"), found, label="duplicated")
 
+    def intersection(self, other: Any) -> Any:
+        """Return the distinct labels that are also among others, a list, or a lazy series or index; in order of appearance."""
+        return self._chosen_among(other, lambda found: found)
+
+    def difference(self, other: Any, sort: Any = None) -> Any:
+        """Return the distinct labels that aren't among others, a list, or a lazy series or index.
+
+        Parameters
+        ----------
+        other
+            The others.
+        sort
+            Whether the labels are sorted: None, as pandas does; with False they are in order of appearance.
+        """
+        made = self._chosen_among(other, operator.invert)
+        return made if sort is False else made.to_series().sort_values().index
+
+    def _chosen_among(self, other: Any, choose: Callable[[Any], Any]) -> Any:
+        name = self.name if getattr(other, "name", self.name) == self.name else None
+        values = other if is_node(other) else list(other)
+        found = self[choose(self.isin(values))].unique().rename(name)
+        if choose is operator.invert:
+            return found
+        others = other.expr.meta if is_node(other) else pd.Index(values)
+        is_nothing = not is_node(other) and not len(others)
+        dtype = others.dtype if is_nothing else self._meta._find_common_type_compat(others)
+        return found if dtype == self.dtype else found.astype(dtype)
+
     def to_series(self, *, name: Any = _UNSET) -> Any:
         """Return the labels as a series with themselves as index, under the index's name or another one."""
         return operate(Method("to_series"), self, kwargs={} if name is _UNSET else {"name": name})
@@ -212,12 +266,15 @@ class Index(Frame):
 
     @property
     def names(self) -> Any:
-        """The name of the index, in a list."""
+        """The name of each level of the index, in a list."""
         return self._meta.names
 
     @names.setter
     def names(self, names: Any) -> None:
-        (self.name,) = names
+        if self.nlevels == 1:
+            (self.name,) = names
+        else:
+            self._rename_in_place(list(names))
 
     @property
     def nlevels(self) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pandas as pd
+
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.label_order import Run, joined_runs, not_in_order, order_before, order_of_labels, run_of
 from glassloom.dataframe.label_ranges import between, rows_in_range
@@ -21,20 +23,17 @@ def rows_between(node: FrameExpr, rows: slice) -> FrameExpr:
 
     If the divisions aren't known, it is an error when computing if the labels aren't in order. They may descend, unless they are given as
     texts that stand for times. All labels are read before the first row is given, unless the first of two labels is the lesser one.
-
-    Raises
-    ------
-    NotImplementedError
-        If the step is negative.
     """
     if rows.step is not None:
-        if rows.step < 1:
-            raise NotImplementedError(
-                f"loc with step {rows.step!r}: rows keep their order; sort the index descending to turn it round"
-            )
         is_all = rows.start is None and rows.stop is None
-        chosen = node if is_all else rows_between(node, slice(rows.start, rows.stop))
+        first, last = (rows.start, rows.stop) if rows.step > 0 else (rows.stop, rows.start)
+        chosen = node if is_all else rows_between(node, slice(first, last))
         return rows_between_positions(chosen, slice(None, None, rows.step))
+    if isinstance(node.meta.index, pd.IntervalIndex):
+        raise NotImplementedError(
+            f"loc[{rows.start!r}:{rows.stop!r}] of intervals: choose them by a number or an interval, or by a condition, as in "
+            "frame[frame.index.left >= ...]"
+        )
     low, high = bounds(node.meta.index, rows)
     if node.divisions[0] is not None:
         return rows_in_range(node, low, high)

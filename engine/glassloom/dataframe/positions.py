@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import Any
 
@@ -11,14 +12,16 @@ import pyarrow as pa
 
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.column_at_hand import is_lazy_mask
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.keys_at_hand import key_at_hand
-from glassloom.dataframe.nodes import Filter, FrameExpr
+from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import CarriedRows, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
 from glassloom.dataframe.rows_of_label import RowsOfLabel
 from glassloom.dataframe.setting_rows import (
+    by_place,
     condition_at_hand,
     is_mask,
     labels_to_set,
@@ -28,7 +31,7 @@ from glassloom.dataframe.setting_rows import (
     shown,
 )
 from glassloom.dataframe.text_labels import label_of_text, labels_of_texts, rows_of_text, rows_of_time
-from glassloom.dataframe.wrap import wrap
+from glassloom.dataframe.wrap import is_node, wrap
 
 
 class ILoc:
@@ -38,23 +41,26 @@ class ILoc:
         self._frame = frame
 
     def __getitem__(self, key: Any) -> Any:
-        key = key_at_hand(key)
+        key = key_at_hand(_called(key, self._frame))
         rows, columns = key if isinstance(key, tuple) else (key, None)
+        rows, columns = _called(rows, self._frame), _called(columns, self._frame)
         node: FrameExpr = self._frame.expr
         if columns is not None:
             if not isinstance(node.meta, pd.DataFrame):
                 raise TypeError("a series has no columns; write series.iloc[rows]")
             node = columns_at(node, columns)
+        if is_lazy_mask(rows) or _is_of_labels(rows):
+            return wrap(node)[rows]
         if isinstance(rows, slice):
             return wrap(node if rows == slice(None) else rows_between_positions(node, rows))
         if isinstance(rows, (int, np.integer)):
             return wrap(_row_at(node, int(rows)))
         if is_mask(rows):
-            return wrap(Filter(node, condition_at_hand(self._frame, np.asarray(rows)).expr))
+            return wrap(Filter(node, condition_at_hand(self._frame, by_place(rows)).expr))
         if isinstance(rows, (list, np.ndarray)) and all(isinstance(one, (int, np.integer)) for one in rows):
             return wrap(_rows_at(node, tuple(map(int, rows))))
         raise NotImplementedError(
-            f"iloc[{rows!r}]: positions, lists of them and slices work; by a condition rows are chosen as frame[condition]"
+            f"{shown('iloc', rows)}: positions, lists of them and slices work; by a condition rows are chosen as frame[condition]"
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -70,16 +76,20 @@ class ILoc:
         set_values(frame, positions_to_set(frame, rows, what), names, value, what)
 
 
-def rows_between_positions(node: FrameExpr, rows: slice) -> FrameExpr:
-    """Return the node of the rows of a slice of positions.
+def _called(key: Any, frame: Any) -> Any:
+    """Return what a function of the frame gives as a key, or another key as it is."""
+    return key(frame) if callable(key) and not is_node(key) else key
 
-    Raises
-    ------
-    NotImplementedError
-        If the step is negative.
-    """
-    if rows.step is not None and rows.step < 1:
-        raise NotImplementedError(f"iloc[{rows!r}]: rows keep their order; sort the index descending to turn it round")
+
+def _is_of_labels(rows: Any) -> bool:
+    """Whether rows are chosen by a lazy array of booleans that an index's method has made."""
+    return is_node(rows) and isinstance(rows.expr.meta, np.ndarray) and rows.expr.meta.dtype == bool
+
+
+def rows_between_positions(node: FrameExpr, rows: slice) -> FrameExpr:
+    """Return the node of the rows of a slice of positions. With a negative step the partitions come from the last to the first."""
+    if rows.step is not None and rows.step < 0:
+        return _turned_round(node, rows)
     first, last = (0 if rows.start is None else rows.start), rows.stop
     needs_end = first < 0 or (last is not None and last < 0)
     node, rows = _of_known_lengths(node, rows)
@@ -88,6 +98,33 @@ def rows_between_positions(node: FrameExpr, rows: slice) -> FrameExpr:
     others = (before,) if after is None else (before, after)
     places = (Block(0), Block(1), None if after is None else Block(2))
     return CarriedRows(node, others, BlockCall(partial(_sliced, rows), places, label="iloc"), node.meta)
+
+
+def _turned_round(node: FrameExpr, rows: slice) -> FrameExpr:
+    """Return the rows of a slice with a negative step."""
+    if node.lengths is not None:
+        places = range(sum(node.lengths))[rows]
+        forward = slice(places[-1], places[0] + 1, -places.step) if len(places) else slice(0, 0)
+    elif rows.step == -1:
+        first = None if rows.stop is None else rows.stop + 1 if rows.stop != -1 else sys.maxsize
+        last = None if rows.start in (None, -1) else rows.start + 1
+        forward = slice(first, last)
+    else:
+        return rows_between_positions(
+            _turned_round(node, slice(rows.start, rows.stop, -1)), slice(None, None, -rows.step)
+        )
+    some = node if forward == slice(None) else rows_between_positions(node, forward)
+    turned = reversed_partitions(some)
+    return BlockOp(turned, (), BlockCall(_from_last_to_first, (Block(0),), label="reverse"))
+
+
+def reversed_partitions(node: FrameExpr) -> FrameExpr:
+    """Return the partitions of a frame, the last one first."""
+    return Partitions(node, tuple(range(node.npartitions)[::-1])) if node.npartitions > 1 else node
+
+
+def _from_last_to_first(block: Any) -> Any:
+    return block.iloc[::-1]
 
 
 def _of_known_lengths(node: FrameExpr, rows: slice) -> tuple[FrameExpr, slice]:
@@ -241,10 +278,20 @@ def rows_of_labels(node: FrameExpr, labels: list[Any]) -> FrameExpr:
 
 
 def _having(block: Any, labels: list[Any]) -> Any:
+    if isinstance(block.index, pd.IntervalIndex):
+        return block[_where_intervals(block.index, labels)]
     try:
         return block[block.index.isin(labels)]
     except pa.ArrowException:  # Arrow has no such values as one of the labels
         return block[block.index.astype(object).isin(labels)]
+
+
+def _where_intervals(index: Any, labels: list[Any]) -> Any:
+    """Return where intervals are among labels, or contain one that is a number or time."""
+    found = np.zeros(len(index), dtype=bool)
+    for label in labels:
+        found |= np.asarray(index == label if isinstance(label, pd.Interval) else index.contains(label))
+    return found
 
 
 def rows_by_label(node: FrameExpr, labels: Any) -> FrameExpr:
@@ -269,11 +316,22 @@ def rows_of_one_label(node: FrameExpr, label: Any) -> FrameExpr:
     label, bounds = label_of_text(node, text)
     if bounds is not None:
         return rows_of_text(node, text, bounds)
-    return RowsOfLabel(*rows_by_label(node, [label]).operands)
+    some = rows_of_labels(node, [label])
+    return RowsOfLabel(*tree(some, Operation(_same, concat, partial(_of_one_label, label)), node.meta, "loc").operands)
+
+
+def _of_one_label(label: Any, blocks: list[Any]) -> Any:
+    whole = concat(blocks)
+    if not len(whole):
+        raise KeyError(label)
+    return whole if isinstance(whole.index, pd.IntervalIndex) else whole.loc[[label]]
 
 
 def _by_label(labels: list[Any], blocks: list[Any]) -> Any:
-    return concat(blocks).loc[labels]
+    whole = concat(blocks)
+    if not len(whole) and labels and isinstance(whole.index, pd.IntervalIndex):  # pandas can't say so of no intervals
+        raise KeyError(f"{labels!r} not in index")
+    return whole.loc[labels]
 
 
 def _same(block: Any) -> Any:

@@ -17,7 +17,7 @@ from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_places import columns_at
-from glassloom.dataframe.columnwise import transformed
+from glassloom.dataframe.columnwise import called_by_name, transformed
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.lazy_closures import require_at_hand_values
@@ -202,6 +202,8 @@ class RowByRow(TimeLabels):
         if level is not None:
             raise refused(method, "level", level, "divisions are of one level; align the operands before")
         condition = cond(self) if callable(cond) and not is_node(cond) else cond
+        if inplace:
+            condition = _of_all_rows(self, condition, method == "where")
         value = other(self) if callable(other) and not is_node(other) else other
         args = () if value is _UNSET else (value,)
         kwargs = {} if axis is None else {"axis": axis}
@@ -269,7 +271,10 @@ class RowByRow(TimeLabels):
         return self._of_rows("rename_axis", {**kwargs, **({"axis": 1} if is_columns(axis, "rename_axis") else {})})
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return a column, or `default` if there is none; of a series the rows of a label."""
+        """Return a column, or `default` if there is none; of a series the value of a label, which is looked for now."""
+        if isinstance(self._meta, pd.Series) and not is_node(key) and pd.api.types.is_hashable(key):
+            lazy: Any = self
+            return lazy[key] if key in lazy.index else default
         try:
             return self[key]
         except KeyError:
@@ -291,6 +296,25 @@ class RowByRow(TimeLabels):
     def _explode(self, kwargs: dict[str, Any], ignore_index: bool) -> Any:
         made = self._of_rows("explode", kwargs, LabelKeeping)
         return wrap(renumber(made.expr)) if ignore_index else made
+
+
+def _of_all_rows(frame: Any, condition: Any, otherwise: bool) -> Any:
+    """Return a condition that says `otherwise` of the rows, and columns, that it says nothing of."""
+    is_at_hand = isinstance(condition, (pd.DataFrame, pd.Series))
+    if not is_at_hand and (
+        not is_node(condition) or not condition.expr.has_rows or condition.expr.rows == frame.expr.rows
+    ):
+        return condition
+    return operate(_said_of_rows, frame, condition, otherwise, label="condition")
+
+
+def _said_of_rows(block: Any, condition: Any, otherwise: bool) -> Any:
+    if not isinstance(condition, (pd.DataFrame, pd.Series)):
+        return condition
+    are_frames = isinstance(condition, pd.DataFrame) and isinstance(block, pd.DataFrame)
+    said: Any = condition.astype("boolean")
+    said = said.reindex(index=block.index, columns=block.columns) if are_frames else said.reindex(index=block.index)
+    return said.fillna(otherwise).astype(bool)
 
 
 def renamed_labels(frame: Any, kwargs: dict[str, Any], node: FrameExpr) -> Any:
@@ -447,7 +471,7 @@ class SeriesRowByRow(RowByRow):
     ) -> Any:  # fmt: skip
         """Replace each value by a function's result. See `map`. The name of a method is called; lists and dicts are those of `agg`, or with functions such as `numpy.sqrt` of `transform`."""
         if isinstance(func, str):
-            return getattr(self, func)(*args, **kwargs)
+            return called_by_name(self, func, *args, **kwargs)
         if isinstance(func, (list, dict)):
             changes = any(isinstance(one, np.ufunc) for one in (func.values() if isinstance(func, dict) else func))
             return self.transform(func, *args, **kwargs) if changes else self.agg(func, *args, **kwargs)

@@ -11,14 +11,16 @@ from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import is_lazy_mask, rows_by_lazy_array
 from glassloom.dataframe.column_places import columns_at
-from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.columns import are_keys_of_levels, listed_names, require_columns
 from glassloom.dataframe.divisions import cut_alike
+from glassloom.dataframe.key_levels import is_full_label, is_key_of_levels, levels_left_out, rows_of_key
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_slices import rows_between
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, Projection, SomeRows
 from glassloom.dataframe.positions import rows_by_label, rows_of_one_label, value_at
+from glassloom.dataframe.rows_of_label import RowsOfLabel
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask, rows_to_set, set_values, shown
-from glassloom.dataframe.wrap import is_node, wrap
+from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
 class Loc:
@@ -44,11 +46,11 @@ class Loc:
 
     def __getitem__(self, key: Any) -> Any:
         key = key_at_hand(key)
-        rows, columns = key if isinstance(key, tuple) else (key, None)
-        rows, columns = _labels_at_hand(rows), _labels_at_hand(columns, of_columns=True)
         node: FrameExpr = self._frame.expr
+        rows, columns = _rows_and_columns(key, node.meta, None)
+        rows, columns = _labels_at_hand(rows), listed_names(_labels_at_hand(columns, of_columns=True), node.meta)
         if isinstance(node.meta.index, pd.MultiIndex) and not _is_of_rows(rows):
-            return self._of_first_level(key, rows, columns)
+            return self._of_levels(key, rows, columns)
         if columns is not None:
             if not isinstance(node.meta, pd.DataFrame):
                 raise TypeError("a series has no columns; write series.loc[rows]")
@@ -77,35 +79,76 @@ class Loc:
             "loc['2000-01-01':'2000-01-07']"
         )
 
-    def _of_first_level(self, key: Any, rows: Any, columns: Any) -> Any:
-        """Return the rows of a label of the first of several levels, without that level, as pandas does."""
+    def _of_levels(self, key: Any, rows: Any, columns: Any) -> Any:
+        """Return the rows of a key of several levels; of a label of the first one without that level, as pandas does."""
         meta = self._frame.expr.meta
+        if (made := self._of_key(key, rows, columns)) is not None:
+            return made
         is_of_columns = columns is None or (isinstance(meta, pd.DataFrame) and _are_columns(columns, meta))
         if not pd.api.types.is_scalar(rows) or not is_of_columns:
             raise NotImplementedError(
-                f"{shown('loc', key)}: of an index of several levels one label of the first is taken; xs(label, level=...) takes one of "
-                "another, and reset_index() makes levels columns to filter by"
+                f"{shown('loc', key)}: of an index of several levels a label of the first is taken, or a tuple with a label, list or slice for "
+                "each of the first ones; xs(label, level=...) takes a label of another, and reset_index() makes levels columns to filter by"
             )
         made = self._frame.xs(rows)
         return made if columns is None else made.loc[:, columns]
 
+    def _of_key(self, key: Any, rows: Any, columns: Any) -> Any:
+        """Return the rows of a tuple, a list of tuples or a slice of labels of several levels; None if the key is none of these."""
+        node: FrameExpr = self._frame.expr
+        meta = node.meta
+        is_of_columns = isinstance(meta, pd.DataFrame) and columns is not None and _are_columns(columns, meta)
+        whole = rows if is_of_columns or not isinstance(key, tuple) else key
+        if not is_key_of_levels(whole, meta.index):
+            return None
+        if is_of_columns:
+            node = _some_columns(node, columns)
+        if is_full_label(whole, meta.index):
+            if isinstance(node.meta, pd.Series):
+                return wrap(value_at(node, whole))
+            return wrap(RowsOfLabel(*rows_of_key(node, whole).operands))
+        made = wrap(rows_of_key(node, whole))
+        named = levels_left_out(whole) if isinstance(meta, pd.Series) else []
+        return made.droplevel(named) if named else made
+
+    def __call__(self, axis: Any = None) -> Any:
+        raise NotImplementedError(
+            f"loc(axis={axis!r}): write loc[rows, :] for the rows, where rows may be a tuple with a key for each level, or loc[:, columns]"
+        )
+
     def __setitem__(self, key: Any, value: Any) -> None:
         frame, key = self._frame, key_at_hand(key)
-        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        rows, columns = _rows_and_columns(key, frame.expr.meta, slice(None))
         if callable(rows) and not is_node(rows):
             rows = rows(frame)
+        rows, columns = _labels_at_hand(rows), listed_names(_labels_at_hand(columns, of_columns=True), frame.expr.meta)
         what = shown("loc", key)
         set_values(frame, rows_to_set(frame, rows, what), columns, value, what)
+
+
+def _rows_and_columns(key: Any, meta: Any, all_columns: Any) -> tuple[Any, Any]:
+    """Return what a key says of rows and of columns. A tuple may be a key of rows alone, of an index of several levels."""
+    if not isinstance(key, tuple):
+        return key, all_columns
+    if meta.index.nlevels > 1 and (len(key) != 2 or isinstance(meta, pd.Series)):
+        return key, all_columns
+    if len(key) != 2:
+        raise IndexError(f"{shown('loc', key)}: Too many indexers; a frame has rows and columns")
+    return key
 
 
 def _some_columns(node: FrameExpr, columns: Any) -> FrameExpr:
     """Return the columns of some names: one, a list, a slice of them, or where a mask or a function of the frame is true."""
     if callable(columns):
         columns = columns(node.meta)
-    if isinstance(columns, slice) or is_mask(columns):
+    if isinstance(columns, slice) or is_mask(columns) or are_keys_of_levels(columns):
         names = node.meta.columns
         places = pd.DataFrame([range(len(names))], columns=names).loc[:, columns]
-        return columns_at(node, places.iloc[0].tolist() if len(places.columns) else [])
+        made = columns_at(node, places.iloc[0].tolist() if len(places.columns) else [])
+        if places.columns.nlevels == names.nlevels:
+            return made
+        labelled: FrameExpr = operate(Method("set_axis"), wrap(made), places.columns, kwargs={"axis": 1}).expr
+        return labelled
     if isinstance(columns, pd.Index):
         columns = list(columns)
     require_columns(columns if isinstance(columns, list) else [columns], node.meta)
@@ -128,7 +171,7 @@ def _is_of_rows(rows: Any) -> bool:
 
 
 def _are_columns(columns: Any, meta: Any) -> bool:
-    if isinstance(columns, slice) or callable(columns) or is_mask(columns):
+    if isinstance(columns, slice) or callable(columns) or is_mask(columns) or are_keys_of_levels(columns):
         return True
     return all(name in meta.columns for name in (columns if isinstance(columns, list) else [columns]))
 

@@ -122,12 +122,21 @@ class Series(
             f"Series has no attribute {name!r}{did_you_mean(name, self)}"
         )
 
+    def __setattr__(self, name: Any, value: Any) -> None:
+        if not name.startswith("_") and not hasattr(type(self), name):
+            raise AttributeError(
+                f"Series has no attribute {name!r}{did_you_mean(name, self)}. The value of a label is set by series.loc[{name!r}] = ..."
+            )
+        super().__setattr__(name, value)
+
     def __getitem__(self, condition: Any) -> Any:
         if callable(condition) and not is_node(condition):
             condition = condition(self)
         condition = key_at_hand(condition)
         if isinstance(condition, slice):
             return self.iloc[condition] if is_of_positions(condition) else self.loc[condition]
+        if self._meta.index.nlevels > 1 and (isinstance(condition, tuple) or pd.api.types.is_scalar(condition)):
+            return self.loc[condition]
         if not is_node(condition) and pd.api.types.is_scalar(condition):
             return self.at[condition]
         if is_lazy_mask(condition):

@@ -59,7 +59,7 @@ class Setting(Frame):
             require_aligned([self._expr, condition.expr], "frame[condition] = value")
             self._expr = operate(_set_rows, self, condition, value, label="setitem").expr
         else:
-            self._expr = self.mask(condition, value).expr
+            self.mask(condition, value, inplace=True)
 
 
 def _set_rows(block: Any, condition: Any, value: Any) -> Any:
@@ -104,7 +104,7 @@ def with_index(frame: Any, index: Any) -> FrameExpr:
         If there are not as many labels at hand as rows.
     """
     if is_column(index) or isinstance(index, range):
-        return with_labels_at_hand(frame, pd.Index(index))
+        return with_labels_at_hand(frame, index if isinstance(index, pd.Index) else pd.Index(index))
     if not is_node(index) or not index.expr.has_rows or isinstance(index.expr.meta, pd.DataFrame):
         raise TypeError(
             f"index = a {type(index).__name__}: it takes a lazy index or series of the same rows, or labels at hand. A column "

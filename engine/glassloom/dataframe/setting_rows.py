@@ -17,7 +17,9 @@ import pandas as pd
 from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples, sample
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import with_column_at_hand
+from glassloom.dataframe.columns import are_keys_of_levels
 from glassloom.dataframe.divisions import cut_alike
+from glassloom.dataframe.key_levels import is_key_of_levels, where_key
 from glassloom.dataframe.keys_of_rows import as_series
 from glassloom.dataframe.label_order import Run, not_in_order, order_of_labels
 from glassloom.dataframe.nodes import FrameExpr, Projection, empty
@@ -52,6 +54,10 @@ def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
         return _where(as_series(frame, rows))
     if is_mask(rows):
         return _where(condition_at_hand(frame, rows))
+    if meta.index.nlevels > 1 and is_key_of_levels(
+        rows if isinstance(rows, (tuple, list, slice)) else (rows,), meta.index
+    ):
+        return _where(_of_key(frame, rows if isinstance(rows, (tuple, list, slice)) else (rows,), what))
     if isinstance(rows, str) and isinstance(meta.index, (pd.DatetimeIndex, pd.PeriodIndex)):
         checked = wrap(check_of_text(frame.expr, rows, "rows are added by concat()"))
         low, high = bounds(meta.index, slice(rows, rows))
@@ -64,6 +70,27 @@ def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
         f"{what} = ...: values are set for the rows of a label, a list or slice of labels, or a condition, as in "
         "frame.loc[frame.x > 1, 'x'] = 0"
     )
+
+
+def _of_key(frame: Any, key: Any, what: str) -> Any:
+    """Return where rows have a key of several levels. Computing it raises KeyError if none has."""
+    found = operate(_where_key, frame, key, label="labels")
+    count = wrap(tree(found.expr, Operation(_count_true, sum, partial(_require_any, what)), 0, "labels"))
+    return operate(_checked, found, count, label="labels")
+
+
+def _where_key(block: Any, key: Any) -> Any:
+    return pd.Series(where_key(block.index, key), index=block.index)
+
+
+def _require_any(what: str, totals: list[int]) -> int:
+    if not sum(totals):
+        raise KeyError(f"{what} = ...: no row has such labels; rows are added by concat()")
+    return 0
+
+
+def _checked(found: Any, count: int) -> Any:
+    return found
 
 
 def _between(frame: Any, rows: slice, what: str) -> Any:
@@ -111,7 +138,7 @@ def positions_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
     if is_node(rows):
         raise NotImplementedError(f"{what} = ...: a condition is for loc: frame.loc[frame.x > 1, 'x'] = 0")
     if is_mask(rows):
-        return _where(condition_at_hand(frame, np.asarray(rows)))
+        return _where(condition_at_hand(frame, by_place(rows)))
     is_one = isinstance(rows, (int, np.integer))
     are_several = isinstance(rows, (list, np.ndarray)) and all(isinstance(one, (int, np.integer)) for one in rows)
     if not (is_one or are_several or isinstance(rows, slice)):
@@ -134,6 +161,8 @@ def positions_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
 def condition_at_hand(frame: Any, values: Any) -> Any:
     """Return booleans that are at hand as a lazy series of the frame's rows: a pandas series by label, others by position."""
     base = wrap(Projection(frame.expr, [])) if isinstance(frame.expr.meta, pd.DataFrame) else frame.to_frame()[[]]
+    if isinstance(getattr(values, "dtype", None), pd.api.extensions.ExtensionDtype):  # a missing value isn't true
+        values = values.fillna(False)
     column = values.astype("boolean") if isinstance(values, pd.Series) else pd.Series(list(values), dtype=bool).array
     named = wrap(with_column_at_hand(base, "condition", column))["condition"]
     return operate(_as_condition, named, label="condition")
@@ -157,6 +186,11 @@ def is_mask(rows: Any) -> bool:
     return is_array and pd.api.types.is_bool_dtype(rows.dtype)
 
 
+def by_place(rows: Any) -> Any:
+    """Return booleans at hand without labels."""
+    return rows.array if isinstance(rows, (pd.Series, pd.Index)) else rows
+
+
 def bounds(index: Any, rows: slice) -> tuple[Any, Any]:
     """Return the labels of a slice as labels of the index: text becomes a time, "2000-01" the whole month."""
     some: Any = sample(index) if isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex)) else None
@@ -169,7 +203,7 @@ def bounds(index: Any, rows: slice) -> tuple[Any, Any]:
 
 def partitions_with(node: FrameExpr, labels: Sequence[Any]) -> FrameExpr:
     """Return the node of the partitions that may have rows of some labels: all, if the divisions aren't known."""
-    if node.divisions[0] is None:
+    if node.divisions[0] is None or isinstance(node.meta.index, pd.IntervalIndex):  # a number may be in any interval
         return node
     known = list(node.divisions)
     numbers = sorted({number for label in labels for number in _partitions_of(known, label)})
@@ -190,7 +224,8 @@ def set_values(frame: Any, rows: RowsToSet | None, columns: Any, value: Any, wha
         frame._expr = _set(frame, rows, value).expr
         return
     names = _named(frame.expr.meta, columns)
-    are_several = not pd.api.types.is_scalar(columns) and not isinstance(columns, tuple)
+    is_name = pd.api.types.is_scalar(columns) or (isinstance(columns, tuple) and not are_keys_of_levels(columns))
+    are_several = not is_name
     for name, own in zip(names, _value_of_each(names, are_several, rows, value, what), strict=True):
         is_new = name not in frame.columns
         if rows is None and is_new:
@@ -248,7 +283,7 @@ def _where(condition: Any) -> RowsToSet:
 
 def _named(meta: Any, columns: Any) -> list[Any]:
     """Return the names of the columns that are set."""
-    if isinstance(columns, slice) or callable(columns) or is_mask(columns):
+    if isinstance(columns, slice) or callable(columns) or is_mask(columns) or are_keys_of_levels(columns):
         return list(meta.loc[:, columns].columns)
     return list(columns) if isinstance(columns, (list, pd.Index)) else [columns]
 

@@ -44,7 +44,6 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "to_pickle", "a pickle is one object", "to_parquet()"),
     (_FRAMES, "to_string", "it shows all rows", "head().to_string()"),
     # Order and labels of rows.
-    (_FRAMES, "reindex_like", "rows would have to move to the labels that are asked for", "reindex(), align(), or merge() with a frame of the labels"),
     (_FRAMES, "asof", "it looks rows up in all partitions", "merge_asof()"),
     (_FRAMES, "iat", "positions across partitions need their lengths", "at[...] by label, or iloc[...].compute()"),
     (_FRAMES, "set_axis", "labels of rows would have to be cut like the partitions", "frame.columns = ..., or frame.index = a lazy index"),
@@ -58,7 +57,7 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("Index",), "asof asof_locs searchsorted", "it looks labels up in all partitions", "loc[...] of the frame"),
     (("Index",), "argmax argmin argsort take", "positions across partitions need their lengths", "to_series().idxmax()"),
     (("Index",), "append insert delete drop putmask repeat where", "an index in partitions belongs to its frame", "to_series() or to_frame(), and then concat()"),
-    (("Index",), "union intersection difference symmetric_difference join", "rows of all partitions would have to move", "merge() of the frames on their index"),
+    (("Index",), "union symmetric_difference join", "rows of all partitions would have to move", "merge() of the frames on their index"),
     (("Index",), "reindex sort_values sortlevel", "rows of all partitions would have to move", "to_series(), and then sort it"),
     (("Index",), "drop_duplicates duplicated unique has_duplicates is_unique factorize", "codes would depend on all labels", "glassloom.dataframe.factorize(index)"),
     (("Index",), "groupby value_counts", "it is a series' method here", "to_series().value_counts(), to_series().groupby(...)"),

@@ -16,19 +16,22 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, require_some_columns, unused_name
 from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.moving.numbering import renumber
-from glassloom.dataframe.moving.reindex import reindexed
+from glassloom.dataframe.moving.reindex import reindexed, reindexed_to
 from glassloom.dataframe.moving.set_index import BY_INDEX, SetIndex, set_sorted_index, sort_by_index
 from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
 from glassloom.dataframe.moving.sort import (
     Sorting,
+    by_levels,
+    levels_among,
+    levels_of,
     require_stable,
-    reversed_partitions,
     sort,
     sort_blocks,
     sort_order,
 )
 from glassloom.dataframe.nodes import FrameExpr, Projection, Relabelled, require_aligned
 from glassloom.dataframe.options import is_columns, number_of_outputs
+from glassloom.dataframe.positions import reversed_partitions
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap
 from glassloom.errors import OptionError
 
@@ -61,6 +64,8 @@ class MovingRows(Collection):
         ----------
         axis
             0 or ``"index"``; with 1 or ``"columns"`` the columns are put in order of their names.
+        level, sort_remaining
+            A level of the index, or several, by number or name, to sort by first; and whether to sort by the others after them.
         ascending
             Whether small labels come first; a list for several levels.
         kind
@@ -80,12 +85,15 @@ class MovingRows(Collection):
             options = {"level": level, "sort_remaining": sort_remaining, "na_position": na_position, "key": key}
             kwargs = {"axis": 1, "ascending": ascending, "ignore_index": ignore_index, **options}
             return operate(Method("sort_index"), self, kwargs=kwargs, label="sort-columns")
-        for name, value, usual in (
-            ("axis", axis, (0, "index")),
-            ("level", level, (None,)),
-            ("sort_remaining", sort_remaining, (True,)),
+        _require_usual("sort_index", "axis", axis, (0, "index"))
+        if (
+            level is not None
+            and (levels := levels_of(self._expr.meta.index, level))
+            and self._expr.meta.index.nlevels > 1
         ):
-            _require_usual("sort_index", name, value, usual)
+            sorting = by_levels(self._expr.meta.index, levels, ascending, na_position, sort_remaining, key)
+            found = sort(self._expr, sorting, _checked_count(npartitions))
+            return wrap(renumber(found) if ignore_index else found)
         npartitions = _checked_count(npartitions)
         node, index = self._expr, self._expr.meta.index
         order = sort_order(ascending, index.nlevels, na_position)
@@ -157,6 +165,8 @@ class MovingRows(Collection):
     ) -> Any:
         """Return the rows of some labels in their order, in one partition, and columns of some names.
 
+        The rows of a lazy index, whose divisions are known or whose partitions correspond to this frame's, are in its partitions.
+
         Rows and columns that aren't there are filled with missing values, or `fill_value`.
 
         Parameters
@@ -177,8 +187,8 @@ class MovingRows(Collection):
                 columns = labels
             else:
                 index = labels
-        if any(is_node(value) for value in (index, columns)):
-            raise NotImplementedError("reindex takes labels that are at hand; compute() them first, or use merge()")
+        if is_node(columns) or (is_node(index) and not isinstance(index.expr.meta, pd.Index)):
+            raise NotImplementedError("reindex takes a lazy index, or labels that are at hand: compute() others before")
         options = {} if fill_value is no_default else {"fill_value": fill_value}
         found: Any = self
         if columns is not None:
@@ -190,6 +200,8 @@ class MovingRows(Collection):
                 kwargs={"columns": collection_of("reindex", "columns", columns, "names"), **options},
                 label="reindex",
             )
+        if is_node(index):
+            return wrap(reindexed_to(found.expr, index.to_series().expr, options))
         return found if index is None else wrap(reindexed(found.expr, index, options))
 
     def shuffle(
@@ -250,10 +262,11 @@ class MovingRows(Collection):
         return operate(Method("reset_index"), self, kind=Relabelled, kwargs=options, label="reset-index")
 
     def _sort_values(
-        self, by: tuple[Any, ...], ascending: Any, na_position: str, kind: Any, ignore_index: bool, key: Any, count: Any
-    ) -> Any:
+        self, by: tuple[Any, ...], ascending: Any, na_position: str, kind: Any, ignore_index: bool, key: Any, count: Any,
+        levels: tuple[Any, ...] = (),
+    ) -> Any:  # fmt: skip
         require_stable(kind)
-        sorting = Sorting(by, sort_order(ascending, max(len(by), 1), na_position), key)
+        sorting = Sorting(by, sort_order(ascending, max(len(by), 1), na_position), key, by_levels=levels)
         found = sort(self._expr, sorting, _checked_count(count))
         return wrap(renumber(found) if ignore_index else found)
 
@@ -357,7 +370,7 @@ class MovingFrame(MovingRows):
         Parameters
         ----------
         by
-            A column or several.
+            A column or several; levels of the index too, by name.
         ascending
             Whether small values come first; a list for several columns.
         kind
@@ -389,11 +402,13 @@ class MovingFrame(MovingRows):
         names = tuple(_listed(by))
         if not names:
             raise ValueError("sort_values needs a column to sort by; by=[] names none")
-        require_columns(names, self._expr.meta)
+        meta = self._expr.meta
+        levels = () if sort_function is not None else levels_among(names, meta)
+        require_columns([name for name in names if name not in levels], meta)
         more = options_of("sort_values", "sort_function_kwargs", sort_function_kwargs)
         require_function("sort_values", "sort_function", sort_function)
         if sort_function is None and not more:
-            return self._sort_values(names, ascending, na_position, kind, ignore_index, key, npartitions)
+            return self._sort_values(names, ascending, na_position, kind, ignore_index, key, npartitions, levels)
         if key is not None:
             raise OptionError("sort_values: give key=, or sort_function= and sort_function_kwargs=, not both")
         if own := [name for name in ("by", "ascending", "na_position", "key", "ignore_index") if name in more]:

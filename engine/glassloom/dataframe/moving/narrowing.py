@@ -129,7 +129,7 @@ def _narrowed(node: Expr, wanted: set[Any], consumers: dict[str, list[Expr]]) ->
     if isinstance(node, HashShuffle):
         return _with_columns(node, wanted | set(node.keys))
     if isinstance(node, SortedExchange):
-        split = _split_of_columns(node.split, wanted | set(node.sorting.by))
+        split = _split_of_columns(node.split, wanted | (set(node.sorting.by) - set(node.sorting.by_levels)))
         return None if split is None else node.rebuild([split, *node.operands[1:]])
     if isinstance(node, SortedBlocks):
         by = set(node.call.function.__self__.by)  # type: ignore[attr-defined]

@@ -8,19 +8,42 @@ from typing import Any
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat
-from glassloom.dataframe.nodes import FrameExpr, empty
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.divisions import cut_alike
+from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, empty
 from glassloom.dataframe.positions import rows_of_labels
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.unlike_dtypes import with_one_dtype
+from glassloom.dataframe.wrap import wrap
 
 
 def reindexed(node: FrameExpr, labels: Any, options: dict[str, Any]) -> FrameExpr:
     """Return the node of ``frame.reindex(labels, **options)``, in one partition: partitions without them aren't read."""
     index = labels if isinstance(labels, pd.Index) else pd.Index(labels)
-    if index.name is None:
-        index = index.rename(node.meta.index.name)
+    if not hasattr(labels, "name"):
+        index = index.rename(node.meta.index.names if index.nlevels > 1 else node.meta.index.name)
     meta = empty(node.meta.reindex(index[:0], **options))
     finish = partial(_reindexed, index, options)
     return tree(rows_of_labels(node, list(index)), Operation(_same, concat, finish), meta, "reindex")
+
+
+def reindexed_to(node: FrameExpr, labels: FrameExpr, options: dict[str, Any]) -> FrameExpr:
+    """Return the node of ``frame.reindex(other.index, **options)`` of a lazy frame or series `labels`, in its partitions.
+
+    Raises
+    ------
+    DivisionError
+        If partitions don't correspond, and the divisions aren't known.
+    """
+    to, own = cut_alike([labels, node], "reindex")
+    made: FrameExpr = with_one_dtype(
+        wrap(LabelKeeping(to, (own,), BlockCall(_under_labels_of, (Block(0), Block(1)), options, label="reindex")))
+    ).expr
+    return made
+
+
+def _under_labels_of(labels: Any, block: Any, **options: Any) -> Any:
+    return block.reindex(labels.index, **options)
 
 
 def _reindexed(index: Any, options: dict[str, Any], blocks: list[Any]) -> Any:

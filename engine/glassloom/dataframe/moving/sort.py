@@ -31,7 +31,6 @@ from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split, 
 from glassloom.dataframe.moving.ordering import stable_order
 from glassloom.dataframe.nodes import FrameExpr, Projection, SomeRows
 from glassloom.dataframe.on_device import is_on_device
-from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.reduce import Operation, join_all, tree
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.errors import OptionError
@@ -54,35 +53,49 @@ class Sorting:
         A user's function of each key column, or None.
     by_index
         Whether the keys are the index labels.
+    levels
+        Of which levels of the index, in this order; none: of all.
+    n_keyed
+        How many of the levels `key` is called with; the others follow it as they are.
+    by_levels
+        Which of `by` are levels of the index, by name.
     """
 
     by: tuple[Any, ...]
     order: Order
     key: Callable[[Any], Any] | None = None
     by_index: bool = False
+    levels: tuple[int, ...] = ()
+    n_keyed: int = 0
+    by_levels: tuple[Any, ...] = ()
 
     def __glassloom_tokenize__(self) -> Any:
-        return (self.by, self.order, self.key, self.by_index)
+        return (self.by, self.order, self.key, self.by_index, self.levels, self.n_keyed, self.by_levels)
 
     @property
     def runs_on_device(self) -> bool:
         """Whether blocks on a device may stay there, but for the keys."""
-        return bool(self.by) and self.key is None and not self.by_index
+        return bool(self.by) and self.key is None and not self.by_index and not self.by_levels
 
     def keys_of(self, block: Any) -> Any:
         """Return the keys as a frame on the host; its index counts the rows."""
         if is_on_device(block):
             block = converted(block[list(dict.fromkeys(self.by))], "pandas")
-        found = [self._applied(column) for column in self._columns(block)]
+        columns = self._columns(block)
+        n_keyed = self.n_keyed or len(columns)
+        found = [self._applied(column) if place < n_keyed else _plain(column) for place, column in enumerate(columns)]
         return pd.DataFrame(dict(enumerate(found)), copy=False)
 
     def _columns(self, block: Any) -> list[Any]:
         if self.by_index:
             index = block.index
-            levels = [index.get_level_values(level) for level in range(index.nlevels)]
-            return levels if self.key is not None else [pd.Series(level.array, dtype=level.dtype) for level in levels]
-        columns = [block[name] for name in self.by] if isinstance(block, pd.DataFrame) else [block]
+            levels = [index.get_level_values(level) for level in self.levels or range(index.nlevels)]
+            return levels if self.key is not None else [_plain(level) for level in levels]
+        columns = [self._key(block, name) for name in self.by] if isinstance(block, pd.DataFrame) else [block]
         return [column.reset_index(drop=True) for column in columns]
+
+    def _key(self, block: Any, name: Any) -> Any:
+        return block.index.get_level_values(name).to_series() if name in self.by_levels else block[name]
 
     def _applied(self, column: Any) -> Any:
         if self.key is None:
@@ -101,6 +114,8 @@ class Sorting:
             return block.take(self.order.sorted(keys).index.to_numpy() if places is None else places)
         if self.key is None and (places := stable_order(self.keys_of(block), self.order)) is not None:
             return block.take(places)
+        if self.levels:
+            return block.take(self.order.sorted(self.keys_of(block)).index.to_numpy())
         order = self.order
         options: dict[str, Any] = {"na_position": order.na_position, "kind": "stable", "key": self.key}
         several = isinstance(block.index, pd.MultiIndex) if self.by_index else len(self.by) > 1
@@ -110,6 +125,10 @@ class Sorting:
         if isinstance(block, pd.DataFrame):
             return block.sort_values(list(self.by), **options)
         return block.sort_values(**options)
+
+
+def _plain(labels: Any) -> Any:
+    return pd.Series(labels.array, dtype=labels.dtype)
 
 
 class SortedExchange(Exchange):
@@ -172,11 +191,6 @@ def sort_blocks(node: FrameExpr, sorting: Sorting) -> FrameExpr:
     return SortedBlocks(node, (), BlockCall(sorting.sorted, (Block(0),), label="sort"))
 
 
-def reversed_partitions(node: FrameExpr) -> FrameExpr:
-    """Return the partitions of a frame, the last one first."""
-    return Partitions(node, tuple(range(node.npartitions)[::-1])) if node.npartitions > 1 else node
-
-
 def ends_of_sorted(node: FrameExpr, n: int, take: Callable[[FrameExpr, int], FrameExpr]) -> FrameExpr | None:
     """Return the first or last rows of a frame that was sorted, out of those of each partition before rows move.
 
@@ -219,6 +233,41 @@ def sort_order(ascending: Any, n_keys: int, na_position: str) -> Order:
     if na_position not in ("first", "last"):
         raise OptionError(f"na_position={na_position!r} should be 'first' or 'last'")
     return Order(tuple(bool(one) for one in many), na_position)
+
+
+def levels_of(index: pd.Index, level: Any) -> tuple[int, ...]:
+    """Return the numbers of some levels of an index, which are given by number or name. What pandas objects to is raised."""
+    many = list(level) if isinstance(level, (list, tuple)) and level not in index.names else [level]
+    return tuple(index._get_level_number(one) for one in many)  # type: ignore[attr-defined]
+
+
+def levels_among(names: Sequence[Any], meta: Any) -> tuple[Any, ...]:
+    """Return which of some names are levels of the index.
+
+    Raises
+    ------
+    ValueError
+        If one is a column, too.
+    """
+    levels = tuple(
+        name for name in names if name is not None and pd.api.types.is_hashable(name) and name in meta.index.names
+    )
+    for name in levels:
+        if name in meta.columns:
+            raise ValueError(
+                f"{name!r} is both an index level and a column label, which is ambiguous: rename one of them"
+            )
+    return levels
+
+
+def by_levels(
+    index: pd.Index, levels: tuple[int, ...], ascending: Any, na_position: str, sort_remaining: bool, key: Any
+) -> Sorting:
+    """Return how rows are sorted by some levels of the index, and, if one direction is given for all, by the others after them."""
+    is_list = isinstance(ascending, (list, tuple))
+    others = [] if is_list or not sort_remaining else [one for one in range(index.nlevels) if one not in levels]
+    order = sort_order(ascending, len(levels) + len(others), na_position)
+    return Sorting((), order, key, by_index=True, levels=(*levels, *others), n_keyed=len(levels))
 
 
 def require_stable(kind: Any) -> None:

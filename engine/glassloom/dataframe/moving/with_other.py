@@ -49,6 +49,12 @@ class WithOther(Frame):
         """
         return align(self, other, join, axis, fill_value)
 
+    def reindex_like(self, other: Any) -> Any:
+        """Return the values under the labels of another object, of frames also under its columns. See `reindex`."""
+        columns = {"columns": other.columns} if isinstance(self._meta, pd.DataFrame) else {}
+        lazy: Any = self
+        return lazy.reindex(index=other.index, **columns)
+
     def combine_first(self, other: Any) -> Any:
         """Return the values with missing ones taken from another frame or series, by label.
 

@@ -1,0 +1,147 @@
+"""Rows of an index of several levels by `loc`: which rows a key means, partition by partition, and what becomes of them in pandas' order."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import concat
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.nodes import FrameExpr, SomeRows
+from glassloom.dataframe.prefix import CarriedRows
+from glassloom.dataframe.reduce import Length, Operation, tree
+
+
+def is_key_of_levels(rows: Any, index: pd.Index) -> bool:
+    """Whether `loc` of an index of several levels takes this for rows: a tuple, a list of tuples or of labels of the first level, or a slice."""
+    if isinstance(rows, tuple):
+        return len(rows) <= index.nlevels and all(map(_is_of_level, rows))
+    if isinstance(rows, list):
+        are_labels = all(isinstance(one, tuple) and len(one) == index.nlevels for one in rows)
+        return bool(rows) and (are_labels or all(map(pd.api.types.is_scalar, rows)))
+    return isinstance(rows, slice) and rows.step in (None, 1)
+
+
+def _is_of_level(key: Any) -> bool:
+    if isinstance(key, slice):
+        return key.step in (None, 1)
+    return pd.api.types.is_scalar(key) or (isinstance(key, list) and all(map(pd.api.types.is_scalar, key)))
+
+
+def rows_of_key(node: FrameExpr, key: Any) -> FrameExpr:
+    """Return the node of the rows of a key. Rows between labels stay in their partitions; others are in one, in pandas' order.
+
+    A tuple of a label for each level gives the rows that have it, with all levels; of fewer labels, their rows without these levels.
+    Computing it raises KeyError if no row has a label.
+    """
+    if isinstance(key, slice):
+        return SomeRows(node, (), BlockCall(_having, (Block(0), key), label="loc"))
+    chosen = SomeRows(node, (), BlockCall(_having, (Block(0), key), label="loc"))
+    if isinstance(key, tuple) and any(isinstance(one, slice) for one in key) and not any(map(_has_order, key)):
+        check = BlockCall(partial(_if_any, key), (Block(0), Block(1)), label="loc")
+        return CarriedRows(chosen, (Length(chosen),), check, chosen.meta)
+    finish = partial(_by_key, key)
+    is_part = _is_part_of_label(key, node.meta.index)
+    meta = node.meta.droplevel(list(range(len(key)))) if is_part else node.meta
+    return tree(chosen, Operation(_same, concat, finish), meta, "loc")
+
+
+def is_full_label(key: Any, index: pd.Index) -> bool:
+    """Whether a key is one label of each level."""
+    return isinstance(key, tuple) and len(key) == index.nlevels and all(map(pd.api.types.is_scalar, key))
+
+
+def levels_left_out(key: Any) -> list[int]:
+    """Return which levels pandas leaves out of a series' rows: those of labels beside levels of which all is taken."""
+    if not isinstance(key, tuple) or all(map(pd.api.types.is_scalar, key)):
+        return []
+    if not all(pd.api.types.is_scalar(one) or one == slice(None) for one in key):
+        return []
+    return [level for level, one in enumerate(key) if not isinstance(one, slice)]
+
+
+def _is_part_of_label(key: Any, index: pd.Index) -> bool:
+    return isinstance(key, tuple) and len(key) < index.nlevels and all(map(pd.api.types.is_scalar, key))
+
+
+def _prefix(label: Any) -> tuple[Any, ...] | None:
+    if label is None:
+        return None
+    return label if isinstance(label, tuple) else (label,)
+
+
+def _has_order(key: Any) -> bool:
+    return isinstance(key, list) and len(key) > 1
+
+
+def _having(block: Any, key: Any) -> Any:
+    return block[where_key(block.index, key)]
+
+
+def where_key(index: Any, key: Any) -> Any:
+    """Return where labels of several levels are those of a key, as an array."""
+    if isinstance(key, slice):
+        return _where_between(index, _prefix(key.start), _prefix(key.stop))
+    if isinstance(key, list):
+        return index.isin(key) if isinstance(key[0], tuple) else index.get_level_values(0).isin(key)
+    keep = np.ones(len(index), dtype=bool)
+    for level, wanted in enumerate(key):
+        values = index.get_level_values(level)
+        if isinstance(wanted, slice):
+            keep &= _at_least(index, level, wanted.start) & _at_most(index, level, wanted.stop)
+        elif isinstance(wanted, list):
+            keep &= np.asarray(values.isin(wanted))
+        else:
+            keep &= np.asarray(values.isna() if pd.isna(wanted) else values.isin([wanted]))
+    return keep
+
+
+def _at_least(index: Any, level: int, label: Any) -> Any:
+    return True if label is None else np.asarray(index.get_level_values(level) >= label)
+
+
+def _at_most(index: Any, level: int, label: Any) -> Any:
+    return True if label is None else np.asarray(index.get_level_values(level) <= label)
+
+
+def _where_between(index: Any, low: tuple[Any, ...] | None, high: tuple[Any, ...] | None) -> Any:
+    keep = np.ones(len(index), dtype=bool)
+    if low is not None:
+        keep &= ~_is_before(index, low)
+    if high is not None:
+        keep &= ~_is_before(index, high, is_after=True)
+    return keep
+
+
+def _is_before(index: Any, label: tuple[Any, ...], *, is_after: bool = False) -> Any:
+    """Return where the first levels come before a label, or after it."""
+    found = np.zeros(len(index), dtype=bool)
+    for level in reversed(range(len(label))):
+        values = index.get_level_values(level)
+        outside = values > label[level] if is_after else values < label[level]
+        found = np.asarray(outside) | (np.asarray(values == label[level]) & found)
+    return found
+
+
+def _if_any(key: Any, rows: Any, count: int) -> Any:
+    if not count:
+        raise KeyError(key)
+    return rows
+
+
+def _by_key(key: Any, blocks: list[Any]) -> Any:
+    whole = concat(blocks)
+    if not len(whole):
+        raise KeyError(key)
+    if is_full_label(key, whole.index):
+        return whole
+    if _is_part_of_label(key, whole.index):
+        return whole.droplevel(list(range(len(key))))
+    return whole.loc[key] if isinstance(whole, pd.Series) else whole.loc[key, :]
+
+
+def _same(block: Any) -> Any:
+    return block

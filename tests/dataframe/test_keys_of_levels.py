@@ -1,0 +1,207 @@
+"""Rows of an index of several levels: chosen and set by `loc`, and sorted by some levels, as pandas does."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+
+INLINE = {"scheduler": "inline"}
+IDX = pd.IndexSlice
+LABELS = pd.MultiIndex.from_product([["a", "b", "c"], [1, 2], ["x", "y"]], names=["first", "second", None])
+FRAME = pd.DataFrame({"n": range(12), "f": np.arange(12) / 2}, index=LABELS)
+MIXED = FRAME.iloc[[7, 2, 11, 4, 0, 9, 1, 5, 3, 10, 8, 6]]
+MISSING = pd.DataFrame(
+    {"n": [3, 1, 2, 1, 3, 2]},
+    index=pd.MultiIndex.from_arrays(
+        [["b", None, "A", "b", "a", "A"], [1.5, 2.5, np.nan, 0.5, 1.5, 1.0]], names=["k", None]
+    ),
+)
+
+
+def compared(function, frame, npartitions=4):
+    """Check that a function makes of a lazy frame what it makes of pandas'."""
+    lazy = gd.from_pandas(frame, npartitions=npartitions, sort=False)
+    made = function(lazy)
+    assert_same(made.compute(**INLINE) if hasattr(made, "compute") else made, function(frame))
+
+
+OF_ANY = {
+    "a label of each level, in a list": lambda f: f.loc[[("b", 1, "x")]],
+    "tuples in their order": lambda f: f.loc[[("c", 2, "y"), ("a", 1, "y")]],
+    "labels of the first level": lambda f: f.loc[["c", "a"]],
+    "labels of the first level, and a column": lambda f: f.loc[["a", "c"], "n"],
+    "two labels": lambda f: f.loc[("b", 1)],
+    "two labels, not in a tuple": lambda f: f.loc["b", 1],
+    "two labels and a column": lambda f: f.loc[("b", 1), "n"],
+    "two labels and all columns": lambda f: f.loc[("b", 1), :],
+    "a slice of all and a label": lambda f: f.loc[(slice(None), 2), :],
+    "a list of the last level": lambda f: f.loc[IDX[:, :, ["x"]], "n"],
+    "lists in another order": lambda f: f.n.loc[(["c", "a"], [2, 1], "y")],
+    "a label of a series": lambda f: f.n["b"],
+    "two labels of a series": lambda f: f.n["b", 1],
+    "a series without the level of a label": lambda f: f.n.loc[:, 2],
+}
+OF_SORTED = {
+    "from label to label": lambda f: f.loc["a":"b"],
+    "from tuple to tuple": lambda f: f.loc[("a", 2) : ("c", 1)],
+    "from tuple to label": lambda f: f.loc[("a", 2) : "b", "f"],
+    "from a tuple on": lambda f: f.loc[("b", 2, "y") :],
+    "up to a tuple": lambda f: f.n.loc[: ("b", 1, "x")],
+    "slices of levels": lambda f: f.loc[(slice("a", "b"), slice(None), ["x"]), ["f"]],
+    "a slice of another level": lambda f: f.loc[IDX[:, 2, "x":"x"], :],
+    "a slice without rows": lambda f: f.loc["d":"e"],
+    "slices and a list in another order": lambda f: f.loc[(slice("b", "c"), slice(None), ["y", "x"]), :],
+}
+
+
+@pytest.mark.filterwarnings("ignore::pandas.errors.PerformanceWarning")
+@pytest.mark.parametrize("frame", [FRAME, MIXED], ids=["sorted", "mixed"])
+@pytest.mark.parametrize("name", OF_ANY)
+def test_keys_of_levels_choose_the_rows_that_pandas_chooses(name, frame):
+    compared(OF_ANY[name], frame)
+    compared(OF_ANY[name], frame, npartitions=1)
+
+
+@pytest.mark.parametrize("name", OF_SORTED)
+def test_slices_of_levels_choose_the_rows_that_pandas_chooses(name):
+    compared(OF_SORTED[name], FRAME)
+
+
+def test_rows_between_labels_of_levels_need_no_order():
+    lazy = gd.from_pandas(MIXED, npartitions=3, sort=False)
+    assert_same(lazy.loc["a":"b"].compute(**INLINE), MIXED[MIXED.index.get_level_values(0) <= "b"])
+
+
+def test_a_label_of_each_level_gives_a_value_or_a_frame_of_its_row():
+    lazy = gd.from_pandas(FRAME, npartitions=4, sort=False)
+    assert lazy.loc[("b", 2, "x"), "n"].compute(**INLINE) == FRAME.loc[("b", 2, "x"), "n"]
+    assert lazy.n.loc["b", 2, "x"].compute(**INLINE) == 6
+    assert lazy.n["b", 2, "x"].compute(**INLINE) == 6
+    assert_same(lazy.loc[("b", 2, "x")].compute(**INLINE), FRAME.loc[[("b", 2, "x")]])
+    assert_same((lazy - lazy.loc[("b", 2, "x")]).compute(**INLINE), FRAME - FRAME.loc[("b", 2, "x")])
+
+
+@pytest.mark.parametrize(
+    "key", [("d", 1), IDX[:, 9], [("a", 1, "x"), ("a", 9, "x")], ["d"]], ids=["labels", "slice", "tuples", "list"]
+)
+def test_labels_of_levels_that_no_row_has_are_errors(key):
+    lazy = gd.from_pandas(FRAME, npartitions=3, sort=False)
+    with pytest.raises(KeyError):
+        lazy.loc[key, :].compute(**INLINE)
+    with pytest.raises(KeyError):
+        FRAME.loc[key, :]
+
+
+def test_aggregations_by_two_keys_are_looked_up_by_both():
+    frame = pd.DataFrame({"a": list("xyxyxy"), "b": [1, 1, 2, 2, 1, 2], "v": range(6)})
+    for choose in (
+        lambda s: s.loc["x"],
+        lambda s: s.loc[:, 2],
+        lambda s: s.loc[["y"]],
+        lambda s: s.sort_index(level="b"),
+    ):
+        lazy = choose(gd.from_pandas(frame, npartitions=3).groupby(["a", "b"]).v.sum())
+        assert_same(lazy.compute(**INLINE), choose(frame.groupby(["a", "b"]).v.sum()))
+
+
+def by_slices(f):
+    f.loc[IDX[:, :, ["y"]], :] = -1
+
+
+def by_labels(f):
+    f.loc[("b", 1), "n"] = -1
+
+
+def by_one_label(f):
+    f.loc["b", "n"] = -1
+
+
+def between(f):
+    f.loc["b":"c", "f"] = 0.5
+
+
+def from_another_frame(f):
+    f.loc[IDX[:, 2], :] = f * 10
+
+
+@pytest.mark.parametrize("change", [by_slices, by_labels, by_one_label, between, from_another_frame])
+def test_values_of_keys_of_levels_are_set(change):
+    frame = FRAME.astype("float64")
+    own, lazy = frame.copy(), gd.from_pandas(frame, npartitions=5, sort=False)
+    change(own)
+    change(lazy)
+    assert_same(lazy.compute(**INLINE), own)
+
+
+def test_setting_values_of_labels_of_levels_that_no_row_has_is_an_error():
+    lazy = gd.from_pandas(FRAME, npartitions=3, sort=False)
+    lazy.loc[("d", 1), "n"] = 0
+    with pytest.raises(KeyError, match="no row has such labels; rows are added by concat"):
+        lazy.compute(**INLINE)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"level": 0},
+        {"level": "second"},
+        {"level": [1, 0], "ascending": [False, True]},
+        {"level": 1, "ascending": False},
+        {"level": 2, "sort_remaining": False},
+        {"level": "first", "key": lambda labels: labels.str.upper()},
+    ],
+    ids=["number", "name", "two", "descending", "alone", "key"],
+)
+def test_rows_are_sorted_by_levels(options):
+    compared(lambda f: f.sort_index(**options), MIXED)
+    compared(lambda f: f.n.sort_index(**options), MIXED)
+
+
+@pytest.mark.parametrize("position", ["first", "last"])
+def test_missing_labels_of_levels_are_sorted_to_an_end(position):
+    for level in (0, 1, [1, 0]):
+        compared(lambda f, level=level: f.sort_index(level=level, na_position=position), MISSING, npartitions=3)
+
+
+def test_rows_are_sorted_by_columns_and_levels_together():
+    named = MIXED.rename_axis(index=["first", "second", "third"])
+    compared(lambda f: f.sort_values(["second", "n"]), named)
+    compared(lambda f: f.sort_values(["third", "second", "f"], ascending=[False, True, False])[["n"]], named)
+    compared(lambda f: f.sort_values("k", na_position="first"), MISSING)
+    compared(lambda f: f.sort_values(["second", "f"]).head(3), named.reset_index(level=[0, 2])[["f"]])
+
+
+def test_a_name_of_a_level_and_a_column_is_ambiguous():
+    lazy = gd.from_pandas(MIXED.rename_axis(index=["n", "b", "c"]), npartitions=2, sort=False)
+    with pytest.raises(ValueError, match="'n' is both an index level and a column label, which is ambiguous"):
+        lazy.sort_values("n")
+
+
+def test_labels_of_several_levels_become_the_index():
+    frame = FRAME.reset_index(drop=True)
+    for labels in (LABELS, MIXED.index):
+        lazy = gd.from_pandas(frame, npartitions=3)
+        lazy.index = labels
+        assert_same(lazy.compute(**INLINE), frame.set_axis(labels))
+        lazy.index.names = ["one", None, "three"]
+        assert_same(lazy.n.compute(**INLINE), frame.n.set_axis(labels.set_names(["one", None, "three"])))
+        assert lazy.index.names == ["one", None, "three"]
+
+
+def test_columns_of_several_levels_are_chosen_by_keys_of_levels():
+    frame = pd.DataFrame(np.arange(12.0).reshape(3, 4), columns=pd.MultiIndex.from_product([["a", "b"], ["x", "y"]]))
+    for choose in (
+        lambda f: f.loc[:, ("a", "x")],
+        lambda f: f.loc[:, "a"],
+        lambda f: f.loc[:, (slice(None), "x")],
+        lambda f: f.loc[:, (["b", "a"], "x")],
+        lambda f: f.loc[f[("a", "x")] > 0, IDX[:, "y"]],
+    ):
+        compared(choose, frame, npartitions=2)
+    own, lazy = frame.copy(), gd.from_pandas(frame, npartitions=2)
+    own.loc[:, (slice(None), "y")] = 1
+    lazy.loc[:, (slice(None), "y")] = 1
+    assert_same(lazy.compute(**INLINE), own)
