@@ -14,7 +14,7 @@ from glassloom.backends.pandas_ import is_frame
 from glassloom.collection import compute
 from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.call import Attribute, Method
-from glassloom.dataframe.column_at_hand import beside_values_at_hand
+from glassloom.dataframe.column_at_hand import beside_values_at_hand, is_column, with_column_at_hand
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import BlockOp, Rowwise
 from glassloom.dataframe.options import refused
@@ -168,25 +168,37 @@ class Texts(Accessor):
         Parameters
         ----------
         others
-            A lazy series or frame, or a list of them. Without it all texts are joined, as a lazy scalar.
+            A lazy series, index or frame, or values at hand: a list or array of a text for each row, or a pandas series, by label; or a list of
+            those. Without it all texts are joined, as a lazy scalar.
         sep
             What goes between the texts.
         na_rep
             What stands for missing texts. Default: the result is missing.
         join
-            Only ``"left"``: the rows are those of this series.
+            Only ``"left"``: the rows are those of this series. Of operands of the same rows all ways are the same.
         """
         if others is None:
             steps = Operation(
                 partial(_texts, sep or "", na_rep), partial(_joined_texts, sep or ""), partial(_text_of, sep or "")
             )
             return wrap(tree(self._series.expr, steps, "", "cat"))
-        many = list(others) if isinstance(others, (list, tuple)) else [others]
-        if not all(is_node(one) for one in many):
-            raise refused("str.cat", "others", others, "give lazy series of the same rows")
-        if join != "left":
-            raise refused("str.cat", "join", join, "leave it out")
+        is_list = isinstance(others, (list, tuple)) and any(is_node(one) or is_column(one) for one in others)
+        many = [self._of_rows_here(one) for one in (others if is_list else [others])]
+        if join != "left" and not all(one.expr.rows == self._series.expr.rows for one in many):
+            raise refused("str.cat", "join", join, "leave it out, or align() the series before")
         return operate(_cat, self._series, *many, kwargs={"sep": sep, "na_rep": na_rep}, label="cat")
+
+    def _of_rows_here(self, one: Any) -> Any:
+        """Return what texts are joined with as a lazy object."""
+        if is_node(one):
+            return one
+        values = list(one) if isinstance(one, tuple) else one
+        if isinstance(values, pd.DataFrame) or not is_column(values):
+            raise refused(
+                "str.cat", "others", one, "give lazy series or frames, or lists, arrays and pandas series of texts"
+            )
+        base = operate(_without_values, self._series, label="labels")
+        return wrap(with_column_at_hand(base, "texts", values))["texts"]
 
     def split(self, pat: Any = None, *, n: int = -1, expand: bool = False, regex: bool | None = None) -> Any:
         """Return the parts between separators, as lists, or with `expand` as columns. See `rsplit`."""
@@ -292,7 +304,18 @@ def _text_of(sep: str, parts: list[Any]) -> str:
 
 
 def _cat(block: Any, *others: Any, sep: str | None, na_rep: str | None) -> Any:
-    return block.str.cat(list(others), sep=sep, na_rep=na_rep)
+    columns = [
+        column
+        for one in others
+        for column in (
+            [one.iloc[:, place] for place in range(one.shape[1])] if isinstance(one, pd.DataFrame) else [one]
+        )
+    ]
+    return block.str.cat(columns, sep=sep, na_rep=na_rep, join="left")
+
+
+def _without_values(block: Any) -> Any:
+    return pd.DataFrame(index=block.index)
 
 
 def _split_into(block: Any, method: str, n: int, **options: Any) -> Any:

@@ -207,6 +207,7 @@ class Along(Frame):
         inplace: bool = False,
         limit_direction: str | None = None,
         limit_area: str | None = None,
+        **kwargs: Any,
     ) -> Any:
         """Return the values with missing ones on the line between those before and after, also of other partitions.
 
@@ -223,6 +224,8 @@ class Along(Frame):
             ``"forward"`` (default): from the value before; ``"backward"``: from the one after; ``"both"``.
         limit_area
             ``"inside"``: only between values; ``"outside"``: only before the first and after the last.
+        kwargs
+            Options of SciPy's methods, such as ``order``: none of these methods is there.
 
         Examples
         --------
@@ -235,6 +238,10 @@ class Along(Frame):
         if method not in METHODS:
             raise refused(
                 "interpolate", "method", method, f"give one of {', '.join(map(repr, METHODS))}, or ffill(), bfill()"
+            )
+        if kwargs:
+            raise TypeError(
+                f"interpolate(method={method!r}) takes no {', '.join(kwargs)}: it is an option of SciPy's methods"
             )
         direction = limit_direction or "forward"
         if direction not in ("forward", "backward", "both"):

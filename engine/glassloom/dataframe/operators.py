@@ -46,7 +46,10 @@ def _is_of_places(lazy: Any, other: Any, function: Callable[..., Any] | None = N
     """
     if isinstance(other, Array):
         return other.ndim > 0 and isinstance(lazy.expr.meta, pd.Series)
-    if not isinstance(other, (np.ndarray, list, pd.api.extensions.ExtensionArray)) or len(np.shape(other)) == 0:
+    if (
+        not isinstance(other, (np.ndarray, list, pd.Index, pd.api.extensions.ExtensionArray))
+        or len(np.shape(other)) == 0
+    ):
         return False
     if isinstance(other, np.ndarray) and other.ndim > 1:
         raise TypeError(

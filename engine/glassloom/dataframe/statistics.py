@@ -299,7 +299,14 @@ def _named(names: list[str], columns: list[Any], *values: Any) -> Any:
     cells = pd.DataFrame(index=names, columns=list(dict.fromkeys(columns)), dtype=object)
     for name, column, value in zip(names, columns, values, strict=True):
         cells.at[name, column] = value
-    return cells.infer_objects()
+    made = cells.infer_objects()
+    for place, column in enumerate(cells.columns):
+        if (
+            any(cells[column].map(lambda value: value is pd.NaT)) and cells[column].isna().all()
+        ):  # of which nothing tells the dtype
+            times: Any = pd.Series([pd.NaT] * len(cells), index=cells.index)
+            made.isetitem(place, times)
+    return made
 
 
 def _by_column(

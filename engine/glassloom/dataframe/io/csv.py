@@ -329,7 +329,26 @@ def _read_text(
     token = tokenize(states, blocks, parser)
     rows = None if any(compressed) or options.get("nrows") is not None else likely_rows(blocks, states, files)
     read = wrap(Read(CsvSource(blocks, parser, sample, token, rows), None, None, None))
-    return read if labels is None else _with_labels(read, labels, parser)
+    if labels is None or _are_first_values(sample_path, parser, labels):
+        return read
+    return _with_labels(read, labels, parser)
+
+
+def _are_first_values(path: str, parser: Parser, wanted: Any) -> bool:
+    """Whether rows have a value more than the header has names: pandas takes the first for their label, as ``index_col=0`` says too."""
+    many = wanted if isinstance(wanted, (list, tuple)) else [wanted]
+    if not all(isinstance(one, int) for one in many):
+        return False
+    columns = _read_sample(path, parser).columns
+    named = replace(parser, options={**parser.options, "index_col": 0})
+    if not len(columns) or len(_read_sample(path, named).columns) < len(columns):
+        return False
+    if list(many) != [0]:
+        raise ValueError(
+            f"index_col={wanted!r} of a file whose rows have a value more than the header has names: the first one is the label; "
+            "give index_col=False to have columns alone, or names= for all values"
+        )
+    return True
 
 
 def _with_labels(frame: Any, wanted: Any, parser: Parser) -> Any:

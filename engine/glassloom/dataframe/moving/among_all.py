@@ -157,7 +157,7 @@ class SeriesAmongAll(AmongAll):
         Parameters
         ----------
         axis
-            Only the rows.
+            Only the rows, which -1 is too.
         kind, order, stable
             For compatibility with pandas. Equal values are always in the order of their rows.
 
@@ -169,7 +169,7 @@ class SeriesAmongAll(AmongAll):
         >>> x.argsort().compute().tolist()
         [1, 2, 0]
         """
-        if is_columns(axis, "argsort"):
+        if axis != -1 and is_columns(axis, "argsort"):  # numpy.argsort gives -1, the last axis
             raise ValueError(f"No axis named {axis!r} for object type Series")
         return wrap(argsorted(self._expr))
 
