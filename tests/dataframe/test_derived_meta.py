@@ -93,6 +93,7 @@ def test_what_a_user_holds_does_not_stand_for_others() -> None:
     frame = gd.from_pandas(pd.DataFrame({"x": [1, 2], "y": [1.0, 2.0]}), npartitions=2)
     made = frame.map_partitions(lambda part: part, meta=given)
     meta = made._meta
+    meta.index.name, meta.columns.name = "changed", "changed"
     meta["z"] = 1
     given["z"] = 1
     for one in (frame, made[["x", "y"]], frame[frame.x > 0]):
@@ -102,6 +103,7 @@ def test_what_a_user_holds_does_not_stand_for_others() -> None:
         empty.columns.name = "changed"
         assert list(one.compute().columns) == ["x", "y"]
         assert one[one.x > 5].compute().columns.name is None
+        assert list(one.reset_index().columns) == ["index", "x", "y"]
 
 
 @pytest.mark.parametrize("columns", [["y"], ["y", "x"], ["x", "x"], [], "x", ["x", 1], [1], [np.str_("x")]], ids=repr)
@@ -188,11 +190,13 @@ def test_metas_that_follow_from_looks_are_those_of_pandas(one: Any, other: Any, 
             _require_alike(chosen_meta(left, columns), left[columns])
     beside = pd.concat([left, right], axis=1)
     made = meta_side_by_side(left, right, beside.columns)
+    assert made is not None or not (one and other)
     if made is not None:
         _require_alike(made, beside)
     if other:
         names = tuple(other)
         made = meta_with_columns(left, names, [right[name] for name in names])
+        assert made is not None or not one
         if made is not None:
             _require_alike(made, left.assign(**{name: right[name] for name in names}))
     assert meta_with_columns(left, ("a",), [1]) is None

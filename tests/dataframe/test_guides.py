@@ -229,3 +229,19 @@ def test_windows_from_each_row_on_reach_into_the_partitions_behind():
             lambda frame, w=window: frame.x.rolling(w, min_periods=1).cov(frame.f),
         ):
             check_in_parts(GROUPED, operation)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("rule", ["2MS", "2W", "10B"])
+def test_bins_counted_from_the_first_row_keep_dtypes_and_freq_where_some_have_no_rows(rule, count):
+    times = pd.DatetimeIndex(["2020-01-05", "2020-03-01", "2020-09-01"])
+    frame = pd.DataFrame({"a": [2**53 + 1, 1, 2], "b": [0.5, 1, 2], "c": [True, False, True]}, index=times)
+    lazy = gd.from_pandas(frame, npartitions=count)
+    calls = [lambda bins: bins.first(), lambda bins: bins.max(), lambda bins: bins.sum(), lambda bins: bins.b.mean()]
+    calls += [lambda bins: bins.a.apply(lambda x: x.sum()), lambda bins: bins.apply(lambda x: x.sum())]
+    for call in calls:
+        got, expected = call(lazy.resample(rule)).compute(), call(frame.resample(rule))
+        assert_same(got, expected)
+        assert got.index.freq == expected.index.freq
+    got = lazy.resample(rule).apply(lambda rows: float(rows["a"].sum() > rows["b"].sum())).compute()
+    assert_same(got, frame.resample(rule).apply(lambda rows: float(rows["a"].sum() > rows["b"].sum())))

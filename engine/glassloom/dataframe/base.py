@@ -84,8 +84,7 @@ class Frame(Collection, Operators, Explainable):
     @property
     def _meta(self) -> Any:
         """An empty object like the result, the caller's own: metas of nodes stand for all that look like them."""
-        meta = self._expr.meta
-        return meta.copy(deep=False) if isinstance(meta, (pd.DataFrame, pd.Series)) else meta
+        return guarded(self._expr.meta)
 
     def _with_expr(self, expr: Any) -> Self:
         return wrap(expr)

@@ -6,6 +6,7 @@ after: a scan over the first labels says whether rows precede and follow.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
@@ -20,6 +21,7 @@ from glassloom.dataframe.arguments import with_functions_by_name
 from glassloom.dataframe.assembled import Assembled
 from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.counted_bins import empty_bins, not_counted, with_all_bins
 from glassloom.dataframe.grouping.wholes import OfBlock, in_one_partition
 from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
@@ -32,6 +34,7 @@ from glassloom.dataframe.reduce import join_all
 from glassloom.dataframe.upsampling import Edges, Wish, at_times, interpolated_at_times
 from glassloom.dataframe.window import Window, named_arguments
 from glassloom.dataframe.wrap import operate, wrap
+from glassloom.errors import MetaError
 from glassloom.graph import Key, Task, TaskRef
 
 _DAY_NS = 86_400_000_000_000
@@ -203,13 +206,13 @@ def _finished(bins: Bins, meta: Any, gap: Any, block: Binned, before: Any, follo
     result = block.result
     if result is None:
         is_between = before is not None and following is not None
-        return _empty_bins(gap, _bins_between(bins, block.begin, block.end)) if is_between else meta
+        return empty_bins(gap, _bins_between(bins, block.begin, block.end)) if is_between else meta
     parts = [result]
     if before is not None:
-        parts = [_empty_bins(gap, _bins_between(bins, block.begin, block.first)), result.iloc[block.leading :]]
+        parts = [empty_bins(gap, _bins_between(bins, block.begin, block.first)), result.iloc[block.leading :]]
     if following is not None:
         parts[-1] = parts[-1].iloc[: len(parts[-1]) - block.trailing]
-        parts.append(_empty_bins(gap, _bins_between(bins, block.last, block.end)[1:]))
+        parts.append(empty_bins(gap, _bins_between(bins, block.last, block.end)[1:]))
     some = [part for part in parts if len(part)]
     return some[0] if len(some) == 1 else pd.concat(some)
 
@@ -220,11 +223,6 @@ def _bins_between(bins: Bins, one: Any, other: Any) -> pd.DatetimeIndex:
     filled = np.flatnonzero(counts.to_numpy())
     labels: pd.DatetimeIndex = counts.index[filled[0] : filled[-1]]
     return labels
-
-
-def _empty_bins(gap: Any, labels: pd.DatetimeIndex) -> Any:
-    """Return the rows of bins without rows."""
-    return gap.iloc[np.zeros(len(labels), dtype="int64")].set_axis(labels.rename(gap.index.name), axis=0)
 
 
 @with_functions_by_name("Resampler")
@@ -265,10 +263,18 @@ class Resampler(Window):
         """Return what a function makes of bins that are counted from the first row: of groups of rows, and of bins without."""
         gap, meta, made = _gap_and_meta(self._frame.expr, self._bins, function)
         if how == "apply" and not _is_one_row_a_bin(self._frame.expr, self._bins, function, made):
-            raise _not_counted(self._bins.rule, "of a function that makes other than a row of each bin")
-        groups = function(self._groups()).expr
-        finish = partial(_with_all_bins, self._bins.all_called(), gap)
+            raise not_counted(self._bins.rule, "of a function that makes other than a row of each bin")
+        groups = self._of_groups(how, function).expr
+        finish = partial(with_all_bins, self._bins.all_called(), gap)
         return wrap(OfBlock(in_one_partition(groups), (), BlockCall(finish, (Block(0),), label="resample"), meta))
+
+    def _of_groups(self, how: str, function: Any) -> Any:
+        """Return what a function makes of the groups; of each column, as in pandas, if a user's function takes columns."""
+        if how == "apply" and isinstance(self._frame.expr.meta, pd.DataFrame):
+            with contextlib.suppress(MetaError):
+                _, args, kwargs = function.args
+                return _call("agg", args, kwargs, self._groups())
+        return function(self._groups())
 
     def agg(self, func: Any = None, /, *args: Any, **kwargs: Any) -> Any:
         """Aggregate each bin by one or several functions, as pandas does."""
@@ -346,7 +352,7 @@ class Resampler(Window):
 
     def _require_edges(self, how: str) -> None:
         if self._bins.ends is not None:
-            raise _not_counted(self._bins.rule, f"by {how}()")
+            raise not_counted(self._bins.rule, f"by {how}()")
 
     def _at_edges(self, wish: Wish, how: str) -> Any:
         self._require_all(how)
@@ -379,22 +385,6 @@ def _is_one_row_a_bin(frame: FrameExpr, bins: Bins, function: Callable[[Any], An
     if len(made) != 5 or any(map(pd.api.types.is_list_like, np.ravel(made.iloc[2:3].to_numpy()))):
         return False
     return len(of_samples(lambda some: function(bins.of(some.set_axis(some.index[[0, 0]], axis=0))), frame.meta)) == 1
-
-
-def _not_counted(rule: Any, what: str) -> Exception:
-    freq = pd.tseries.frequencies.to_offset(rule).freqstr
-    return refused(
-        "resample", "rule", freq, f"{what}, bins that are counted from the first row aren't made; take single ones"
-    )
-
-
-def _with_all_bins(labels: pd.DatetimeIndex, gap: Any, result: Any) -> Any:
-    """Return a result of bins that have rows with those of all others, in order."""
-    labels = labels.astype(result.index.dtype)
-    empty_ones = labels[~labels.isin(result.index)]
-    if not len(empty_ones):
-        return result
-    return pd.concat([result, _empty_bins(gap, empty_ones)]).loc[labels.rename(result.index.name)]
 
 
 def _far_apart(some: Any, rule: Any) -> Any:
