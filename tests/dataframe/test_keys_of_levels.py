@@ -205,3 +205,72 @@ def test_columns_of_several_levels_are_chosen_by_keys_of_levels():
     own.loc[:, (slice(None), "y")] = 1
     lazy.loc[:, (slice(None), "y")] = 1
     assert_same(lazy.compute(**INLINE), own)
+
+
+def _set(frame, rows, columns, value):
+    frame.loc[rows, columns] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [("a", 1), ("a", "x"), (("a", 2), slice(None)), (["a", "b"], "x"), ([("a", 1), ("b", 2)], "x")],
+    ids=repr,
+)
+def test_two_keys_set_what_they_choose(rows, columns):
+    index = pd.MultiIndex.from_product([["a", "b"], [1, 2]])
+    frame = pd.DataFrame({"x": range(4), "y": range(4)}, index=index)
+    lazy = _set(gd.from_pandas(frame, npartitions=2), rows, columns, 9)
+    assert_same(lazy.compute(), _set(frame.copy(), rows, columns, 9))
+
+
+@pytest.mark.parametrize("rows", [["a", "zz"], [("a", 1), ("z", 2)]], ids=repr)
+def test_values_are_set_only_if_all_labels_of_a_list_are_there(rows):
+    frame = pd.DataFrame({"x": range(4)}, index=pd.MultiIndex.from_product([["a", "b"], [1, 2]]))
+    lazy = _set(gd.from_pandas(frame, npartitions=2), rows, "x", 9)
+    with pytest.raises(KeyError):
+        lazy.compute()
+
+
+@pytest.mark.parametrize("rows", [slice(None), ["a", "c"]], ids=repr)
+@pytest.mark.parametrize(
+    "columns", [("A", ["x", "y"]), (["A"], "x"), ("A", slice(None)), (slice(None), "x"), (["A", "B"], ["x"])], ids=repr
+)
+def test_columns_of_a_key_of_levels_are_set(rows, columns):
+    names = pd.MultiIndex.from_tuples([("A", "x"), ("A", "y"), ("B", "x")])
+    frame = pd.DataFrame(np.arange(12).reshape(4, 3), index=list("abcd"), columns=names)
+    lazy = _set(gd.from_pandas(frame, npartitions=2), rows, columns, 99)
+    assert_same(lazy.compute(), _set(frame.copy(), rows, columns, 99))
+
+
+def test_texts_among_times_of_several_levels_are_refused():
+    times = pd.date_range("2000-01-30", periods=48, freq="h")
+    frame = pd.DataFrame({"x": range(96)}, index=pd.MultiIndex.from_product([times, ["u", "v"]]))
+    lazy = gd.from_pandas(frame, npartitions=4)
+    day = slice("2000-01-30", "2000-01-30")
+    assert_same(lazy.loc[day].compute(), frame.loc[day])
+    assert_same(lazy.loc["2000-01-30"].compute(), frame.loc["2000-01-30"])
+    some = (slice(times[2], times[9]), "u")
+    assert_same(lazy.loc[some, :].compute(), frame.loc[some, :])
+    for rows in ((day, "u"), ("2000-01-30", "u"), ["2000-01-30"], slice(("2000-01-30", "u"), ("2000-01-30", "v"))):
+        with pytest.raises(NotImplementedError, match=r"among the times of level None: .* pandas\.Timestamp"):
+            lazy.x.loc[rows]
+    with pytest.raises(NotImplementedError, match="among the times of level None"):
+        lazy.loc["2000-01-30", "x"] = 0
+
+
+def test_slices_of_categories_among_levels_are_refused():
+    labels = pd.CategoricalIndex(["lo", "mid", "hi"], categories=["lo", "mid", "hi"])
+    frame = pd.DataFrame({"x": range(6)}, index=pd.MultiIndex.from_product([labels, [1, 2]]))
+    lazy = gd.from_pandas(frame, npartitions=3, sort=False)
+    for rows in (slice("lo", "mid"), (slice("mid", None), 1)):
+        with pytest.raises(NotImplementedError, match="among the categories of level None: give a list of them"):
+            lazy.x.loc[rows]
+
+
+def test_labels_beside_all_of_a_level_leave_their_levels_out():
+    index = pd.MultiIndex.from_product([[0, 1], ["s", "t"], [1, 2]], names=list("abc"))
+    frame = pd.DataFrame({"x": range(8)}, index=index)
+    lazy = gd.from_pandas(frame, npartitions=2)
+    assert_same(lazy.loc[0, :, 1].compute(), frame.loc[0, :, 1])
+    assert_same(lazy.x.loc[0, :, 1].compute(), frame.x.loc[0, :, 1])

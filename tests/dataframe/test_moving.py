@@ -227,11 +227,9 @@ def test_rows_are_found_again_by_their_key():
     assert_same(lazy.loc[lazy.x > 1, "y"].compute(**INLINE), plain.loc[plain.x > 1, "y"])
     with pytest.raises(KeyError):
         lazy.loc["c"].compute(**INLINE)
-    for rows in (("a", 1), ["a"], slice("a", "b")):
-        with pytest.raises(
-            NotImplementedError, match=r"loc\[.*: of an index of several levels one label .* reset_index\(\)"
-        ):
-            lazy.loc[rows]
+    for rows in (["a"], slice("a", "b")):
+        assert_same(lazy.loc[rows].compute(**INLINE), plain.loc[rows])
+    assert_same(lazy.loc[("a", 1)].compute(**INLINE), plain.loc[[("a", 1)]])
 
 
 @pytest.mark.parametrize("options", [{}, {"ignore_index": True}, {"keys": ["p", "q", "r"]}, {"join": "inner"}])

@@ -323,3 +323,45 @@ def test_the_first_of_more_values_than_names_is_the_label(tmp_path):
                 )
     with pytest.raises(ValueError, match="rows have a value more than the header has names"):
         gd.read_csv(path, index_col=1)
+
+
+def _with_missing(frame):
+    return frame["x"].where(frame["x"] != 2).astype("Float64") > 2
+
+
+@pytest.mark.parametrize(
+    "condition", [lambda f: f[["x"]] > 2, _with_missing, lambda f: f > 2, lambda f: f["x"] > 2], ids=range(4)
+)
+def test_conditions_in_place_leave_what_they_say_nothing_of(condition):
+    frame = pd.DataFrame({"x": [1, 2, 3, 4], "y": [1, 5, 1, 5]}, index=list("abcd"))
+
+    def changed(some, how):
+        getattr(some, how)(condition(some), 0, inplace=True)
+        return some
+
+    for how in ("where", "mask"):
+        lazy = changed(gd.from_pandas(frame, npartitions=2), how)
+        assert_same(lazy.compute().astype("int64"), changed(frame.copy(), how).astype("int64"))
+
+
+def test_series_of_a_subclass_have_attributes_of_their_own():
+    class Tagged(gd.Series):
+        def __init__(self, expr, tag=None):
+            super().__init__(expr)
+            self.tag = tag
+
+    lazy = gd.from_pandas(pd.DataFrame({"x": [1, 2]}), npartitions=2)
+    assert Tagged(lazy.x.expr, tag=3).tag == 3
+
+
+def test_slices_of_intervals_are_those_of_pandas():
+    frame = pd.DataFrame({"v": range(4)}, index=pd.interval_range(0, 4))
+    rows = slice(pd.Interval(0, 1), pd.Interval(2, 3))
+    assert_same(gd.from_pandas(frame, npartitions=2).loc[rows].compute(), frame.loc[rows])
+
+
+def test_common_labels_keep_the_dtype():
+    lazy = gd.from_pandas(pd.DataFrame({"v": range(4)}, index=[3, 1, 2, 5]), npartitions=2, sort=False)
+    plain = pd.Index([3, 1, 2, 5])
+    for other in (pd.Index([], dtype="int64"), [1, 2, 9], pd.Index([5, 1])):
+        assert_same(lazy.index.intersection(other).compute(), plain.intersection(other))

@@ -234,13 +234,18 @@ class Index(Frame):
         return made if sort is False else made.to_series().sort_values().index
 
     def _chosen_among(self, other: Any, choose: Callable[[Any], Any]) -> Any:
+        if self.nlevels > 1:
+            raise NotImplementedError(
+                "intersection() and difference() of an index of several levels: compute() it before, or merge() frames of its levels"
+            )
         name = self.name if getattr(other, "name", self.name) == self.name else None
         values = other if is_node(other) else list(other)
         found = self[choose(self.isin(values))].unique().rename(name)
         if choose is operator.invert:
             return found
-        others = other.expr.meta if is_node(other) else pd.Index(values)
-        is_nothing = not is_node(other) and not len(others)
+        is_typed = isinstance(other, (pd.Index, pd.Series, np.ndarray, pd.api.extensions.ExtensionArray))
+        others = other.expr.meta if is_node(other) else pd.Index(other if is_typed else values)
+        is_nothing = not is_node(other) and not is_typed and not len(others)
         dtype = others.dtype if is_nothing else self._meta._find_common_type_compat(others)
         return found if dtype == self.dtype else found.astype(dtype)
 

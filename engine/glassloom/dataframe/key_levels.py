@@ -49,6 +49,44 @@ def rows_of_key(node: FrameExpr, key: Any) -> FrameExpr:
     return tree(chosen, Operation(_same, concat, finish), meta, "loc")
 
 
+def require_plain_labels(key: Any, index: pd.Index) -> None:
+    """Check that each part of a key can be compared with the labels of its level.
+
+    Raises
+    ------
+    NotImplementedError
+        If a text should stand for a stretch of time, or a slice of categories is asked for.
+    """
+    for level, part in enumerate(_parts_of_levels(key, index)):
+        _require_plain(part, index.get_level_values(level), index.names[level])
+
+
+def _parts_of_levels(key: Any, index: pd.Index) -> list[Any]:
+    """Return what a key says of each level: a label, or a list or slice of labels."""
+    if isinstance(key, tuple):
+        return list(key)
+    if isinstance(key, list):
+        return [list(level) for level in zip(*key, strict=True)] if isinstance(key[0], tuple) else [key]
+    ends = [_prefix(end) for end in (key.start, key.stop) if end is not None]
+    if not any(isinstance(end, tuple) for end in (key.start, key.stop)):  # texts of times are compared as pandas does
+        return [] if index.get_level_values(0).dtype.kind in "mM" else [key]
+    return [slice(*pair) if len(pair) == 2 else slice(pair[0], None) for pair in zip(*ends, strict=False)]
+
+
+def _require_plain(part: Any, labels: pd.Index, name: Any) -> None:
+    values = [part.start, part.stop] if isinstance(part, slice) else part if isinstance(part, list) else [part]
+    are_times = isinstance(labels, (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex))
+    if are_times and any(isinstance(value, str) for value in values):
+        raise NotImplementedError(
+            f"loc: {part!r} among the times of level {name!r}: beside other levels a text stands for no stretch of time; give "
+            "pandas.Timestamp or the like, a text for the first level alone, or xs(text, level=...)"
+        )
+    if isinstance(part, slice) and part != slice(None) and isinstance(labels.dtype, pd.CategoricalDtype):
+        raise NotImplementedError(
+            f"loc: {part!r} among the categories of level {name!r}: give a list of them, or reset_index() and a condition"
+        )
+
+
 def is_full_label(key: Any, index: pd.Index) -> bool:
     """Whether a key is one label of each level."""
     return isinstance(key, tuple) and len(key) == index.nlevels and all(map(pd.api.types.is_scalar, key))

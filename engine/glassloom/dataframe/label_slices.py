@@ -29,7 +29,8 @@ def rows_between(node: FrameExpr, rows: slice) -> FrameExpr:
         first, last = (rows.start, rows.stop) if rows.step > 0 else (rows.stop, rows.start)
         chosen = node if is_all else rows_between(node, slice(first, last))
         return rows_between_positions(chosen, slice(None, None, rows.step))
-    if isinstance(node.meta.index, pd.IntervalIndex):
+    are_intervals = all(one is None or isinstance(one, pd.Interval) for one in (rows.start, rows.stop))
+    if isinstance(node.meta.index, pd.IntervalIndex) and not are_intervals:
         raise NotImplementedError(
             f"loc[{rows.start!r}:{rows.stop!r}] of intervals: choose them by a number or an interval, or by a condition, as in "
             "frame[frame.index.left >= ...]"

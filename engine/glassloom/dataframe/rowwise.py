@@ -301,11 +301,20 @@ class RowByRow(TimeLabels):
 def _of_all_rows(frame: Any, condition: Any, otherwise: bool) -> Any:
     """Return a condition that says `otherwise` of the rows, and columns, that it says nothing of."""
     is_at_hand = isinstance(condition, (pd.DataFrame, pd.Series))
-    if not is_at_hand and (
-        not is_node(condition) or not condition.expr.has_rows or condition.expr.rows == frame.expr.rows
-    ):
+    if not is_at_hand and (not is_node(condition) or not condition.expr.has_rows or _says_all(condition, frame)):
         return condition
     return operate(_said_of_rows, frame, condition, otherwise, label="condition")
+
+
+def _says_all(condition: Any, frame: Any) -> bool:
+    """Whether a condition of the same rows, and columns, has no missing values."""
+    meta, own = condition.expr.meta, frame.expr.meta
+    if condition.expr.rows != frame.expr.rows or not isinstance(meta, (pd.DataFrame, pd.Series)):
+        return bool(condition.expr.rows == frame.expr.rows)
+    if isinstance(meta, pd.Series):
+        return bool(meta.dtype == np.dtype(bool))
+    has_columns = isinstance(own, pd.DataFrame) and meta.columns.equals(own.columns)
+    return has_columns and all(dtype == np.dtype(bool) for dtype in meta.dtypes)
 
 
 def _said_of_rows(block: Any, condition: Any, otherwise: bool) -> Any:

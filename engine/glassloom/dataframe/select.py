@@ -13,7 +13,13 @@ from glassloom.dataframe.column_at_hand import is_lazy_mask, rows_by_lazy_array
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columns import are_keys_of_levels, listed_names, require_columns
 from glassloom.dataframe.divisions import cut_alike
-from glassloom.dataframe.key_levels import is_full_label, is_key_of_levels, levels_left_out, rows_of_key
+from glassloom.dataframe.key_levels import (
+    is_full_label,
+    is_key_of_levels,
+    levels_left_out,
+    require_plain_labels,
+    rows_of_key,
+)
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_slices import rows_between
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, Projection, SomeRows
@@ -101,6 +107,7 @@ class Loc:
         whole = rows if is_of_columns or not isinstance(key, tuple) else key
         if not is_key_of_levels(whole, meta.index):
             return None
+        require_plain_labels(whole, meta.index)
         if is_of_columns:
             node = _some_columns(node, columns)
         if is_full_label(whole, meta.index):
@@ -108,7 +115,8 @@ class Loc:
                 return wrap(value_at(node, whole))
             return wrap(RowsOfLabel(*rows_of_key(node, whole).operands))
         made = wrap(rows_of_key(node, whole))
-        named = levels_left_out(whole) if isinstance(meta, pd.Series) else []
+        is_of_rows_alone = isinstance(meta, pd.Series) or (isinstance(key, tuple) and whole is key and len(key) > 2)
+        named = levels_left_out(whole) if is_of_rows_alone else []
         return made.droplevel(named) if named else made
 
     def __call__(self, axis: Any = None) -> Any:
@@ -121,7 +129,11 @@ class Loc:
         rows, columns = _rows_and_columns(key, frame.expr.meta, slice(None))
         if callable(rows) and not is_node(rows):
             rows = rows(frame)
-        rows, columns = _labels_at_hand(rows), listed_names(_labels_at_hand(columns, of_columns=True), frame.expr.meta)
+        meta = frame.expr.meta
+        rows, columns = _labels_at_hand(rows), listed_names(_labels_at_hand(columns, of_columns=True), meta)
+        is_of_levels = isinstance(key, tuple) and meta.index.nlevels > 1 and is_key_of_levels(key, meta.index)
+        if is_of_levels and isinstance(meta, pd.DataFrame) and not _are_columns(columns, meta):  # as without a value
+            rows, columns = key, slice(None)
         what = shown("loc", key)
         set_values(frame, rows_to_set(frame, rows, what), columns, value, what)
 

@@ -123,7 +123,8 @@ class Series(
         )
 
     def __setattr__(self, name: Any, value: Any) -> None:
-        if not name.startswith("_") and not hasattr(type(self), name):
+        is_own = type(self) is not Series or name.startswith("_") or name == "attrs"
+        if not is_own and not hasattr(type(self), name):
             raise AttributeError(
                 f"Series has no attribute {name!r}{did_you_mean(name, self)}. The value of a label is set by series.loc[{name!r}] = ..."
             )

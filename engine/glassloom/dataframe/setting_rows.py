@@ -6,9 +6,10 @@ when the frame is computed.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.columns import are_keys_of_levels
 from glassloom.dataframe.divisions import cut_alike
-from glassloom.dataframe.key_levels import is_key_of_levels, where_key
+from glassloom.dataframe.key_levels import is_key_of_levels, require_plain_labels, where_key
 from glassloom.dataframe.keys_of_rows import as_series
 from glassloom.dataframe.label_order import Run, not_in_order, order_of_labels
 from glassloom.dataframe.nodes import FrameExpr, Projection, empty
@@ -73,7 +74,10 @@ def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
 
 
 def _of_key(frame: Any, key: Any, what: str) -> Any:
-    """Return where rows have a key of several levels. Computing it raises KeyError if none has."""
+    """Return where rows have a key of several levels. Computing it raises KeyError if none has, or not each of a list."""
+    require_plain_labels(key, frame.expr.meta.index)
+    if isinstance(key, list):
+        return reduce(operator.or_, [_of_key(frame, one if isinstance(one, tuple) else (one,), what) for one in key])
     found = operate(_where_key, frame, key, label="labels")
     count = wrap(tree(found.expr, Operation(_count_true, sum, partial(_require_any, what)), 0, "labels"))
     return operate(_checked, found, count, label="labels")
@@ -283,7 +287,9 @@ def _where(condition: Any) -> RowsToSet:
 
 def _named(meta: Any, columns: Any) -> list[Any]:
     """Return the names of the columns that are set."""
-    if isinstance(columns, slice) or callable(columns) or is_mask(columns) or are_keys_of_levels(columns):
+    if are_keys_of_levels(columns):
+        return list(meta.columns[meta.columns.get_locs(list(columns))])
+    if isinstance(columns, slice) or callable(columns) or is_mask(columns):
         return list(meta.loc[:, columns].columns)
     return list(columns) if isinstance(columns, (list, pd.Index)) else [columns]
 
