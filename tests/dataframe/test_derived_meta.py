@@ -183,7 +183,7 @@ _TABLES = st.dictionaries(st.sampled_from(["a", "b", "c", "a_x", ""]), _DTYPES, 
 
 
 @given(_TABLES, _TABLES, st.data())
-def test_metas_that_follow_from_looks_are_those_of_pandas(one: Any, other: Any, data: Any) -> None:
+def test_metas_that_follow_from_schemas_are_those_of_pandas(one: Any, other: Any, data: Any) -> None:
     left, right = _frame(**one), _frame(**other)
     for columns in [data.draw(st.lists(st.sampled_from([*one]))) if one else [], *one]:
         if type(columns) is str or len(set(columns)) == len(columns):

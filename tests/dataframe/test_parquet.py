@@ -331,11 +331,8 @@ def test_rows_are_chosen_in_parts_of_row_groups_and_keep_their_labels(tmp_path, 
     assert_same(filtered.compute(), frame[(frame.k < 4) & (frame.gap > 1)][["x"]])
 
 
-def test_only_row_groups_with_chosen_rows_are_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_rows, "_SMALL_ROWS", 1)
-    # The statistics of each row group say that 3 may be there: only its values tell that it isn't.
-    frame = pd.DataFrame({"k": [1, 5, 1, 3, 5, 1, 5, 1], "x": np.arange(8) / 2})
-    frame.to_parquet(tmp_path / "a.parquet", row_group_size=2)
+def _recorded_reads(monkeypatch):
+    """Return a list that gets the row groups and columns of each read from now on."""
     read = []
     original = parquet_rows.read_groups
     monkeypatch.setattr(
@@ -343,6 +340,15 @@ def test_only_row_groups_with_chosen_rows_are_read_whole(tmp_path, monkeypatch):
         "read_groups",
         lambda file, piece, columns: read.append((piece.groups, columns)) or original(file, piece, columns),
     )
+    return read
+
+
+def test_only_row_groups_with_chosen_rows_are_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_rows, "_SMALL_ROWS", 1)
+    # The statistics of each row group say that 3 may be there: only its values tell that it isn't.
+    frame = pd.DataFrame({"k": [1, 5, 1, 3, 5, 1, 5, 1], "x": np.arange(8) / 2})
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=2)
+    read = _recorded_reads(monkeypatch)
     lazy = gd.read_parquet(tmp_path / "a.parquet")
     assert_same(lazy[lazy.k == 3].compute(scheduler="inline"), frame[frame.k == 3])
     assert [groups for groups, columns in read if columns == ["k"]] == [(0,), (1,), (2,), (3,)]
@@ -353,13 +359,7 @@ def test_columns_of_conditions_are_read_until_no_row_is_left_and_elsewhere_by_on
     monkeypatch.setattr(parquet_rows, "_SMALL_ROWS", 1)
     frame = pd.DataFrame({"k": [1, 5, 2, 4], "n": [1, 3, 1, 3], "x": np.arange(4) / 2, "y": 1.5})
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=2)
-    read = []
-    original = parquet_rows.read_groups
-    monkeypatch.setattr(
-        parquet_rows,
-        "read_groups",
-        lambda file, piece, columns: read.append((piece.groups, columns)) or original(file, piece, columns),
-    )
+    read = _recorded_reads(monkeypatch)
 
     def compute(lazy):
         read.clear()

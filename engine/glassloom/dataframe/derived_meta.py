@@ -1,8 +1,8 @@
 """Metas made of metas, without making the same one twice: pandas takes longer for an empty frame than a rule to rewrite a node.
 
 While an expression is written and optimised, its nodes are rebuilt many times. Of the common kinds of metas there is one
-object for all that can't be told apart, so that what is made of it is found by its identity, and what it looks like often
-follows from the looks of what it is made of, without pandas. What was made of a meta is known as long as it lives: nodes are
+object for all that can't be told apart, so that what is made of it is found by its identity, and its schema often
+follows from the schemas of what it is made of, without pandas. What was made of a meta is known as long as it lives: nodes are
 optimised after they were written, and who runs a cell again writes the same again.
 """
 
@@ -28,10 +28,10 @@ _MOST_RESULTS = 256
 """Of one meta. Then all are forgotten: calls of functions whose tokens are random would add to them for ever."""
 
 
-# What metas look like.
+# The schemas of metas.
 
 
-class Looks(NamedTuple):
+class Schema(NamedTuple):
     """All that tells an empty frame or series of the common kinds, whose rows are numbered, from others.
 
     `labels_dtype` is that of a frame's columns; a series has none, and one name.
@@ -42,8 +42,8 @@ class Looks(NamedTuple):
     names: tuple[str | None, ...]
     dtypes: tuple[Any, ...]
 
-    def chosen(self, columns: Any) -> Looks | None:
-        """Return the looks of one column (`columns` is a label) or some (a list) of a frame; None if that isn't known."""
+    def chosen(self, columns: Any) -> Schema | None:
+        """Return the schema of one column (`columns` is a label) or some (a list) of a frame; None if that isn't known."""
         found = dict(zip(self.names, self.dtypes, strict=True))
         if self.kind is not pd.DataFrame or len(found) < len(self.names):
             return None
@@ -52,11 +52,11 @@ class Looks(NamedTuple):
             return None
         dtypes = tuple([found[name] for name in names])
         if type(columns) is list:
-            return Looks(pd.DataFrame, self.labels_dtype, tuple(columns), dtypes)
-        return Looks(pd.Series, None, (columns,), dtypes)
+            return Schema(pd.DataFrame, self.labels_dtype, tuple(columns), dtypes)
+        return Schema(pd.Series, None, (columns,), dtypes)
 
     def made(self) -> Any:
-        """Return an object that looks so."""
+        """Return an empty object of this schema."""
         arrays = [_no_values(dtype) for dtype in self.dtypes]
         if self.kind is pd.Series:
             return pd.Series(arrays[0], name=self.names[0], copy=False)
@@ -72,25 +72,25 @@ def _no_values(dtype: Any) -> Any:
     return np.empty(0, dtype) if isinstance(dtype, np.dtype) else pd.array([], dtype=dtype)
 
 
-_UNCOMMON = Looks(object, None, (), ())
-_looks: IdentityCache[Looks] = IdentityCache()
-_common: dict[Looks, Any] = {}
-"""The object that stands for all that look like it."""
+_UNCOMMON = Schema(object, None, (), ())
+_schemas: IdentityCache[Schema] = IdentityCache()
+_common: dict[Schema, Any] = {}
+"""The object that stands for all of its schema."""
 _MOST_COMMON = 1024
 """So many of some KiB each. Then all are forgotten."""
 
 
-def looks_of(meta: Any) -> Looks | None:
-    """Return what a meta looks like; None if it isn't of the common kinds."""
+def schema_of(meta: Any) -> Schema | None:
+    """Return the schema of a meta; None if it isn't of the common kinds."""
     if not isinstance(meta, (pd.DataFrame, pd.Series)):
         return None
-    known = _looks.get(meta)
+    known = _schemas.get(meta)
     if known is None:
-        known = _looks.set(meta, _looked_at(meta) or _UNCOMMON)
+        known = _schemas.set(meta, _found_schema(meta) or _UNCOMMON)
     return None if known is _UNCOMMON else known
 
 
-def _looked_at(meta: Any) -> Looks | None:
+def _found_schema(meta: Any) -> Schema | None:
     index = meta.index
     is_plain = type(index) is pd.RangeIndex and index.start == 0 and index.step == 1 and index.name is None
     if not is_plain or len(meta) or meta.attrs or not meta.flags.allows_duplicate_labels:
@@ -108,24 +108,24 @@ def _looked_at(meta: Any) -> Looks | None:
         return None
     if not all([isinstance(dtype, (np.dtype, pd.StringDtype)) for dtype in dtypes]):
         return None  # some are equal to dtypes that can be told from them, such as categories in another order
-    return Looks(type(meta), labels_dtype, names, dtypes)
+    return Schema(type(meta), labels_dtype, names, dtypes)
 
 
-def meta_of_looks(looks: Looks) -> Any:
-    """Return the object that looks so, which is the same for all who ask."""
-    known = _common.get(looks)
+def meta_of_schema(schema: Schema) -> Any:
+    """Return the object of a schema, which is the same for all who ask."""
+    known = _common.get(schema)
     if known is None:
         if len(_common) >= _MOST_COMMON:
             _common.clear()
-        known = _common.setdefault(looks, looks.made())
-        _looks.set(known, looks)
+        known = _common.setdefault(schema, schema.made())
+        _schemas.set(known, schema)
     return known
 
 
 def common_meta(meta: Any) -> Any:
-    """Return the object that stands for all that look like a meta, or the meta itself if it isn't of the common kinds."""
-    looks = looks_of(meta)
-    return meta if looks is None else meta_of_looks(looks)
+    """Return the object that stands for all of a meta's schema, or the meta itself if it isn't of the common kinds."""
+    schema = schema_of(meta)
+    return meta if schema is None else meta_of_schema(schema)
 
 
 # What is made of metas.
@@ -172,10 +172,10 @@ def _mark(part: object) -> Any:
 
 def chosen_meta(meta: Any, columns: Any) -> Any:
     """Return the meta of one column (`columns` is a label) or some (a list): made once, as pandas takes long for it."""
-    looks = looks_of(meta)
-    chosen = None if looks is None else looks.chosen(columns)
+    schema = schema_of(meta)
+    chosen = None if schema is None else schema.chosen(columns)
     if chosen is not None:
-        return meta_of_looks(chosen)
+        return meta_of_schema(chosen)
     labels = columns if isinstance(columns, list) else (columns,)
     choice = (isinstance(columns, list), tuple(labels), tuple(map(type, labels)))
     known = _choices.get(meta)
@@ -187,30 +187,30 @@ def chosen_meta(meta: Any, columns: Any) -> Any:
 
 
 def meta_side_by_side(left: Any, right: Any, columns: pd.Index) -> Any | None:
-    """Return the meta of the columns of two frames under new labels, which are texts; None if looks don't tell."""
-    one, other = looks_of(left), looks_of(right)
+    """Return the meta of the columns of two frames under new labels, which are texts; None if schemas don't tell."""
+    one, other = schema_of(left), schema_of(right)
     if one is None or other is None:
         return None
-    return meta_of_looks(Looks(pd.DataFrame, columns.dtype, tuple(columns), (*one.dtypes, *other.dtypes)))
+    return meta_of_schema(Schema(pd.DataFrame, columns.dtype, tuple(columns), (*one.dtypes, *other.dtypes)))
 
 
 def meta_with_columns(frame: Any, names: tuple[Any, ...], values: Sequence[Any]) -> Any | None:
-    """Return the meta of a frame with columns added or replaced; None if looks don't tell.
+    """Return the meta of a frame with columns added or replaced; None if schemas don't tell.
 
     Parameters
     ----------
     values
         The metas of columns, or scalars.
     """
-    looks = looks_of(frame)
-    series = [looks_of(value) for value in values]
-    if looks is None or not all([type(name) is str for name in names]):
+    schema = schema_of(frame)
+    series = [schema_of(value) for value in values]
+    if schema is None or not all([type(name) is str for name in names]):
         return None
-    dtypes = dict(zip(looks.names, looks.dtypes, strict=True))
-    if len(dtypes) < len(looks.names) or not looks.names:
+    dtypes = dict(zip(schema.names, schema.dtypes, strict=True))
+    if len(dtypes) < len(schema.names) or not schema.names:
         return None
     for name, one in zip(names, series, strict=True):
         if one is None or one.kind is not pd.Series:
             return None
         dtypes[name] = one.dtypes[0]
-    return meta_of_looks(Looks(pd.DataFrame, looks.labels_dtype, tuple(dtypes), tuple(dtypes.values())))
+    return meta_of_schema(Schema(pd.DataFrame, schema.labels_dtype, tuple(dtypes), tuple(dtypes.values())))

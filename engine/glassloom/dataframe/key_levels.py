@@ -37,9 +37,9 @@ def rows_of_key(node: FrameExpr, key: Any) -> FrameExpr:
     A tuple of a label for each level gives the rows that have it, with all levels; of fewer labels, their rows without these levels.
     Computing it raises KeyError if no row has a label.
     """
-    if isinstance(key, slice):
-        return SomeRows(node, (), BlockCall(_having, (Block(0), key), label="loc"))
     chosen = SomeRows(node, (), BlockCall(_having, (Block(0), key), label="loc"))
+    if isinstance(key, slice):
+        return chosen
     if isinstance(key, tuple) and any(isinstance(one, slice) for one in key) and not any(map(_has_order, key)):
         check = BlockCall(partial(_if_any, key), (Block(0), Block(1)), label="loc")
         return CarriedRows(chosen, (Length(chosen),), check, chosen.meta)
