@@ -1,6 +1,7 @@
 """A library of frames in place of cuDF, for tests: pandas' methods on objects that pandas' own functions don't take. Counts moves.
 
-As with cuDF, sums of groups without values are missing, and rows of joins and groups come in another order than pandas'.
+As with cuDF, sums of groups without values are missing, rows of joins and groups come in another order than pandas', methods that cuDF lacks are
+lacking, whole numbers divided by 0 are whole numbers, and there are no complex numbers.
 """
 
 from __future__ import annotations
@@ -9,6 +10,18 @@ import pandas as pd
 
 MOVES = {"to": 0, "from": 0, "rows": 0, "columns": set()}
 _KINDS = {"frame": pd.DataFrame, "series": pd.Series, "index": pd.Index}
+_LACKING_IN_ALL = (
+    "aggregate align asfreq at_time between_time combine combine_first compare droplevel expanding filter first_valid_index get idxmax idxmin infer_objects "
+    "last_valid_index reindex_like rename_axis reorder_levels sem to_period to_sql to_timestamp transform tz_convert tz_localize xs"
+)
+_LACKING = {
+    "frame": _LACKING_IN_ALL + " corrwith isetitem set_axis",
+    "series": _LACKING_IN_ALL + " agg argmax argmin case_when divmod info item nbytes rdivmod swaplevel to_csv unstack",
+    "index": "item map nbytes round value_counts",
+    "scalar": "casefold decode encode extractall fullmatch get_dummies isascii normalize as_unit asfreq end_time qyear start_time to_period to_timestamp",
+}
+LACKING = {kind: set(names.split()) for kind, names in _LACKING.items()}
+"""What pandas has and cuDF 26.10.2 doesn't, by looking for the names in it on 27 November 2026. The last is accessors."""
 
 
 class Strict:
@@ -18,9 +31,13 @@ class Strict:
         self._data = data
 
     def __getattr__(self, name):
-        if name.startswith("__"):
+        if name.startswith("__") or name in LACKING[kind_of(self)]:
             raise AttributeError(name)
         value = getattr(self._data, name)
+        if name in ("mod", "floordiv", "rmod", "rfloordiv"):
+            return lambda other, **kwargs: wrapped(
+                _divided(value(unwrapped(other), **kwargs), self._data, unwrapped(other))
+            )
         return value if name == "columns" else wrapped(value)  # cuDF's are pandas' too
 
     def groupby(self, *args, **kwargs):
@@ -49,9 +66,20 @@ class Strict:
 
 def _operator(name):
     def method(self, *others):
-        return wrapped(getattr(self._data, name)(*unwrapped(others)))
+        found = getattr(self._data, name)(*unwrapped(others))
+        return wrapped(
+            _divided(found, self._data, *unwrapped(others)) if "mod" in name or "floordiv" in name else found
+        )
 
     return method
+
+
+def _divided(found, *numbers):
+    """Whole numbers, if all that were divided are."""
+    are_whole = all(
+        getattr(getattr(one, "dtype", None), "kind", "i") == "i" and not isinstance(one, float) for one in numbers
+    )
+    return found.fillna(-1).replace(float("inf"), -1).astype("int64") if are_whole and found.ndim == 1 else found
 
 
 for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "mod", "floordiv", "eq", "ne", "lt", "le", "gt",
@@ -105,6 +133,8 @@ def kind_of(value):
 
 
 def from_pandas(value):
+    if any(dtype.kind == "c" for dtype in (value.dtypes if value.ndim == 2 else [value.dtype])):
+        raise TypeError("Unsupported type complex128")
     MOVES["to"] += 1
     return Strict(value)
 

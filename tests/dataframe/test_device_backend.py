@@ -55,6 +55,61 @@ def test_methods_of_rows_run_on_the_device(frame, operation):
     assert type(found) is type(expected) and found.equals(expected)
 
 
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda f: f.rename_axis("label"), lambda f: f.n.rename_axis("label"), lambda f: f.set_axis(["a", "b", "c"], axis=1), lambda f: f[["x", "n"]].idxmax(axis=1),
+        lambda f: f.n % (f.n - 1), lambda f: f.n // (f.n - 1), lambda f: f.n.mod(0), lambda f: 5 // (f.n - 1), lambda f: (f.n - 1).rfloordiv(5), lambda f: f.n % 2, lambda f: f.x // 2, lambda f: f.n ** (f.n > 1),
+        lambda f: f.k.str.casefold(), lambda f: f.index.map(abs), lambda f: f.k.fillna("z").str.fullmatch("a"),
+    ],
+)  # fmt: skip
+def test_what_the_library_lacks_or_refuses_is_computed_on_the_host_and_moved_back(frame, operation):
+    lazy = operation(frame)
+    assert lazy.expr.backend == "strict_frames"
+    result = lazy.compute(scheduler="inline")
+    assert isinstance(result, strict_frames.Strict)
+    expected = operation(HOST)
+    assert type(result._data) is type(expected) and result._data.equals(expected)
+    assert getattr(result._data, "name", None) == getattr(expected, "name", None)
+
+
+def test_pairs_of_quotients_and_remainders_are_computed_on_the_host_where_the_library_has_none(frame):
+    quotients, remainders = gl.compute(*(frame.n + 1).divmod(frame.n - 1), scheduler="inline")
+    expected = (HOST.n + 1) // (HOST.n - 1), (HOST.n + 1) % (HOST.n - 1)
+    assert quotients._data.equals(expected[0]) and remainders._data.equals(expected[1])
+
+
+def test_an_error_of_pandas_is_the_one_that_is_raised(frame):
+    with pytest.raises(ValueError, match="Cannot mask with non-boolean|could not convert|invalid literal"):
+        frame.k.fillna("z").astype("int64").compute(scheduler="inline")
+
+
+def test_a_users_function_gets_partitions_as_they_are_and_is_called_once(frame):
+    called = []
+
+    def fail(part):
+        called.append(type(part))
+        raise ValueError("of the user's own")
+
+    with pytest.raises(ValueError, match="of the user's own"):
+        frame.map_partitions(fail, meta=HOST[:0]).compute(scheduler="inline")
+    assert called == [strict_frames.Strict]
+
+
+def test_results_that_the_library_has_no_values_for_are_an_error_that_says_so(frame):
+    with pytest.raises(
+        NotImplementedError, match=r"map: strict_frames has no values .*complex128.*to_backend\('pandas'\)"
+    ):
+        frame.index.map(lambda label: label * 1j).compute(scheduler="inline")
+
+
+def test_rows_are_iterated_over_and_taken_as_arrays_on_the_host(frame):
+    assert [row.n for row in frame.itertuples()] == [*HOST.n]
+    assert [label for label, _ in frame.iterrows()] == [*range(6)] and list(frame.n.items()) == list(HOST.n.items())
+    assert list(frame.n) == [*HOST.n] and (frame.n.to_numpy() == HOST.n.to_numpy()).all()
+    assert (np.asarray(frame.n) == HOST.n.to_numpy()).all() and frame.n.to_dict() == HOST.n.to_dict()
+
+
 ROWS = pd.DataFrame(
     {
         "k": [*("a", None, "b", "a", "c", "none") * 10], "m": [1, 2, 1, 2, 1, 3] * 10, "n": range(60),

@@ -18,6 +18,8 @@ _WITHOUT_VALUES = {"empty", "empty_like", "ndarray"}
 _SECONDS = 60
 """The first call of CuPy's functions compiles kernels."""
 _MOST_CALLS = 6
+_NO_SUCH_VALUES = "cudf has no values like those of its result"
+"""A clear error, as of complex numbers."""
 
 
 def load_documentation() -> None:
@@ -116,10 +118,12 @@ def frame_faults(method: tuple[str, str]) -> list[str]:
     faults, n_tried = [], 0
     for title, data in page.FRAMES.items():
         for number, call in enumerate(page.CALLS):
-            expected = page._outcome(kind, name, call, page._lazy(data, "pandas"))
-            if isinstance(expected, Exception):
-                continue
+            expected, again = (page._outcome(kind, name, call, page._lazy(data, "pandas")) for _ in range(2))
+            if isinstance(expected, Exception) or _difference_of_frames(again, expected):
+                continue  # what is drawn at random
             found = page._outcome(kind, name, call, page._lazy(data, "cudf"))
+            if isinstance(found, NotImplementedError) and _NO_SUCH_VALUES in str(found):
+                continue
             fault = _error(found) or _difference_of_frames(found, expected)
             if fault:
                 faults.append(f"{title}, call {number}: {fault}")
@@ -153,4 +157,6 @@ def _assert_same(one: Any, other: Any) -> None:
     elif isinstance(other, (int, float, str, np.generic)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            assert one == other or (one != one and other != other) or abs(one - other) < 1e-9, f"{one!r} in place of {other!r}"
+            assert one == other or (one != one and other != other) or abs(one - other) < 1e-9, (
+                f"{one!r} in place of {other!r}"
+            )

@@ -43,7 +43,7 @@ class SeriesAtHand(AtHand):
 
     def to_dict(self, *, into: Any = dict) -> Any:
         """Compute, and return a dict from labels to values; `into` is its class."""
-        return self.compute().to_dict(into=into)
+        return self._computed_by_pandas().to_dict(into=into)
 
 
 class FrameAtHand(AtHand):
@@ -51,7 +51,7 @@ class FrameAtHand(AtHand):
 
     def to_dict(self, orient: str = "dict", *, into: Any = dict, index: bool = True) -> Any:
         """Compute, and return a dict. The arguments are pandas': `orient` says of what, such as ``"records"`` or ``"list"``."""
-        return self.compute().to_dict(orient, into=into, index=index)
+        return self._computed_by_pandas().to_dict(orient, into=into, index=index)
 
     @property
     def T(self) -> Any:
@@ -69,7 +69,7 @@ def _computed(frame: Any, method: str, function: Callable[[Any], Any], instead: 
             f"{method} of {frame.npartitions} partitions isn't supported: the result's columns depend on the values of all rows. "
             f"Use {instead}; of a small frame repartition(npartitions=1) before"
         )
-    return at_hand(function(frame.compute()))
+    return at_hand(function(frame._computed_by_pandas()))
 
 
 def at_hand(made: Any) -> Any:

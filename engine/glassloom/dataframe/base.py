@@ -13,6 +13,7 @@ import pandas as pd
 from glassloom._users_functions import call_users_function
 from glassloom.array.api.creation import from_delayed as array_of_delayed
 from glassloom.array.api.joining import concatenate
+from glassloom.backends.frames import converted
 from glassloom.backends.pandas_ import concat, guarded, is_frame, rows_between
 from glassloom.collection import Collection
 from glassloom.dataframe.argument_kinds import whole_number
@@ -250,6 +251,10 @@ class Frame(Collection, Operators, Explainable):
     def loc(self) -> Loc:
         """Rows by label: ``loc[start:stop]`` (both included) or ``loc[condition]``, and ``loc[rows, columns]``."""
         return Loc(self)
+
+    def _computed_by_pandas(self) -> Any:
+        """Compute, and return a pandas object, wherever the partitions are."""
+        return converted(self.compute(), "pandas")
 
     def __len__(self) -> int:
         """Return the number of rows: without computing if the source knows it."""

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from glassloom.backends.label_tables import LOOKS_UP_SAFELY, ready_to_look_up
+from glassloom.dataframe import on_device
 from glassloom.graph import function_label, tokenize
 
+_WITH_OTHER_VALUES = on_device.DIVISIONS | on_device.POWERS
 USERS_CALLS = frozenset(["_call_guarded", "_call_checked", "_call_unchecked"])
 """Functions of ours that call a user's: those are given partitions as they are."""
 
@@ -88,7 +90,25 @@ class BlockCall:
         kwargs = {name: blocks[value.number] if type(value) is Block else value for name, value in self.kwargs.items()}
         if not LOOKS_UP_SAFELY:
             ready_to_look_up([*args, *kwargs.values()])
-        return self.function(*args, **kwargs)
+        if self.label in _WITH_OTHER_VALUES and on_device.needs_host(self.label, args):
+            return self._on_host(args, kwargs)
+        try:
+            return self.function(*args, **kwargs)
+        except MemoryError:
+            raise
+        except Exception:
+            if on_device.device_among(args, kwargs) == "pandas" or self._is_users:
+                raise
+        return self._on_host(args, kwargs)
+
+    @property
+    def _is_users(self) -> bool:
+        """Whether it is a function of the user's, which gets partitions as they are."""
+        return getattr(getattr(self.function, "func", self.function), "__name__", "") in USERS_CALLS
+
+    def _on_host(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        library = "pandas" if self.takes_any_library else on_device.device_among(args, kwargs)
+        return on_device.computed_on_host(self.function, args, kwargs, library, self.label)
 
 
 class Method:

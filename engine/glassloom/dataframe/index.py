@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.frames import converted
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, BlockCall, Method
@@ -197,7 +196,7 @@ class Index(Frame):
         """Compute whether a row has a label."""
         is_of_times = isinstance(self._meta, (pd.DatetimeIndex, pd.TimedeltaIndex, pd.PeriodIndex))
         if self._meta.nlevels > 1 or (is_of_times and isinstance(label, str)):  # a part of a label may be enough
-            return label in self.compute()
+            return label in self._computed_by_pandas()
         series = self.to_series().expr
         return bool(len(wrap(rows_of_labels(series, [label_of_text(series, label)[0]]))))
 
@@ -367,17 +366,17 @@ class Index(Frame):
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = _UNSET) -> Any:
         """Compute, and return the labels as a NumPy array. `values` is the lazy array."""
-        return self.compute().to_numpy(dtype=dtype, copy=copy, na_value=na_value)
+        return self._computed_by_pandas().to_numpy(dtype=dtype, copy=copy, na_value=na_value)
 
     def tolist(self) -> list[Any]:
         """Compute, and return the labels as a list."""
-        return list(converted(self.compute(), "pandas"))
+        return list(self._computed_by_pandas())
 
     to_list = tolist
 
     def item(self) -> Any:
         """Compute, and return the only label."""
-        return self.compute().item()
+        return self._computed_by_pandas().item()
 
     def copy(self, name: Any = None, deep: bool = False) -> Any:
         """Return an index of its own, under another `name` if one is given."""

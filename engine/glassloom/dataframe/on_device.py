@@ -1,13 +1,18 @@
-"""First steps of reductions, groups and joins by the methods of a device's library, where these give what pandas gives.
+"""Steps by the methods of a device's library, where these give what pandas gives; by pandas on the host where they don't.
 
-Each function takes a partition that isn't pandas' and returns None if its library's methods don't do the same: then the caller
+First steps of reductions, groups and joins: each function takes a partition that isn't pandas' and returns None if its library's methods don't do the same: then the caller
 moves the partition to the host. What moves otherwise are the partial results. Missing values are pandas': NaN is missing too, which is a
 number to cuDF, the sum of none is 0, and not missing as there, and missing keys match each other.
+
+Calls of methods: what a library lacks or refuses (cuDF 26.10 has no `rename_axis`, and no `rank` along rows), pandas computes of a copy on the host
+(`computed_on_host`), and the result moves back to the device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,11 +36,93 @@ _OF_GROUPS = {
 }
 """Parts of groups, and the aggregation of a device's library that gives each, but for what `_part` mends."""
 _AS_FLOATS = ("floats", "middle", "squares")
+_log = logging.getLogger("glassloom")
+CALLS_ON_HOST: Counter[str] = Counter()
+"""How often this process computed on the host what a device's library lacks or refuses, by the name of the call."""
+DIVISIONS = frozenset(["mod", "rmod", "floordiv", "rfloordiv", "divmod", "rdivmod"])
+"""Arithmetic of which pandas makes floats where whole numbers are divided by 0."""
+POWERS = frozenset(["pow", "rpow"])
 
 
 def is_on_device(value: Any) -> bool:
     """Tell whether it is of a device's library."""
     return library_of(value) != "pandas"
+
+
+def device_among(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """Return the library of the first argument that is on a device, also within lists and dictionaries; ``"pandas"`` if none is."""
+    for value in (*args, *kwargs.values()):
+        if type(value) in (list, tuple):
+            library = device_among(value, {})
+        else:
+            library = device_among((), value) if type(value) is dict else library_of(value)
+        if library != "pandas":
+            return library
+    return "pandas"
+
+
+def computed_on_host(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], library: str, label: str
+) -> Any:
+    """Return what pandas gives for copies of the arguments on the host; frames, series and indexes as those of `library`.
+
+    Raises
+    ------
+    NotImplementedError
+        If the library has no such values.
+    """
+    CALLS_ON_HOST[label] += 1
+    if CALLS_ON_HOST[label] == 1:
+        _log.info("%s: pandas computes it on the host, as %s doesn't", label, library)
+    here = {name: _on_host(value) for name, value in kwargs.items()}
+    return _on_device(function(*map(_on_host, args), **here), library, label)
+
+
+def needs_host(name: str, args: Sequence[Any]) -> bool:
+    """Tell whether arithmetic has to be pandas', as a device's library gives other values: whole numbers divided by 0, and powers of truth values."""
+    numbers = [value for value in args if kind_on_device(value) in ("frame", "series") or np.isscalar(value)]
+    if len(numbers) < 2 or not any(map(is_on_device, numbers)):
+        return False
+    if any("b" in _kinds_of(value) for value in numbers):
+        return True
+    return name in DIVISIONS and _has_whole_zeros(numbers[0] if name.startswith("r") else numbers[1])
+
+
+def _kinds_of(value: Any) -> set[str]:
+    """Return the kinds of a value's dtypes, as NumPy's letters."""
+    columns = columns_of(value) if is_on_device(value) else [np.asarray(value)]
+    return {getattr(column.dtype, "kind", "O") for column in columns or []}
+
+
+def _has_whole_zeros(value: Any) -> bool:
+    if not is_on_device(value):
+        return isinstance(value, (int, np.integer)) and value == 0
+    whole = [column for column in columns_of(value) or [] if getattr(column.dtype, "kind", "O") in "iu"]
+    return any(int((column == 0).sum()) for column in whole)
+
+
+def _on_host(value: Any) -> Any:
+    if type(value) is dict:
+        return {name: _on_host(each) for name, each in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_on_host, value))
+    return converted(value, "pandas")
+
+
+def _on_device(value: Any, library: str, label: str) -> Any:
+    if type(value) is tuple:  # as of divmod
+        return tuple(_on_device(each, library, label) for each in value)
+    if not isinstance(value, (pd.DataFrame, pd.Series, pd.Index)):
+        return value
+    try:
+        return converted(value, library)
+    except MemoryError:
+        raise
+    except Exception as error:
+        dtypes = sorted({str(dtype) for dtype in (value.dtypes if isinstance(value, pd.DataFrame) else [value.dtype])})
+        raise NotImplementedError(
+            f"{label}: {library} has no values like those of its result ({', '.join(dtypes)}): {error}. Put to_backend('pandas') in front of it"
+        ) from error
 
 
 def with_nulls_only(value: Any) -> Any:

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from glassloom._users_functions import call_users_function
-from glassloom.backends.frames import converted
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.argument_kinds import collection_of, whole_number
 from glassloom.dataframe.arrow.text import of_distinct_texts
@@ -282,10 +281,10 @@ class RowByRow(TimeLabels):
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = _UNSET) -> Any:
         """Compute, and return the values as a NumPy array. `values` is the lazy array."""
-        return self.compute().to_numpy(dtype=dtype, copy=copy, na_value=na_value)
+        return self._computed_by_pandas().to_numpy(dtype=dtype, copy=copy, na_value=na_value)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self.compute(), dtype=dtype)
+        return np.asarray(self._computed_by_pandas(), dtype=dtype)
 
     @property
     def axes(self) -> list[Any]:
@@ -394,12 +393,12 @@ class FrameRowByRow(RowByRow):
     def iterrows(self) -> Iterator[tuple[Any, Any]]:
         """Yield label and row, computing one partition after the other."""
         for part in self.partitions:
-            yield from part.compute().iterrows()
+            yield from part._computed_by_pandas().iterrows()
 
     def itertuples(self, index: bool = True, name: Any = "Pandas") -> Iterator[Any]:
         """Yield rows as named tuples, computing one partition after the other."""
         for part in self.partitions:
-            yield from part.compute().itertuples(index=index, name=name)
+            yield from part._computed_by_pandas().itertuples(index=index, name=name)
 
     def add_prefix(self, prefix: str, axis: Any = None) -> Any:
         """Return the frame with a text put before the columns' names."""
@@ -513,11 +512,11 @@ class SeriesRowByRow(RowByRow):
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Yield label and value, computing one partition after the other."""
         for part in self.partitions:
-            yield from part.compute().items()
+            yield from part._computed_by_pandas().items()
 
     def __iter__(self) -> Iterator[Any]:
         for part in self.partitions:
-            yield from part.compute()
+            yield from part._computed_by_pandas()
 
     def __contains__(self, label: object) -> bool:
         """Compute whether a row has a label, as pandas does."""
@@ -529,13 +528,13 @@ class SeriesRowByRow(RowByRow):
 
     def tolist(self) -> list[Any]:
         """Compute, and return the values as a list."""
-        return list(converted(self.compute(), "pandas").tolist())
+        return list(self._computed_by_pandas().tolist())
 
     to_list = tolist
 
     def item(self) -> Any:
         """Compute, and return the only value."""
-        return self.compute().item()
+        return self._computed_by_pandas().item()
 
     def add_prefix(self, prefix: str, axis: Any = None) -> Any:
         """Return the series with a text put before the labels."""

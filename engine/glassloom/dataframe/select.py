@@ -172,9 +172,9 @@ def _labels_at_hand(labels: Any, *, of_columns: bool = False) -> Any:
     if not is_node(labels) or isinstance(labels.expr.meta, pd.DataFrame):
         return labels
     if of_columns:
-        found = labels.compute()
+        found = labels._computed_by_pandas()
         return found.to_numpy() if pd.api.types.is_bool_dtype(found.dtype) else found.tolist()
-    return labels if pd.api.types.is_bool_dtype(labels.dtype) else labels.compute().tolist()
+    return labels if pd.api.types.is_bool_dtype(labels.dtype) else labels._computed_by_pandas().tolist()
 
 
 def _is_of_rows(rows: Any) -> bool:
