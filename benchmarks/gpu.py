@@ -1,6 +1,6 @@
 """W1 to W4 on GPUs, beside CuPy alone, cuDF alone and dask-cuda: ``python -m benchmarks.gpu``. Nothing of it has been run on a GPU so far.
 
-Each contender runs in a process of its own, twice: the second run counts, as the first compiles kernels. One that isn't installed is left out, and
+Each contender runs in a process of its own, four times: the median of the last three counts, as the first compiles kernels. One that isn't installed is left out, and
 that is said. Without a GPU the command says so and fails.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,16 +25,20 @@ W1_SHAPE, W1_CHUNKS = (20_000, 20_000), (4_000, 4_000)
 W2_ROWS, W2_SPILLING_ROWS, W2_COLUMNS = 100_000, 300_000, 1_000
 SPILLING_LIMIT = "1GiB"
 _TIMEOUT_S = 1800
+_ROUNDS = 3
 
 Work = Callable[[], Any]
 
 
 def timed(work: Work) -> float:
-    """Return the seconds of the second of two runs."""
+    """Return the median of the seconds of some runs, after one that compiles kernels."""
     work()
-    began_s = time.perf_counter()
-    work()
-    return time.perf_counter() - began_s
+    seconds = []
+    for _ in range(_ROUNDS):
+        began_s = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - began_s)
+    return statistics.median(seconds)
 
 
 # W1: a large random array, reduced
@@ -243,7 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             seconds = _measured(case, contender)
             failed = failed or seconds is None
-            print(f"{case:12} {contender:12} {'failed' if seconds is None else f'{seconds:8.2f} s'}", flush=True)
+            print(f"{case:12} {contender:12} {'failed' if seconds is None else f'{seconds:8.3f} s'}", flush=True)
     return int(failed)
 
 

@@ -56,6 +56,26 @@ def test_a_replayed_session_tells_the_sampler_what_the_devices_told(name: str, t
     assert sampled(replayed, 40, clock) == right
 
 
+def test_a_real_device_is_read_as_its_session_says():
+    """An NVIDIA H200, driver 580.159, while `tests/gpu` ran on it: 40 s of 27 November 2026; programs' paths were replaced."""
+    clock = [0.0]
+    session = ReplayedNvml(read_session(Path(__file__).parent / "recorded-h200.jsonl"), clock=lambda: clock[0])
+    told = sampled(session, 40, clock)
+    samples, processes, (*_, devices), notes = told[::4], told[1::4], told[2::4], told[3::4]
+    assert (devices.names, devices.driver) == (["NVIDIA H200"], "580.159.04") and not any(notes)
+    assert devices.memory_total_bytes == [150_754_820_096]
+    reasons = {reason for sample in samples for reason in sample.missing}
+    assert reasons == {"not supported", "not reported"}, "links, which it has none of, and pools, of which workers tell"
+    busiest = max(sample.utilization_percent[0] for sample in samples)
+    most = max(sample.memory_used_bytes[0] for sample in samples)
+    assert 10 < busiest <= 100 and 30 * 2**30 < most < devices.memory_total_bytes[0], (
+        "a pool of a quarter, and others' memory"
+    )
+    assert {sample.nvlink_received_bytes_s[0] for sample in samples} == {None}, "it has no links"
+    assert max(len(one.pids) for one in processes) >= 8 and not processes[0].pids
+    assert all(sample.power_w[0] > 50 and 20 < sample.temperature_c[0] < 90 for sample in samples)
+
+
 @pytest.mark.parametrize("name", ["no-library", "old-driver", "none"])
 def test_a_host_without_devices_replays_as_one(name: str):
     problems = []
