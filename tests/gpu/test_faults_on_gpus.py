@@ -18,8 +18,8 @@ pytestmark = pytest.mark.gpu
 
 
 def pid_of_worker(client):
-    (pid,) = client.run(os.getpid).values()
-    return pid
+    """Return the id of the only worker's process; None while there is none."""
+    return next(iter(client.run(os.getpid).values()), None)
 
 
 def processes_on_devices():
@@ -84,7 +84,7 @@ def test_after_a_kernel_that_breaks_the_device_for_its_process_the_worker_is_ano
     pid = pid_of_worker(one_worker)
     with pytest.raises(Exception, match=r"(?i)illegal|cuda|worker"):
         one_worker.submit(write_where_nothing_is, retries=0).result(120)
-    wait_until(lambda: pid_of_worker(one_worker) != pid)
+    wait_until(lambda: pid_of_worker(one_worker) not in (pid, None))
     assert one_worker.submit(lambda: int(__import__("cupy").arange(10).sum())).result(60) == 45
 
 
@@ -98,7 +98,8 @@ def test_more_than_the_device_may_hold_moves_to_the_host_and_back_unchanged(devi
         held = client.persist(x)
         first, second = (client.compute(held[:, ::1001].sum(axis=1)).result(120).get() for _ in range(2))
         np.testing.assert_array_equal(first, second)
-        np.testing.assert_array_equal(first, client.compute(x[:, ::1001].sum(axis=1)).result(120).get())
+        again = client.compute(x[:, ::1001].sum(axis=1)).result(120).get()  # summed in the kernels that draw
+        np.testing.assert_allclose(first, again, rtol=1e-14)
         (used,) = client.run(
             lambda: __import__("glassloom.devices.device", fromlist="_").current_device().used()
         ).values()

@@ -20,6 +20,8 @@ _SECONDS = 60
 _MOST_CALLS = 6
 _NO_SUCH_VALUES = "cudf has no values like those of its result"
 """A clear error, as of complex numbers."""
+_NO_LABELS = {("DataFrame", "xs", 37)}
+"""A call whose argument is a frame in place of a label."""
 
 
 def load_documentation() -> None:
@@ -119,15 +121,17 @@ def frame_faults(method: tuple[str, str]) -> list[str]:
     for title, data in page.FRAMES.items():
         for number, call in enumerate(page.CALLS):
             expected, again = (page._outcome(kind, name, call, page._lazy(data, "pandas")) for _ in range(2))
-            if isinstance(expected, Exception) or _difference_of_frames(again, expected):
-                continue  # what is drawn at random
+            if isinstance(expected, Exception) or (kind, name, number) in _NO_LABELS:
+                continue
+            n_tried += 1
+            if _difference_of_frames(again, expected):
+                continue  # what is drawn at random, or named after an object
             found = page._outcome(kind, name, call, page._lazy(data, "cudf"))
             if isinstance(found, NotImplementedError) and _NO_SUCH_VALUES in str(found):
                 continue
             fault = _error(found) or _difference_of_frames(found, expected)
-            if fault:
+            if fault and "<lambda>" not in fault:
                 faults.append(f"{title}, call {number}: {fault}")
-            n_tried += 1
             if n_tried == _MOST_CALLS:
                 return faults
         if n_tried:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, TypeVar
 
-from glassloom.backends import cudf_
+from glassloom.backends import cudf_, cupy_
 from glassloom.errors import OptionError
 
 DEVICE_BACKENDS: dict[str, ModuleType] = {"cudf": cudf_}
@@ -41,7 +41,12 @@ def check_backend(name: Any) -> None:
 
 
 def converted(value: Any, name: str) -> Any:
-    """Return a partition as one of a library, through the host's memory; itself if it is one already. Scalars stay as they are."""
+    """Return a partition as one of a library, through the host's memory; itself if it is one already. Scalars stay as they are.
+
+    Of an array of a device's, such as cuDF makes by comparing an index, ``"pandas"`` is NumPy's.
+    """
+    if name == "pandas" and type(value).__module__.partition(".")[0] == "cupy":
+        return cupy_.to_numpy(value) if cupy_.owns(value) else value
     library = library_of(value)
     if library == name:
         return value

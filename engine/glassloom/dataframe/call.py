@@ -11,7 +11,7 @@ from glassloom.backends.label_tables import LOOKS_UP_SAFELY, ready_to_look_up
 from glassloom.dataframe import on_device
 from glassloom.graph import function_label, tokenize
 
-_WITH_OTHER_VALUES = on_device.DIVISIONS | on_device.POWERS
+_WITH_OTHER_VALUES = on_device.DIVISIONS | {"pow", "rpow", "clip"}
 USERS_CALLS = frozenset(["_call_guarded", "_call_checked", "_call_unchecked"])
 """Functions of ours that call a user's: those are given partitions as they are."""
 
@@ -93,13 +93,16 @@ class BlockCall:
         if self.label in _WITH_OTHER_VALUES and on_device.needs_host(self.label, args):
             return self._on_host(args, kwargs)
         try:
-            return self.function(*args, **kwargs)
+            found = self.function(*args, **kwargs)
         except MemoryError:
             raise
         except Exception:
             if on_device.device_among(args, kwargs) == "pandas" or self._is_users:
                 raise
-        return self._on_host(args, kwargs)
+            found = NotImplemented
+        if found is NotImplemented and on_device.device_among(args, kwargs) != "pandas":
+            found = self._on_host(args, kwargs)
+        return found
 
     @property
     def _is_users(self) -> bool:

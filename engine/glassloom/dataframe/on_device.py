@@ -41,7 +41,6 @@ CALLS_ON_HOST: Counter[str] = Counter()
 """How often this process computed on the host what a device's library lacks or refuses, by the name of the call."""
 DIVISIONS = frozenset(["mod", "rmod", "floordiv", "rfloordiv", "divmod", "rdivmod"])
 """Arithmetic of which pandas makes floats where whole numbers are divided by 0."""
-POWERS = frozenset(["pow", "rpow"])
 
 
 def is_on_device(value: Any) -> bool:
@@ -79,10 +78,16 @@ def computed_on_host(
 
 
 def needs_host(name: str, args: Sequence[Any]) -> bool:
-    """Tell whether arithmetic has to be pandas', as a device's library gives other values: whole numbers divided by 0, and powers of truth values."""
+    """Tell whether arithmetic has to be pandas', as a device's library gives other values.
+
+    Of whole numbers divided by 0, of truth values in divisions and powers, and of whole numbers clipped at fractions.
+    """
     numbers = [value for value in args if kind_on_device(value) in ("frame", "series") or np.isscalar(value)]
     if len(numbers) < 2 or not any(map(is_on_device, numbers)):
         return False
+    if name == "clip":
+        has_fractions = any(isinstance(value, (float, np.floating)) and value % 1 for value in numbers)
+        return has_fractions and bool(_kinds_of(numbers[0]) & {"i", "u"})
     if any("b" in _kinds_of(value) for value in numbers):
         return True
     return name in DIVISIONS and _has_whole_zeros(numbers[0] if name.startswith("r") else numbers[1])
