@@ -116,9 +116,9 @@ def test_operations_give_numpys_results(client, name):
 def test_fused_kernels_give_numpys_results(client):
     host = np.random.default_rng(5).normal(size=(600, 400))
     lazy = ga.from_array(host, chunks=(200, 200)).to_backend("cupy")
-    np.testing.assert_allclose(
-        plain((np.exp(-(lazy**2)) + 3 * np.sin(lazy)).compute()), np.exp(-(host**2)) + 3 * np.sin(host), rtol=1e-12
-    )
+    found, expected = plain((np.exp(-(lazy**2)) + 3 * np.sin(lazy)).compute()), np.exp(-(host**2)) + 3 * np.sin(host)
+    # Where the two terms nearly cancel, what each is off by in its last bit is a large part of the rest.
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=4e-15)
     np.testing.assert_allclose(
         float((np.sqrt(abs(lazy)) + 1).sum().compute()), (np.sqrt(abs(host)) + 1).sum(), rtol=1e-12
     )
