@@ -185,6 +185,52 @@ def test_distributions_that_are_made_of_others_are_right(cpu, method, args, dist
     assert lazy.dtype == lazy.compute(scheduler="inline").dtype == np.float64
 
 
+def test_integers_of_ranges_that_arrays_say(cpu):
+    draws = cpu.generator(SEED)
+    low, high = np.array([0, 10, -5]), np.array([3, 11, 5])
+    found = draws.integers(low, high, size=(3000, 3), dtype=np.int32)
+    assert found.dtype == np.int32
+    assert [np.unique(column).tolist() for column in found.T] == [[0, 1, 2], [10], list(range(-5, 5))]
+    assert np.unique(draws.integers(np.array([0.1, 0.9]), 2, size=(50, 2), endpoint=True)).tolist() == [0, 1, 2]
+    assert np.unique(draws.integers(np.array([1, 2]), size=(50, 2))[:, 1]).tolist() == [0, 1]
+    assert stats.chisquare(np.bincount(draws.integers(np.array([7] * 7000)))).pvalue > 1e-3
+    for bounds, dtype in (((high, low), np.int64), (([0, 1], 300), np.int8), (([-1, 0], 2), np.uint64)):
+        with pytest.raises(ValueError, match="low >= high, or a bound that isn't one of"):
+            draws.integers(*map(np.asarray, bounds), size=2, dtype=dtype)
+    with pytest.raises(NotImplementedError, match="of ranges wider than 1099511627776; give numbers"):
+        draws.integers(np.array([0, 0]), 2**41, size=2)
+
+
+def test_elements_are_picked_with_their_probabilities(cpu):
+    draws, shares = cpu.generator(SEED), np.array([0.1, 0.0, 0.6, 0.3])
+    assert stats.chisquare(np.bincount(draws.choice(4, 4000))).pvalue > 1e-3
+    counts = np.bincount(draws.choice(4, (400, 10), p=shares).ravel(), minlength=4)
+    assert not counts[1] and stats.chisquare(counts[[0, 2, 3]], 4000 * shares[[0, 2, 3]]).pvalue > 1e-3
+    assert sorted(draws.choice(np.array([1.5, 2.5, 3.5]), 3, replace=False).tolist()) == [1.5, 2.5, 3.5]
+    first = [draws.choice(4, (1, 2), replace=False, p=shares) for _ in range(2000)]
+    assert {pair.shape for pair in first} == {(1, 2)} and all(len(set(pair[0])) == 2 for pair in first)
+    counts = np.bincount([pair[0, 0] for pair in first], minlength=4)
+    assert not counts[1] and stats.chisquare(counts[[0, 2, 3]], 2000 * shares[[0, 2, 3]]).pvalue > 1e-3
+    with pytest.raises(ValueError, match="choice of 4 elements of which 3 have a probability above 0"):
+        draws.choice(4, 4, replace=False, p=shares)
+
+
+def test_lines_are_permuted_each_in_an_order_of_its_own(cpu):
+    block = np.arange(24).reshape(4, 6)
+    found = cpu.generator(SEED).permuted(block, axis=1)
+    np.testing.assert_array_equal(np.sort(found, axis=1), block)
+    assert len({tuple(line) for line in found % 6}) == 4
+
+
+def test_normal_vectors_have_their_covariances(cpu):
+    mean, cov = np.array([1.0, -2.0, 0.0]), np.array([[4.0, 2.0, 2.0], [2.0, 1.0, 1.0], [2.0, 1.0, 3.0]])  # of rank 2
+    found = cpu.generator(SEED).multivariate_normal(mean, cov, size=(200, 100))
+    assert found.shape == (200, 100, 3)
+    flat = found.reshape(-1, 3)
+    np.testing.assert_allclose(flat.mean(axis=0), mean, atol=0.06)
+    np.testing.assert_allclose(np.cov(flat.T), cov, atol=0.1)
+
+
 def test_weibull_numbers_of_shape_0_are_zeros_as_numpys(cpu):
     assert (cpu.generator(SEED).weibull(0, size=5) == np.random.default_rng(SEED).weibull(0, size=5)).all()
     found = cpu.generator(SEED).weibull(np.array([0.0, 1.5]), size=(3, 2))

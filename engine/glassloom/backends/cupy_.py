@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,14 +75,57 @@ def _compiled(text: str, name: str) -> Any:
 
 def generator(sequence: np.random.SeedSequence) -> Any:
     """Return a random generator of a stream of its own."""
-    return Draws(sequence, launch, empty, _cupys_generator)
+    return Draws(sequence, launch, empty, LibraryDraws)
 
 
-def _cupys_generator(sequence: np.random.SeedSequence) -> Any:
-    """Return a generator of CuPy's: Philox, whose key is the seed, so that other seeds are other streams."""
-    import cupy
+class LibraryDraws:
+    """What CuPy draws: by its generators, or what these lack by the older `RandomState`. Seeds are of 63 bits.
 
-    return cupy.random.Generator(cupy.random.Philox4x3210(WideSeed(sequence)))
+    The generators take numbers of Python's own types and arrays of CuPy's; here are NumPy's too.
+    """
+
+    def __init__(self, sequence: np.random.SeedSequence) -> None:
+        self._seed = WideSeed(sequence)
+
+    @cached_property
+    def _generator(self) -> Any:
+        """A generator of CuPy's: Philox, whose key is the seed, so that other seeds are other streams."""
+        import cupy
+
+        return cupy.random.Generator(cupy.random.Philox4x3210(self._seed))
+
+    @cached_property
+    def _older(self) -> Any:
+        import cupy
+
+        return cupy.random.RandomState(int(self._seed.generate_state(1)[0]))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        import cupy
+
+        generator = self._generator if hasattr(cupy.random.Generator, name) else self._older
+        if not hasattr(generator, name):
+            raise NotImplementedError(
+                f"CuPy draws nothing by {name!r}; draw it on the host, by backend='numpy', and move it: to_backend('cupy')"
+            )
+        return partial(_with_device_parameters, getattr(generator, name), cupy.asarray)
+
+
+_FLOAT_PARAMETERS = {"binomial": (1,)}
+"""By method: the parameters that CuPy takes as ``float`` alone."""
+
+
+def _with_device_parameters(method: Any, move: Callable[[Any], Any], *args: Any, **options: Any) -> Any:
+    """Call a method with parameters that are NumPy's as Python's numbers, or as arrays of the device."""
+    told = [
+        arg.item() if isinstance(arg, np.generic) else move(arg) if isinstance(arg, np.ndarray) else arg for arg in args
+    ]
+    for place in _FLOAT_PARAMETERS.get(method.__name__, ()):
+        if place < len(told) and isinstance(told[place], int):
+            told[place] = float(told[place])
+    return method(*told, **options)
 
 
 class WideSeed(np.random.SeedSequence):
@@ -99,6 +142,21 @@ class WideSeed(np.random.SeedSequence):
         if n_words == 1:
             return super().generate_state(1, np.uint64) >> np.uint64(1)
         return super().generate_state(n_words, dtype)
+
+
+_WIDEST_RANGE = 2**40
+"""Remainders of 63 bits by numbers up to this are equally likely, but for one part in eight million."""
+
+
+def _shape_of(size: Any) -> tuple[int, ...]:
+    return () if size is None else (int(size),) if isinstance(size, (int, np.integer)) else tuple(size)
+
+
+def _whole_numbers(value: Any, like: Any) -> Any:
+    """Return parameters without what is behind the point, as numbers or as an array of the library of another."""
+    if not np.ndim(value):
+        return int(value)
+    return (np.asarray(value, like=like) if isinstance(value, np.ndarray) else value).astype(np.int64)
 
 
 class Draws:
@@ -135,7 +193,7 @@ class Draws:
         return getattr(self._generator, name)
 
     def _drawn(self, base: str, size: Any, dtype: Any) -> Any:
-        shape = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
+        shape = _shape_of(size)
         if str(np.dtype(dtype)) not in C_TYPES:
             raise TypeError(f"Unsupported dtype {np.dtype(dtype).name!r} for {base}")
         made = self._make(shape, np.dtype(dtype))
@@ -174,6 +232,58 @@ class Draws:
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
         """Return numbers whose logarithms are normal."""
         return np.exp(self.normal(mean, sigma, size))
+
+    def integers(
+        self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
+    ) -> Any:
+        """Return integers of a range, or of ranges that arrays say: the library's own generators take numbers alone."""
+        if not np.ndim(low) and not np.ndim(high):
+            return self._generator.integers(low, high, size=size, dtype=dtype, endpoint=endpoint)
+        first, end = (0, low) if high is None else (low, high)
+        if size is None:
+            size = np.broadcast_shapes(*(getattr(value, "shape", ()) for value in (first, end)))
+        bits = self._generator.integers(0, 2**63, size=size, dtype=np.int64)
+        first, last = (_whole_numbers(value, like=bits) for value in (first, end if endpoint else end - 1))
+        width, info = last - first + 1, np.iinfo(dtype)
+        if ((width <= 0) | (first < info.min) | (last > info.max)).any():
+            raise ValueError(f"integers: low >= high, or a bound that isn't one of {np.dtype(dtype)}")
+        if (width > _WIDEST_RANGE).any():
+            raise NotImplementedError(
+                f"integers of arrays of ranges wider than {_WIDEST_RANGE}; give numbers as low and high"
+            )
+        return (first + bits % width).astype(dtype)
+
+    def choice(self, a: Any, size: Any = None, replace: bool = True, p: Any = None) -> Any:
+        """Return positions below `a`, or elements of an array with one axis."""
+        count = int(a) if np.ndim(a) == 0 else len(a)
+        if p is None and replace:
+            places = self.integers(0, count, size=size)
+        elif replace:
+            drawn = self.random(size)
+            shares = np.cumsum(p)
+            places = np.searchsorted(np.asarray(shares[:-1] / shares[-1], like=drawn), drawn, side="right")
+        else:  # the first to come of independent arrivals, whose rates are the probabilities
+            shape, arrivals = _shape_of(size), self.standard_exponential(count)
+            if p is not None:
+                if np.count_nonzero(p) < math.prod(shape):
+                    raise ValueError(
+                        f"choice of {math.prod(shape)} elements of which {np.count_nonzero(p)} have a probability above 0"
+                    )
+                with np.errstate(divide="ignore"):
+                    arrivals = arrivals / np.asarray(p, dtype=float, like=arrivals)
+            places = np.argsort(arrivals)[: math.prod(shape)].reshape(shape)
+        return places if np.ndim(a) == 0 else np.asarray(a, like=places)[places]
+
+    def permuted(self, x: Any, axis: int) -> Any:
+        """Return each line along an axis in a random order of its own."""
+        return np.take_along_axis(x, np.argsort(self.random(x.shape), axis=axis), axis=axis)
+
+    def multivariate_normal(self, mean: Any, cov: Any, size: Any = None) -> Any:
+        """Return vectors, along the last axis, of the normal distribution of several variables; also where some depend on others wholly."""
+        variances, directions = np.linalg.eigh(np.asarray(cov, dtype=float))
+        factor = (directions * np.sqrt(variances.clip(0, None))).T
+        drawn = self.standard_normal((*_shape_of(size), len(factor)))
+        return drawn @ np.asarray(factor, like=drawn) + np.asarray(mean, dtype=float, like=drawn)
 
     # What CuPy's generators lack, by the inverse of the distribution function
 

@@ -20,7 +20,15 @@ from glassloom.array.ops.mapping import BLOCK
 from glassloom.array.ops.rechunk import rechunk
 from glassloom.array.sources.memory import frozen
 from glassloom.array.tiling.steps import TiledDraw, TiledIndexedDraw
-from glassloom.backends.arrays import backend_named, draws_by_index, host_maker, maker_backend, meta_namespace
+from glassloom.backends.arrays import (
+    backend_named,
+    converted,
+    draws_by_index,
+    host_maker,
+    is_of_device,
+    maker_backend,
+    meta_namespace,
+)
 
 
 class Draw(BlockwiseArray):
@@ -77,6 +85,11 @@ class Streams:
         """Return what stands for the arrays that are drawn, given a sample that `on_host` has drawn."""
         backend = maker_backend(self.maker)
         return sample if backend is None else meta_namespace(backend).asarray(sample)
+
+    def parameter(self, block: Any) -> Any:
+        """Return a block of a parameter where the numbers are drawn: on the device if a device draws them."""
+        is_moved = isinstance(self.maker, str) and is_of_device(self.maker)
+        return converted(block, self.maker) if is_moved else block
 
     @property
     def are_numpys(self) -> bool:
@@ -157,7 +170,7 @@ class DrawBlockWith:
     def __call__(self, *blocks_and_place: Any) -> Any:
         *blocks, number, shape = blocks_and_place
         rest = iter(blocks)
-        args = [next(rest) if arg is BLOCK else arg for arg in self.args]
+        args = [self.streams.parameter(next(rest)) if arg is BLOCK else arg for arg in self.args]
         return getattr(self.streams.of_block(number), self.method)(*args, size=shape, **self.kwargs)
 
 
@@ -215,8 +228,10 @@ def draw_with(
 ) -> DrawWith:
     """Return the node of random numbers with arrays among their parameters, which get the blocks of the result."""
     fitted = tuple(_fit(arg, chunks) if isinstance(arg, ArrayExpr) else arg for arg in args)
-    like = next(arg for arg in args if isinstance(arg, ArrayExpr))
-    return DrawWith(streams, method, fitted, kwargs, chunks, make_meta(like.meta, len(chunks), dtype))
+    like = next(arg for arg in args if isinstance(arg, ArrayExpr)).meta
+    if isinstance(streams.maker, str):
+        like = meta_namespace(streams.maker).ones((0,), dtype=dtype)
+    return DrawWith(streams, method, fitted, kwargs, chunks, make_meta(like, len(chunks), dtype))
 
 
 def _fit(node: ArrayExpr, chunks: Chunks) -> ArrayExpr:
