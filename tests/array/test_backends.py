@@ -14,7 +14,7 @@ import pytest
 from glassloom import config
 from glassloom.backends import simulated_
 from glassloom.backends.arrays import backend_of, namespace_of
-from glassloom.backends.cupy_ import WideSeed
+from glassloom.backends.cupy_ import LibraryDraws, WideSeed
 from glassloom.backends.host_meta import HostMeta
 from glassloom.errors import OptionError
 from glassloom.graph import tokenize
@@ -86,6 +86,121 @@ def test_what_cupy_lacks_is_not_needed_for(memory, monkeypatch, operation):
     with config.set({"array.backend": "simulated"}):
         found = operation(ga.from_array(data, chunks=7).to_backend("simulated"))
         np.testing.assert_allclose(computed(found), expected)
+
+
+RNG = np.random.default_rng(4)
+HOST = RNG.normal(size=(6, 9))
+HOLES = np.where(RNG.random((6, 9)) < 0.4, np.nan, HOST)
+HOLES[:, 2] = np.nan
+WHOLE = RNG.integers(0, 3, (6, 9))
+UNLIKE_NUMPYS = {
+    "dot of a number": (HOST, lambda x, xp: xp.dot(x, 3)),
+    "inner of a number": (HOST, lambda x, xp: xp.inner(2, x)),
+    "linspace to a number": (HOST, lambda x, xp: xp.linspace(x, 3, 4)),
+    "logspace from a number": (HOST[0], lambda x, xp: xp.logspace(0, x, 4)),
+    "polyval of a number": (HOST[0], lambda x, xp: xp.polyval(x, 3)),
+    "where of numbers": (HOST > 0, lambda x, xp: xp.where(x, np.asarray(1.5), np.asarray(2))),
+    "a number's place": (np.sort(HOST[0]), lambda x, xp: xp.searchsorted(x, 0.1)),
+    "nanmax": (HOLES, lambda x, xp: xp.nanmax(x, axis=0)),
+    "nanmin": (HOLES, lambda x, xp: xp.nanmin(x)),
+    "nanmax of integers": (WHOLE, lambda x, xp: xp.nanmax(x, axis=1)),
+    "nanmin of single precision": (HOLES.astype("f4"), lambda x, xp: xp.nanmin(x, axis=1, keepdims=True)),
+    "nanmax of complex numbers": (HOLES + 1j, lambda x, xp: xp.nanmax(x)),
+    "lexsort": (WHOLE, lambda x, xp: xp.lexsort([x, x % 2], axis=0)),
+    "lexsort of rows": (HOLES, lambda x, xp: xp.lexsort(x)),
+    "packbits": (WHOLE, lambda x, xp: xp.packbits(x)),
+    "packbits along an axis": (WHOLE, lambda x, xp: xp.packbits(x, axis=0, bitorder="little")),
+    "unpackbits": (WHOLE.astype("u1"), lambda x, xp: xp.unpackbits(x, axis=1)),
+    "unpackbits of little ones": (WHOLE.astype("u1"), lambda x, xp: xp.unpackbits(x, axis=0, bitorder="little")),
+    "choose": (WHOLE, lambda x, xp: xp.choose(x, [10, x, 2.5])),
+    "svdvals": (HOST, lambda x, xp: xp.linalg.svdvals(x)),
+    "cond": (HOST[:, :6], lambda x, xp: xp.linalg.cond(x)),
+    "matrix_rank": (HOST[:, :1] * HOST[0], lambda x, xp: xp.linalg.matrix_rank(x)),
+    "matrix_rank by a tolerance": (HOST, lambda x, xp: xp.linalg.matrix_rank(x, rtol=0.6)),
+    "pinv by a tolerance": (HOST, lambda x, xp: xp.linalg.pinv(x, rtol=0.1)),
+    "i0 of truth values": (WHOLE > 0, lambda x, xp: xp.i0(x)),
+    "sinc of small integers": (WHOLE.astype("i1"), lambda x, xp: xp.sinc(x)),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE_NUMPYS)
+@pytest.mark.filterwarnings("ignore:All-NaN")  # NumPy's
+def test_what_cupy_does_unlike_numpy_gives_numpys_result(memory, name):
+    host, operation = UNLIKE_NUMPYS[name]
+    expected = np.asarray(operation(host, np))
+    lazy = ga.from_array(host, chunks=-1 if "linalg" in operation.__code__.co_names else 4)
+    with config.set({"array.backend": "simulated"}):
+        found = computed(operation(lazy.to_backend("simulated"), ga))
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    own = operation(lazy, ga).compute(scheduler="inline")
+    assert own.dtype == expected.dtype
+    np.testing.assert_allclose(own, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda x: x + np.asarray(1.5), TypeError, "unsupported type numpy.ndarray"),
+        (lambda x: np.fmax.reduce(x), NotImplementedError, "`cupy_fmax.reduce` is not supported yet"),
+        (lambda x: np.maximum.accumulate(x), NotImplementedError, "`cupy_maximum.accumulate` is not supported yet"),
+        (lambda x: np.linalg.svdvals(x), TypeError, "no implementation found for 'numpy.linalg.svdvals'"),
+        (lambda x: np.spacing(x), TypeError, "no implementation found for 'numpy.spacing'"),
+        (lambda x: namespace_of(x).lexsort(x, axis=0), TypeError, "unexpected keyword argument 'axis'"),
+        (lambda x: namespace_of(x).choose(x > 0, [x, x]), AttributeError, "no attribute 'shape'"),
+        (lambda x: namespace_of(x).insert, AttributeError, "as CuPy has none"),
+    ],
+)
+def test_the_simulated_device_lacks_what_cupy_lacks(memory, ask, error, message):
+    there = simulated_.from_host(HOST)
+    assert np.add.reduce(there).shape == (9,)
+    with pytest.raises(error, match=message):
+        ask(there)
+
+
+def test_parameters_of_distributions_are_moved_to_where_the_numbers_are_drawn(memory):
+    with config.set({"array.backend": "simulated"}):
+        found = computed(ga.random.default_rng(3).normal(np.arange(4.0) * 100, 1, size=(50, 4), chunks=(25, 2)))
+    np.testing.assert_allclose(found.mean(axis=0), [0, 100, 200, 300], atol=1)
+
+
+class CupysDraws:
+    """Stands for CuPy's generators, which take nothing but Python's numbers and CuPy's arrays."""
+
+    def __init__(self, seed):
+        self.seed = seed
+
+    def binomial(self, n, p, size=None):
+        return ("binomial", type(n), type(p), size)
+
+    def power(self, a, size=None):
+        return ("power", type(a), size)
+
+
+class CupysOlderDraws(CupysDraws):
+    def __init__(self, seed):
+        assert type(seed) is int and 2**32 < seed < 2**63
+        super().__init__(seed)
+
+    def zipf(self, a, size=None):
+        return ("zipf", type(a), size)
+
+
+def test_cupy_draws_by_its_generators_and_what_these_lack_by_the_older_ones(monkeypatch):
+    moved = type("moved", (), {"__init__": lambda self, array: None})
+    cupy = ModuleType("cupy")
+    cupy.asarray = moved
+    cupy.random = ModuleType("cupy.random")
+    cupy.random.Generator, cupy.random.RandomState = CupysDraws, CupysOlderDraws
+    cupy.random.Philox4x3210 = lambda seed: seed
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    draws = LibraryDraws(np.random.SeedSequence(5))
+    assert draws.binomial(np.int64(3), 1, size=(2,)) == ("binomial", int, float, (2,))
+    assert draws.binomial(np.arange(3), np.float32(0.5)) == ("binomial", moved, float, None)
+    assert draws.power(2, size=(2,)) == ("power", int, (2,))
+    assert draws.zipf(np.float64(2), size=(4,)) == ("zipf", float, (4,))
+    with pytest.raises(NotImplementedError, match="CuPy draws nothing by 'multinomial'; draw it on the host"):
+        draws.multinomial(3, [0.5, 0.5])
 
 
 # Where data come from

@@ -17,3 +17,7 @@ def test_all_calls_fit(module):
 def test_all_calls_of_what_may_be_missing_fit(module):
     pytest.importorskip(module)
     assert library_calls.problems(module) == []
+
+
+def test_cupy_lacks_what_the_simulated_device_lacks():
+    assert library_calls.gap_problems() == []

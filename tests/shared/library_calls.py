@@ -37,7 +37,11 @@ CALLS = {
     "cupy": [
         "empty(shape, dtype)", "asnumpy(a, order=0, out=0)", "array(a, order=0)", "get_default_memory_pool()", "get_default_pinned_memory_pool()",
         "RawModule(code=0, options=0)", "RawModule.get_function(name)", "RawKernel", "random.Generator(bits)", "random.Philox4x3210(seed)", "random.RandomState(seed)",
-        "random.Generator.poisson", "random.Generator.chisquare", "random.Generator.gamma", "random.Generator.integers", "cuda.Device(number)", "cuda.Device.pci_bus_id",
+        "random.Generator.poisson", "random.Generator.chisquare", "random.Generator.gamma", "random.Generator.integers", "random.Generator.binomial",
+        "random.RandomState.negative_binomial(n, p, size=0)", "random.RandomState.noncentral_chisquare(df, nonc, size=0)",
+        "random.RandomState.noncentral_f(dfnum, dfden, nonc, size=0)", "random.RandomState.vonmises(mu, kappa, size=0)",
+        "random.RandomState.wald(mean, scale, size=0)", "random.RandomState.zipf(a, size=0)", "linalg.svd(a, compute_uv=0)", "linalg.pinv(a, rcond=0)",
+        "argsort(a, axis=0, kind=0)", "take_along_axis(a, indices, axis=0)", "choose(a, choices)", "stack(arrays)", "cuda.Device(number)", "cuda.Device.pci_bus_id",
         "cuda.memory.OutOfMemoryError", "cuda.runtime.memGetInfo()", "cuda.runtime.deviceSynchronize()", "cuda.runtime.CUDARuntimeError",
         "cuda.runtime.ipcGetMemHandle(pointer)", "cuda.runtime.ipcOpenMemHandle(handle, flags)", "cuda.runtime.ipcCloseMemHandle(pointer)",
         "cuda.runtime.cudaIpcMemLazyEnablePeerAccess", "cuda.get_current_stream()", "cuda.Stream.synchronize()", "cuda.UnownedMemory(pointer, size, owner)",
@@ -76,6 +80,36 @@ def problems(module: str) -> list[str]:
     """Return which of a module's calls the installed library doesn't take."""
     library = importlib.import_module(module)
     return [problem for call in CALLS[module] for problem in [_problem(library, call)] if problem]
+
+
+def gap_problems() -> list[str]:
+    """Return where the installed CuPy differs from what `glassloom.backends.cupy_gaps` says that it lacks."""
+    import numpy
+
+    path = Path(__file__).parents[2] / "engine/glassloom/backends/cupy_gaps.py"
+    spec = importlib.util.spec_from_file_location("cupy_gaps", path)
+    gaps = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gaps)
+    found = []
+    for module, told in gaps.FUNCTIONS.items():
+        theirs, ours = importlib.import_module(module), importlib.import_module(module.replace("numpy", "cupy"))
+        there = {name for name in told if hasattr(ours, name)}
+        found += [f"{module}.{name}: CuPy has it" for name in sorted(there)]
+        names = getattr(theirs, "__all__", dir(theirs))
+        functions = {name for name in names if _is_for_arrays(getattr(theirs, name), name)}
+        found += [f"{module}.{name}: CuPy lacks it" for name in sorted(functions - told) if not hasattr(ours, name)]
+    for name, arguments in gaps.ARGUMENTS.items():
+        library = importlib.import_module("cupy" if hasattr(numpy, name) else "cupy.linalg")
+        taken = set(arguments.split()) & set(inspect.signature(getattr(library, name)).parameters)
+        found += [f"{name}({one}): CuPy takes it" for one in sorted(taken) if name not in ("packbits", "unpackbits")]
+    return found
+
+
+_OF_THE_HOST = frozenset(["fromregex", "get_include", "getbufsize", "geterr", "geterrcall", "info", "nested_iters", "setbufsize", "seterr", "seterrcall", "show_runtime", "test"])  # fmt: skip
+
+
+def _is_for_arrays(value, name):
+    return callable(value) and not isinstance(value, type) and not name.startswith("_") and name not in _OF_THE_HOST
 
 
 def _problem(library, call):
@@ -195,7 +229,7 @@ def main() -> int:
             failed = True
             print(f"{module:8} isn't installed")
             continue
-        found = problems(module)
+        found = problems(module) + (gap_problems() if module == "cupy" else [])
         failed = failed or bool(found)
         print(
             f"{module:8} {version_of(module)}: {len(calls) - len(found)} of {len(calls)} calls fit", *found, sep="\n  "

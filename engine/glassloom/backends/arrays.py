@@ -80,6 +80,11 @@ def maker_backend(maker: Any) -> str | None:
     return name if hasattr(_BACKENDS.get(name), "HOST_BACKEND") else None
 
 
+def is_of_device(name: str) -> bool:
+    """Tell whether it is the name of a backend whose arrays are on a device and don't mix with NumPy's."""
+    return name in _BACKENDS and _BACKENDS[name] is not numpy_
+
+
 _KERNEL_BACKENDS = {name: module for name, module in _BACKENDS.items() if hasattr(module, "launch")}
 """Backends of devices that run kernels in C: each with ``launch``, ``empty`` and ``owns``."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from glassloom.backends import numpy_
+from glassloom.backends import cupy_gaps, numpy_
 from glassloom.backends.sizeof import register_sizeof
 
 ALIGNMENT = 256
@@ -180,7 +180,8 @@ class SimulatedArray(NDArrayOperatorsMixin):
         return _on_device(np.ndarray.__getitem__, (self, key), {})
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._data[_unwrapped(key, [])] = _unwrapped(value, [])
+        is_number = isinstance(value, np.ndarray) and not value.ndim  # which CuPy's ``fill`` takes
+        self._data[_unwrapped(key, [])] = value if is_number else _unwrapped(value, [])
 
     @property
     def device_bytes(self) -> int:
@@ -237,6 +238,8 @@ class Namespace:
             raise AttributeError(name)
         if name in ("linalg", "fft"):
             return Namespace(getattr(self._module, name))
+        if name in cupy_gaps.FUNCTIONS[self._module.__name__]:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}, as CuPy has none")
         found = getattr(self._module, name)
         if not callable(found) or isinstance(found, type):
             return found
@@ -299,7 +302,20 @@ class _Drawing:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _Function(getattr(self._generator, name))
+        return _DrawingFunction(getattr(self._generator, name))
+
+
+class _DrawingFunction(_Function):
+    """A method of a generator, whose parameters may be arrays of NumPy's: they are copied to the device."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(
+            *map(_moved, args), **{name: value if name == "size" else _moved(value) for name, value in kwargs.items()}
+        )
+
+
+def _moved(value: Any) -> Any:
+    return from_host(value) if isinstance(value, np.ndarray) else value
 
 
 class RandomState(_Drawing):
@@ -346,6 +362,7 @@ def _root(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _on_device(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], arrays: Any = ()) -> Any:
+    cupy_gaps.refuse(function, args, kwargs)
     found: list[SimulatedArray] = list(arrays)
     plain_args = [_unwrapped(arg, found) for arg in args]
     plain_kwargs = {name: _unwrapped(arg, found) for name, arg in kwargs.items()}
@@ -357,7 +374,7 @@ def _unwrapped(value: Any, found: list[SimulatedArray]) -> Any:
     if isinstance(value, SimulatedArray):
         found.append(value)
         return value._data
-    if isinstance(value, np.ndarray) and value.ndim:
+    if isinstance(value, np.ndarray):
         raise TypeError("unsupported type numpy.ndarray: copy it to the device first, with asarray")
     if type(value) in (list, tuple):
         return type(value)(_unwrapped(item, found) for item in value)

@@ -85,9 +85,28 @@ def _by_blocks(function: Any, whole: Array, axis: int, lengths: tuple[int, ...],
 
 def pack_block(block: Any, axis: int, bitorder: str) -> Any:
     """Return the truth values of a block as bits of bytes."""
-    return namespace_of(block).packbits(block, axis=axis, bitorder=bitorder)
+    xp = namespace_of(block)
+    if xp is np:
+        return np.packbits(block, axis=axis, bitorder=bitorder)  # type: ignore[call-overload]
+    lined = xp.moveaxis(block != 0, axis, -1)  # CuPy packs flat arrays alone
+    n_missing = -lined.shape[-1] % 8
+    filled = xp.concatenate([lined, xp.zeros((*lined.shape[:-1], n_missing), dtype=bool)], axis=-1)
+    bits = filled.reshape((*lined.shape[:-1], filled.shape[-1] // 8, 8)).astype(np.uint8)
+    packed = xp.sum(xp.left_shift(bits, _places(xp, bitorder)), axis=-1, dtype=np.uint8)
+    return xp.moveaxis(packed, -1, axis)
 
 
 def unpack_block(block: Any, axis: int, bitorder: str) -> Any:
     """Return the bits of a block of bytes."""
-    return namespace_of(block).unpackbits(block, axis=axis, bitorder=bitorder)
+    xp = namespace_of(block)
+    if xp is np:
+        return np.unpackbits(block, axis=axis, bitorder=bitorder)  # type: ignore[call-overload]
+    lined = xp.moveaxis(block, axis, -1)
+    bits = xp.bitwise_and(xp.right_shift(lined[..., None], _places(xp, bitorder)), xp.asarray(1, dtype=np.uint8))
+    return xp.moveaxis(bits.reshape((*lined.shape[:-1], 8 * lined.shape[-1])), -1, axis)
+
+
+def _places(xp: Any, bitorder: str) -> Any:
+    """Return by how much each of eight bits is shifted in a byte."""
+    places = xp.arange(8, dtype=np.uint8)
+    return places if bitorder == "little" else places[::-1]

@@ -186,7 +186,7 @@ def i0(x: Any) -> Array:
     >>> ga.i0(ga.asarray([0.0])).compute()
     array([1.])
     """
-    return Array(elementwise(np.i0, asarray(x).expr))
+    return Array(elementwise(np.i0, _in_double_unless_floating(asarray(x)).expr))
 
 
 @implements(np.iscomplex)
@@ -268,7 +268,12 @@ def sinc(x: Any) -> Array:
     >>> ga.sinc(ga.asarray([0.0])).compute()
     array([1.])
     """
-    return Array(elementwise(np.sinc, asarray(x).expr))
+    return Array(elementwise(np.sinc, _in_double_unless_floating(asarray(x)).expr))
+
+
+def _in_double_unless_floating(x: Array) -> Array:
+    """Return truth values and integers as numbers of double precision, as NumPy computes of them; CuPy would take half precision for the small."""
+    return x.astype(np.float64) if x.dtype.kind in "biu" else x
 
 
 @implements(np.interp)

@@ -260,7 +260,8 @@ def choose(a: Any, choices: Sequence[Any]) -> Array:
 def choose_block(which: Any, *choices: Any) -> Any:
     """Return, for each element, that of the choice with its number."""
     xp = namespace_of(which)
-    return xp.choose(which, [xp.broadcast_to(choice, which.shape) for choice in choices])
+    spread = [xp.broadcast_to(choice, which.shape) for choice in choices]
+    return xp.choose(which, spread if xp is np else xp.stack(spread))  # CuPy takes no lists
 
 
 @implements(np.select)

@@ -328,7 +328,14 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
 
 def lexsort_blocks(*keys: Any, axis: int) -> Any:
     """Return the positions that sort blocks by several keys."""
-    return namespace_of(keys[0]).lexsort(keys, axis=axis)
+    xp = namespace_of(keys[0])
+    if xp is np:
+        return np.lexsort(keys, axis=axis)
+    order = xp.argsort(keys[0], axis=axis, kind="stable")  # CuPy sorts along no other axis than the last of two
+    for key in keys[1:]:
+        sorted_so_far = xp.take_along_axis(key, order, axis=axis)
+        order = xp.take_along_axis(order, xp.argsort(sorted_so_far, axis=axis, kind="stable"), axis=axis)
+    return order.astype(np.intp)
 
 
 @implements(np.partition)

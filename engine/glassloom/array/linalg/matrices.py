@@ -185,8 +185,15 @@ def pinv(a: Any, *, rtol: Any = None) -> Array:
     """
     whole = _matrices(a, "pinv")
     options = {} if rtol is None else {"rtol": rtol}
-    made: Array = apply_gufunc(np.linalg.pinv, "(m,n)->(n,m)", whole, output_dtypes=whole.dtype, **options)
+    made: Array = apply_gufunc(pinv_block, "(m,n)->(n,m)", whole, output_dtypes=whole.dtype, **options)
     return made
+
+
+def pinv_block(block: Any, **options: Any) -> Any:
+    """Return the pseudo-inverse of matrices; CuPy calls the tolerance `rcond`."""
+    xp = namespace_of(block)
+    is_cupys = not hasattr(xp.linalg, "svdvals")
+    return xp.linalg.pinv(block, **({"rcond": options["rtol"]} if is_cupys and options else options))
 
 
 @implements(np.linalg.matrix_rank)
@@ -201,8 +208,18 @@ def matrix_rank(a: Any, *, rtol: Any = None) -> Array:
     """
     whole = _matrices(a, "matrix_rank")
     options = {} if rtol is None else {"rtol": rtol}
-    made: Array = apply_gufunc(np.linalg.matrix_rank, "(m,n)->()", whole, output_dtypes=np.int64, **options)
+    made: Array = apply_gufunc(matrix_rank_block, "(m,n)->()", whole, output_dtypes=np.int64, **options)
     return made
+
+
+def matrix_rank_block(block: Any, **options: Any) -> Any:
+    """Return the rank of matrices; CuPy takes no relative tolerance."""
+    xp = namespace_of(block)
+    if hasattr(xp.linalg, "svdvals"):
+        return xp.linalg.matrix_rank(block, **options)
+    values = svdvals_block(block)
+    rtol = options.get("rtol", max(block.shape[-2:]) * np.finfo(values.dtype).eps)
+    return xp.sum(values > xp.max(values, axis=-1, keepdims=True) * xp.asarray(rtol)[..., None], axis=-1)
 
 
 @implements(np.linalg.svdvals)
@@ -217,8 +234,16 @@ def svdvals(x: Any, /) -> Array:
     """
     whole = _matrices(x, "svdvals")
     sizes = {"k": min(whole.shape[-2:])}
-    made: Array = apply_gufunc(np.linalg.svdvals, "(m,n)->(k)", whole, output_dtypes=_real(whole), output_sizes=sizes)
+    made: Array = apply_gufunc(svdvals_block, "(m,n)->(k)", whole, output_dtypes=_real(whole), output_sizes=sizes)
     return made
+
+
+def svdvals_block(block: Any) -> Any:
+    """Return the singular values of matrices: by `svd`, as CuPy has no `svdvals`."""
+    xp = namespace_of(block)
+    if hasattr(xp.linalg, "svdvals"):
+        return xp.linalg.svdvals(block)
+    return xp.linalg.svd(block, compute_uv=False)
 
 
 @implements(np.linalg.matrix_power)

@@ -17,7 +17,7 @@ from glassloom.array.ops.base import ArrayExpr, BlockwiseArray, SameChunks
 from glassloom.array.ops.rechunk import rechunk
 from glassloom.array.sources.memory import frozen
 from glassloom.array.tiling.steps import TiledCast, TiledElementwise
-from glassloom.backends.arrays import converted, meta_namespace, namespace_of
+from glassloom.backends.arrays import backend_of, converted, is_of_device, meta_namespace, namespace_of
 from glassloom.errors import ChunkError
 from glassloom.graph import function_label
 
@@ -201,7 +201,28 @@ def align(args: Sequence[Any]) -> list[Any]:
         return list(args)
     shape = broadcast_shape(arrays)
     wanted = [_axis_blocks(arrays, axis, len(shape)) for axis in range(len(shape))]
-    return [fit(arg, wanted) if isinstance(arg, ArrayExpr) else arg for arg in args]
+    return [
+        fit(arg, wanted) if isinstance(arg, ArrayExpr) else arg for arg in with_numbers_on_device(list(args), arrays)
+    ]
+
+
+def with_numbers_on_device(args: list[Any], arrays: Sequence[ArrayExpr]) -> list[Any]:
+    """Return the arguments with arrays of one number that are on the host moved to the device that the others are on.
+
+    Libraries of devices take numbers, but no array of NumPy's, not even one without axes. Arrays with axes are the user's to move.
+    """
+    if not any(node.ndim == 0 for node in arrays):
+        return args
+    of_devices = {name for name in map(backend_of, (node.meta for node in arrays)) if is_of_device(name)}
+    if len(of_devices) != 1:
+        return args
+    (device,) = of_devices
+    return [
+        ToBackend(arg, device)
+        if isinstance(arg, ArrayExpr) and not arg.ndim and backend_of(arg.meta) == "numpy"
+        else arg
+        for arg in args
+    ]
 
 
 def broadcast_shape(arrays: Sequence[ArrayExpr]) -> tuple[int, ...]:

@@ -117,7 +117,9 @@ class Fold(Kernel):
             told = summed_in(dtype)
             extra = {} if told is None or self.ufunc not in ("add", "multiply") else {"dtype": told}
             return getattr(xp, method)(block, axis=axes, keepdims=True, **extra)
-        return ufunc.reduce(block, axis=axes, keepdims=True)
+        if xp is np or self.ufunc not in _OF_WHAT_IS_THERE:
+            return ufunc.reduce(block, axis=axes, keepdims=True)
+        return _extreme_of_what_is_there(xp, block, axes, *_OF_WHAT_IS_THERE[self.ufunc])
 
     def _fold_columns(self, block: Any, dtype: Any) -> Any:
         """Return the fold along a short last axis: NumPy's own takes 20 ns for each row, however short."""
@@ -132,6 +134,18 @@ _BY_COLUMNS = frozenset({"add", "multiply", "minimum", "maximum"})
 _METHODS = {
     "add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
+_OF_WHAT_IS_THERE = {"fmin": ("min", math.inf), "fmax": ("max", -math.inf)}
+"""What finds the extreme of what isn't NaN, and what it is told in place of NaN."""
+
+
+def _extreme_of_what_is_there(xp: Any, block: Any, axes: Axes, method: str, end: float) -> Any:
+    """Return the extreme of what isn't NaN by a library that reduces no `fmin` and `fmax`, such as CuPy; its `nanmax` would wait for the device."""
+    if block.dtype.kind not in "fc":
+        return getattr(xp, method)(block, axis=axes, keepdims=True)
+    is_missing = xp.isnan(block)
+    replaced = xp.where(is_missing, xp.asarray(end, dtype=block.dtype), block)
+    found = getattr(xp, method)(replaced, axis=axes, keepdims=True)
+    return xp.where(xp.all(is_missing, axis=axes, keepdims=True), xp.asarray(math.nan, dtype=block.dtype), found)
 
 
 @dataclass(frozen=True)
