@@ -138,6 +138,34 @@ def test_what_cupy_does_unlike_numpy_gives_numpys_result(memory, name):
     np.testing.assert_allclose(own, expected, atol=1e-12)
 
 
+WITH_ARRAYS_OF_ITS_OWN = {
+    "inv": lambda x, xp: xp.linalg.inv(x),
+    "cond by a norm": lambda x, xp: xp.linalg.cond(x, 1),
+    "matrix_power of 0": lambda x, xp: xp.linalg.matrix_power(x, 0),
+    "corrcoef": lambda x, xp: xp.corrcoef(x),
+    "linspace": lambda x, xp: xp.linspace(x, x + 1, 4),
+    "polyadd": lambda x, xp: xp.polyadd(x[0], x[0, :2]),
+    "vander": lambda x, xp: xp.vander(x[0], 3),
+    "vander of no columns": lambda x, xp: xp.vander(x[0], 0),
+    "tril_indices_from": lambda x, xp: xp.tril_indices_from(x)[1],
+    "triu_indices_from": lambda x, xp: xp.triu_indices_from(x, 1)[0],
+    "unpackbits": lambda x, xp: xp.unpackbits((x > 0).astype("u1"), axis=1, count=60),
+}
+"""Functions that make arrays beside those that they are given."""
+
+
+@pytest.mark.parametrize("name", WITH_ARRAYS_OF_ITS_OWN)
+def test_what_functions_make_is_where_their_arrays_are_without_a_configured_backend(memory, name):
+    host, operation = HOST[:, :6], WITH_ARRAYS_OF_ITS_OWN[name]
+    found = computed(operation(ga.from_array(host, chunks=4).to_backend("simulated"), ga))
+    np.testing.assert_allclose(found, operation(host, np), atol=1e-9)
+
+
+def test_factors_of_a_matrix_are_where_it_is(memory):
+    p, lower, upper = ga.linalg.lu(ga.from_array(HOST[:, :6], chunks=4).to_backend("simulated"))
+    np.testing.assert_allclose(computed(p @ lower @ upper), HOST[:, :6], atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("ask", "error", "message"),
     [

@@ -67,7 +67,7 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     missing = count - made.shape[place]
     if missing > 0:
         shape = (*made.shape[:place], missing, *made.shape[place + 1 :])
-        return concatenate([made, zeros(shape, dtype=np.uint8)], place)
+        return concatenate([made, zeros(shape, dtype=np.uint8, like=made)], place)
     kept: Array = made[(*(slice(None),) * place, slice(0, count))]
     return kept
 

@@ -416,7 +416,7 @@ def linspace(
     kind = np.result_type(*(end.dtype if isinstance(end, Array) else np.asarray(end) for end in (first, last)), 1.0)
     first, last = (kind.type(end) if is_plain else end.astype(kind) for end in (first, last))
     span = last - first
-    positions = arange(num, chunks=chunks, dtype=float)
+    positions = arange(num, chunks=chunks, dtype=float, like=None if is_plain else span)
     if span.ndim:
         positions = positions[(slice(None), *(None,) * span.ndim)]
     step = span / gaps if gaps > 0 else span * np.nan

@@ -117,8 +117,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     if line.ndim != 1:
         raise ValueError(f"vander of an array of shape {line.shape}; it needs one axis")
     count = line.shape[0] if N is None else N
-    powers = arange(count) if increasing else arange(count - 1, -1, -1)
-    made: Array = line[:, None] ** powers[None, :] if count else ones((line.shape[0], 0), dtype=line.dtype)
+    powers = arange(count, like=line) if increasing else arange(count - 1, -1, -1, like=line)
+    made: Array = line[:, None] ** powers[None, :] if count else ones((line.shape[0], 0), dtype=line.dtype, like=line)
     return made.astype(np.result_type(line.dtype, np.int64) if line.dtype.kind in "biu" else line.dtype)
 
 
@@ -270,8 +270,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
     >>> len(ga.tril_indices_from(ga.eye(3)))
     2
     """
-    whole = asarray(arr)
-    return tril_indices(whole.shape[0], k, whole.shape[1], chunks=whole.chunks)
+    return nonzero(tril(_ones_of_matrix(arr, "tril_indices_from"), k))
 
 
 @implements(np.triu_indices_from)
@@ -284,8 +283,14 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
     >>> len(ga.triu_indices_from(ga.eye(3)))
     2
     """
+    return nonzero(triu(_ones_of_matrix(arr, "triu_indices_from"), k))
+
+
+def _ones_of_matrix(arr: Any, what: str) -> Array:
     whole = asarray(arr)
-    return triu_indices(whole.shape[0], k, whole.shape[1], chunks=whole.chunks)
+    if whole.ndim != 2:
+        raise ValueError(f"{what} of an array of shape {whole.shape}; it needs a matrix")
+    return ones(whole.shape, chunks=whole.chunks, dtype=bool, like=whole)
 
 
 @implements(np.diagflat)

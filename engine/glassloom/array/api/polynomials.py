@@ -138,7 +138,9 @@ def _of_one_length(a1: Any, a2: Any) -> tuple[Any, Any]:
     both = [_coefficients(a1), _coefficients(a2)]
     longest = max(each.shape[0] for each in both)
     made = [
-        each if each.shape[0] == longest else concatenate([zeros(longest - each.shape[0], dtype=each.dtype), each])
+        each
+        if each.shape[0] == longest
+        else concatenate([zeros(longest - each.shape[0], dtype=each.dtype, like=each), each])
         for each in both
     ]
     return made[0], made[1]

@@ -349,7 +349,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     if not spread.ndim:
         made: Array = spread / spread
         return made
-    n = arange(spread.shape[0])
+    n = arange(spread.shape[0], like=spread)
     deviation = np.sqrt(spread.vindex[n, n].real)
     scaled: Array = spread / deviation[:, None] / deviation[None, :]
     return scaled.clip(-1, 1) if scaled.dtype.kind == "f" else scaled

@@ -269,7 +269,7 @@ def matrix_power(a: Any, n: int) -> Array:
         n //= 2
         whole = matmul(whole, whole) if n else whole
     if made is None:
-        one = eye(whole.shape[-1], chunks=whole.chunks[-2:], dtype=whole.dtype)
+        one = eye(whole.shape[-1], chunks=whole.chunks[-2:], dtype=whole.dtype, like=whole)
         made = np.broadcast_to(one, whole.shape)  # type: ignore[assignment]
     return made  # type: ignore[return-value]
 

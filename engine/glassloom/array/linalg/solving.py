@@ -121,7 +121,7 @@ def inv(a: Any) -> Array:
     if whole.ndim > 2:
         return apply_gufunc(np.linalg.inv, "(n,n)->(n,n)", whole, output_dtypes=whole.dtype)
     n = whole.shape[0]
-    return solve(whole, eye(n, chunks=((n,), whole.chunks[1]), dtype=whole.dtype))
+    return solve(whole, eye(n, chunks=((n,), whole.chunks[1]), dtype=whole.dtype, like=whole))
 
 
 def lu(a: Any) -> LUResult:
@@ -142,7 +142,7 @@ def lu(a: Any) -> LUResult:
         raise NotImplementedError(f"lu of a stack of matrices, shape {whole.shape}")
     factors = LuPanels(_panels(whole).expr)
     order = Array(LuPart(factors, "order", np.dtype(np.intp)))
-    rows = arange(whole.shape[0], chunks=-1)
+    rows = arange(whole.shape[0], chunks=-1, like=whole)
     permutation = (rows[:, None] == order[None, :]).astype(whole.dtype)
     return LUResult(permutation, Array(LuPart(factors, "L", whole.dtype)), Array(LuPart(factors, "U", whole.dtype)))
 
