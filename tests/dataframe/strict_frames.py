@@ -103,11 +103,11 @@ class _Groups:
     def __init__(self, groups):
         self._groups = groups
 
-    def agg(self, spec):
-        found = self._groups.agg(spec)
-        for column, how in found.columns:
+    def agg(self, **named):
+        found = self._groups.agg(**named)
+        for name, (column, how) in named.items():
             if how == "sum":
-                found[column, how] = self._groups[column].sum(min_count=1)
+                found[name] = self._groups[column].sum(min_count=1)
         return Strict(found.iloc[::-1])
 
 

@@ -212,8 +212,8 @@ def group_parts(
     work = with_nulls_only(block[labels].rename(columns=renamed).reset_index(drop=True))
     floats = {f"f{place}": work[f"v{place}"].astype("float64") for place, part in parts if part in _AS_FLOATS}
     grouped = work.assign(rows=1, **floats).groupby(names, dropna=dropna, sort=True)
-    found = converted(grouped.agg(_wanted(parts)), "pandas")
-    made = {name: found.index.get_level_values(place).array for place, name in enumerate(names)}
+    found = converted(grouped.agg(**_wanted(parts)).reset_index(), "pandas")  # an index of several levels takes long
+    made = {name: found[name].array for name in names}
     for (place, part), name in parts.items():
         made[name] = _part(found, place, part, None if place < 0 else dtypes[values[place]]).array
     tables = [
@@ -276,27 +276,30 @@ def _numbered(frame: Any, name: str) -> Any:
     return rows.assign(**{name: rows.index})
 
 
-def _wanted(parts: Parts) -> dict[str, list[str]]:
-    """Return the aggregations of the columns of `group_parts`."""
-    wanted: dict[str, list[str]] = {"rows": ["sum"]}
+def _wanted(parts: Parts) -> dict[str, tuple[str, str]]:
+    """Return the aggregations of `group_parts`: the column and what is computed of it, by the name of the result."""
+    wanted = {("rows", "sum")}
     for place, part in parts:
         if part != "size":
-            own = wanted.setdefault(_column(place, part), [])
-            own += [how for how in (_OF_GROUPS[part],) if how not in own]
-            if part == "squares" and "count" not in own:
-                own.append("count")
-    return wanted
+            wanted.add((_column(place, part), _OF_GROUPS[part]))
+            if part == "squares":
+                wanted.add((_column(place, part), "count"))
+    return {_aggregated(*one): one for one in sorted(wanted)}
+
+
+def _aggregated(column: str, how: str) -> str:
+    return f"{column}_{how}"
 
 
 def _part(found: Any, place: int, part: str, dtype: Any) -> Any:
     """Return a partial result of each group."""
     if part == "size":
-        return found["rows", "sum"].astype("int64")
-    column = found[_column(place, part), _OF_GROUPS[part]]
+        return found["rows_sum"].astype("int64")
+    column = found[_aggregated(_column(place, part), _OF_GROUPS[part])]
     if part == "count":
         return column.astype("int64")
     if part == "squares":
-        free = (found[_column(place, part), "count"] - 1).clip(lower=0)
+        free = (found[_aggregated(_column(place, part), "count")] - 1).clip(lower=0)
         return column.astype("float64").fillna(0.0) * free
     if part in ("sum", "floats"):
         return column.fillna(0).astype("float64" if part == "floats" else _ACCUMULATED.get(dtype.kind, dtype))
