@@ -194,6 +194,8 @@ def test_integers_of_ranges_that_arrays_say(cpu):
     assert np.unique(draws.integers(np.array([0.1, 0.9]), 2, size=(50, 2), endpoint=True)).tolist() == [0, 1, 2]
     assert np.unique(draws.integers(np.array([1, 2]), size=(50, 2))[:, 1]).tolist() == [0, 1]
     assert stats.chisquare(np.bincount(draws.integers(np.array([7] * 7000)))).pvalue > 1e-3
+    assert draws.integers(np.array([1, 2]), size=(9, 2), dtype=bool).dtype == bool
+    assert draws.integers(np.array([1, 2]), size=(9, 2), dtype=np.uint64).dtype == np.uint64
     for bounds, dtype in (((high, low), np.int64), (([0, 1], 300), np.int8), (([-1, 0], 2), np.uint64)):
         with pytest.raises(ValueError, match="low >= high, or a bound that isn't one of"):
             draws.integers(*map(np.asarray, bounds), size=2, dtype=dtype)

@@ -152,6 +152,14 @@ def _shape_of(size: Any) -> tuple[int, ...]:
     return () if size is None else (int(size),) if isinstance(size, (int, np.integer)) else tuple(size)
 
 
+def _bounds(dtype: Any) -> tuple[int, int]:
+    """Return the least and the greatest number of a type that 64 bits with a sign hold too."""
+    if np.dtype(dtype) == bool:
+        return 0, 1
+    info = np.iinfo(dtype)
+    return int(info.min), min(int(info.max), 2**63 - 1)
+
+
 def _whole_numbers(value: Any, like: Any) -> Any:
     """Return parameters without what is behind the point, as numbers or as an array of the library of another."""
     if not np.ndim(value):
@@ -244,8 +252,8 @@ class Draws:
             size = np.broadcast_shapes(*(getattr(value, "shape", ()) for value in (first, end)))
         bits = self._generator.integers(0, 2**63, size=size, dtype=np.int64)
         first, last = (_whole_numbers(value, like=bits) for value in (first, end if endpoint else end - 1))
-        width, info = last - first + 1, np.iinfo(dtype)
-        if ((width <= 0) | (first < info.min) | (last > info.max)).any():
+        width, (least, most) = last - first + 1, _bounds(dtype)
+        if ((width <= 0) | (first < least) | (last > most)).any():
             raise ValueError(f"integers: low >= high, or a bound that isn't one of {np.dtype(dtype)}")
         if (width > _WIDEST_RANGE).any():
             raise NotImplementedError(
