@@ -284,6 +284,17 @@ def test_backends_that_are_none_are_refused():
         config.set({"array.backend": 3})
 
 
+@pytest.mark.parametrize("dtype", ["M8[ns]", "U3", "O", "longdouble", "clongdouble"])
+def test_what_a_device_has_no_type_for_is_refused_when_it_is_to_move(memory, dtype):
+    with pytest.raises(
+        TypeError, match=r"to_backend\('cupy'\) of an array of type .*: devices have truth values and num"
+    ):
+        ga.from_array(np.zeros(3, dtype), chunks=2).to_backend("cupy")
+    with pytest.raises(ValueError, match="Unsupported dtype"):
+        simulated_.from_host(np.zeros(3, dtype))
+    assert computed(ga.from_array(np.zeros(3, "c16"), chunks=2).to_backend("simulated")).dtype == "c16"
+
+
 # Plans for CuPy, without CuPy
 
 

@@ -36,6 +36,12 @@ LISTS = {"choose"}
 """Functions that take no list of arrays."""
 
 
+def has_dtype(dtype: Any) -> bool:
+    """Tell whether CuPy has arrays of a type: of truth values, of numbers but those of extended precision, and of bytes without references."""
+    is_number = dtype.kind in "biufc" and dtype.itemsize <= (16 if dtype.kind == "c" else 8)
+    return is_number or (dtype.kind == "V" and not dtype.hasobject)
+
+
 def refuse(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raise what CuPy raises when it is asked for what it lacks.
 

@@ -126,6 +126,8 @@ class SimulatedArray(NDArrayOperatorsMixin):
     __slots__ = ("__weakref__", "_allocation", "_data")
 
     def __init__(self, data: np.ndarray[Any, Any], allocation: _Allocation | None = None) -> None:
+        if not cupy_gaps.has_dtype(data.dtype):
+            raise ValueError(f"Unsupported dtype {data.dtype}")
         self._allocation = _Allocation(_root(data).nbytes) if allocation is None else allocation
         self._data = data
 

@@ -16,7 +16,8 @@ from glassloom.array.api.views import BlockView, PointView
 from glassloom.array.ops import reductions
 from glassloom.array.ops.base import ArrayExpr
 from glassloom.array.ops.elementwise import ToBackend
-from glassloom.backends.arrays import backend_named, backend_of
+from glassloom.backends.arrays import backend_named, backend_of, is_of_device
+from glassloom.backends.cupy_gaps import has_dtype
 from glassloom.collection import Collection
 from glassloom.config import Configured, chosen
 from glassloom.delayed_call import call
@@ -205,9 +206,19 @@ class ArrayMethods(Collection):
         ----------
         backend
             The name of the library. Default: the option ``array.backend``.
+
+        Raises
+        ------
+        TypeError
+            If a device has no arrays of this type: text, objects, times, extended precision.
         """
         name = chosen(backend)
         backend_named(name)
+        if is_of_device(name) and not has_dtype(self.dtype):
+            raise TypeError(
+                f"to_backend({name!r}) of an array of type {self.dtype}: devices have truth values and numbers of up to 64 bits a "
+                "part; convert it with astype, or leave it on the host"
+            )
         return self if backend_of(self.expr.meta) == name else self._with_expr(ToBackend(self.expr, name))
 
     def compress(self, condition: Any, axis: int | None = None) -> Any:
