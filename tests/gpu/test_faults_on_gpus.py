@@ -11,8 +11,8 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
+from device_processes import processes_on_devices
 from glassloom import Client, LocalCUDACluster
-from glassloom.sampling.nvml import load_nvml
 
 pytestmark = pytest.mark.gpu
 
@@ -20,14 +20,6 @@ pytestmark = pytest.mark.gpu
 def pid_of_worker(client):
     """Return the id of the only worker's process; None while there is none."""
     return next(iter(client.run(os.getpid).values()), None)
-
-
-def processes_on_devices():
-    """Return the ids of all processes with memory on a device."""
-    nvml = load_nvml()
-    nvml.nvmlInit()
-    handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
-    return {one.pid for handle in handles for one in nvml.nvmlDeviceGetComputeRunningProcesses(handle)}
 
 
 def wait_until(holds, timeout_s=60):

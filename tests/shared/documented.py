@@ -15,7 +15,8 @@ _ROOT = Path(__file__).parents[2]
 _SIGNS_ARE_FREE = {"svd", "eig", "eigh", "qr"}
 """Vectors of these are theirs with either sign."""
 _IN_NO_ORDER = {"eig", "eigvals"}
-_WITHOUT_VALUES = {"empty", "empty_like", "ndarray"}
+_WITHOUT_VALUES = {"empty", "empty_like", "ndarray", "argpartition"}
+"""What is left open, or its order is."""
 _OPEN_FOR_INTEGERS = {"reciprocal"}
 """Of the integer 0, C leaves these open, and NumPy gives what the processor does."""
 _SECONDS = 60

@@ -335,7 +335,7 @@ class Piecewise:
         return (self.functions, self.args, self.kwargs)
 
     def __call__(self, block: Any, *conditions: Any) -> Any:
-        spread = [np.broadcast_to(condition, block.shape) for condition in conditions]
+        spread = [np.broadcast_to(condition.astype(bool), block.shape) for condition in conditions]
         return np.piecewise(block, spread, self.functions, *self.args, **self.kwargs)
 
 
