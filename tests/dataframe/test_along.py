@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, cut_frames
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.errors import DivisionError
 from glassloom.expr import lower, optimize
 from hypothesis import given, settings

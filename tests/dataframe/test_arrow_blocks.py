@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arrow.blocks import Column, Rows, TableBlock, Values, block_of, is_block, plain
 from glassloom.dataframe.arrow.forms import WithForm
 from hypothesis import HealthCheck, given, settings

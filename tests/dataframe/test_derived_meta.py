@@ -12,7 +12,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_side_by_side, meta_with_columns
 from glassloom.dataframe.grouping import wholes
 from hypothesis import given

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, labels
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, blocks_of, by_keys, cut_frames
 from glassloom import config
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.grouping.encode import encode
 from glassloom.dataframe.grouping.extremes import with_extremes_only
 from glassloom.dataframe.grouping.spec import Call

@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from frame_helpers import assert_same, partitionings
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from pandas import Grouper
 
 INLINE = {"scheduler": "inline"}

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, by_keys
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe import sorting
 from glassloom.dataframe.grouping import encode as encoding
 from glassloom.dataframe.grouping.tables import CodedKey, column_of, joined, series_of

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, cut_frames, frames, labels, partitionings, plan
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.moving import merge_asof
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import OptionError, UnknownColumn
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
-HOWS = ["inner", "left", "right", "outer", *(["left_anti", "right_anti"] if pd.__version__ >= "3" else [])]
+HOWS = ["inner", "left", "right", "outer", *(["left_anti", "right_anti"] if HAS_COPY_ON_WRITE else [])]
 
 
 def in_some_order(frame):

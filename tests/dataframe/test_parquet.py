@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from frame_helpers import assert_same, frames, reads
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.io import parquet_files, parquet_rows
 from glassloom.dataframe.io.parquet_filters import known_filters
 from glassloom.errors import OptionError, ReadError, UnknownColumn

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same
 from glassloom.backends.pandas_ import columns_of
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe import nodes
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.recipe import COLUMN, Key, Recipe
@@ -21,7 +22,6 @@ from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.nodes import Projection
 from glassloom.dataframe.reduction_nodes import Chunk, RowsChunk
 
-HAS_COPY_ON_WRITE = int(pd.__version__.split(".")[0]) >= 3
 ROWS = 200
 
 

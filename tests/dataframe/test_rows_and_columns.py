@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, check_in_parts, cut_frames, partitionings
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.errors import OptionError
 from hypothesis import given, settings
 from long_tests import examples

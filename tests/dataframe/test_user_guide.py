@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 
 INLINE = {"scheduler": "inline"}
 FRAME = pd.DataFrame(np.arange(32.0).reshape(8, 4) - 15, index=pd.date_range("2000", periods=8), columns=list("ABCD"))

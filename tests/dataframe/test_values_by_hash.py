@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.errors import OptionError
 
 INLINE = {"scheduler": "inline"}

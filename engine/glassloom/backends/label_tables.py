@@ -14,8 +14,6 @@ from typing import Any
 
 import pandas as pd
 
-LOOKS_UP_SAFELY = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
-"""Whether threads may look labels up at once before the table of them is made."""
 OF_RESULT = "_of_result"
 """The attribute of a task's own labels that are a result's: that result's labels, which all tasks that read it have."""
 _MOST_ITEMS = 100

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.frames import DEVICE_BACKENDS, kind_on_device, library_of
-from glassloom.backends.label_tables import LOOKS_UP_SAFELY, OF_RESULT, with_own_labels
+from glassloom.backends.label_tables import OF_RESULT, with_own_labels
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, LOOKS_UP_SAFELY
 from glassloom.backends.sharing import register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.errors import MetaError
 from glassloom.graph import extend_token, normalize_token
 
-HAS_COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 _SAMPLED_VALUES = 100
 _SHORT = 64
 """So many texts, as names of columns are, are hashed one by one: the whole of Arrow's machinery takes longer."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.by_name import places_by_name, with_places_filled
 from glassloom.dataframe.lazy_arguments import hiding_as, with_lazy_arguments_checked
 from glassloom.dataframe.method_names import methods_named

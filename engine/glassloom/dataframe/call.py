@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.backends.label_tables import LOOKS_UP_SAFELY, ready_to_look_up
+from glassloom.backends.label_tables import ready_to_look_up
+from glassloom.backends.pandas_version import LOOKS_UP_SAFELY
 from glassloom.dataframe import on_device
 from glassloom.graph import function_label, tokenize
 

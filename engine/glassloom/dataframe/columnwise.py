@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, sample
+from glassloom.backends.pandas_ import sample
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import Collection
 from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.lazy_closures import LazyResult

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_version import COMPARES_VARIABLES
 from glassloom.collection import Collection
 from glassloom.dataframe.keys_at_hand import is_lazy_scalar
 from glassloom.dataframe.options import refused
@@ -47,8 +48,6 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert, ast.Not: operator.invert,
 }  # fmt: skip
 _MEMBERSHIPS = frozenset([ast.In, ast.NotIn])
-_COMPARES_VARIABLES = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
-"""Whether pandas reads ``x in [@a, 1]`` as ``x == @a or x == 1``: missing values are in no list then."""
 _OPTIONS = frozenset(["parser", "engine", "local_dict", "global_dict", "resolvers", "level"])
 
 
@@ -232,7 +231,7 @@ class _Expression:
     def _is_by_row(self, listed: ast.List | ast.Tuple) -> bool:
         """Whether each of a list is compared with each row: if there are columns; from pandas 3.1 on if there are variables, too."""
         names = [one for one in listed.elts if isinstance(one, ast.Name)]
-        return bool(names) and (_COMPARES_VARIABLES or any(is_node(self._named(one)) for one in names))
+        return bool(names) and (COMPARES_VARIABLES or any(is_node(self._named(one)) for one in names))
 
     def _called(self, node: ast.Call) -> Any:
         function = node.func

@@ -22,7 +22,8 @@ import numpy as np
 import pandas as pd
 
 from glassloom import config
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, columns_of, concat, is_frame, own, rows_between
+from glassloom.backends.pandas_ import columns_of, concat, is_frame, own, rows_between
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_with_columns

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, guarded
+from glassloom.backends.pandas_ import guarded
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.assembled import Assembled, assembled

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat
+from glassloom.backends.pandas_ import concat
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import compute
 from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.arguments import with_function_arguments

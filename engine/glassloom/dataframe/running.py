@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 
 _PLAIN = frozenset(type(np.dtype(kind)) for kind in "?bhilqBHILQefd")
 """Dtypes of columns that are made floats all at once."""

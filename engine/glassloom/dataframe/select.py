@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import is_lazy_mask, rows_by_lazy_array
 from glassloom.dataframe.column_places import columns_at

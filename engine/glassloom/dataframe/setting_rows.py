@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples, sample
+from glassloom.backends.pandas_ import of_samples, sample
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.columns import are_keys_of_levels

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples, sample
+from glassloom.backends.pandas_ import of_samples, sample
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.argument_kinds import collection_of, fraction
 from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.base import Frame

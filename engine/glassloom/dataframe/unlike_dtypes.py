@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, sample
+from glassloom.backends.pandas_ import concat, sample
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Attribute, BlockCall, Method
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.io.read import Read

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.prefix import Carried, meta_of, scan

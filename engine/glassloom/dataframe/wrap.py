@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, is_frame
+from glassloom.backends.pandas_ import is_frame
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import Collection
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.divisions import cut_alike

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, Key
 from glassloom.dataframe.grouping.spec import Call
 from glassloom.dataframe.grouping.tree import Aggregation, chunk, combine, finish

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom import config
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat
+from glassloom.backends.pandas_ import concat
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.encode import find_groups, take
 from glassloom.dataframe.grouping.recipe import Recipe

@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from glassloom._users_functions import call_users_function
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, guarded, of_samples
+from glassloom.backends.pandas_ import concat, guarded, of_samples
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.grouping.encode import encode, find_groups

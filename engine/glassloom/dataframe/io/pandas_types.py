@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 
 _KNOWS_TEXT = int(pa.__version__.partition(".")[0]) >= 19
 """Whether PyArrow makes the text of pandas 3: before version 19 it makes objects."""

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, of_samples
+from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import numeric_columns

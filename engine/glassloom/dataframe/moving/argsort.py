@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.wholes import NumberedSplit, Returned
 from glassloom.dataframe.moving.boundaries import Order

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe import on_device
 from glassloom.dataframe.moving.empty_sides import StandIns
 from glassloom.dataframe.moving.united_keys import united_keys, with_categories_of_both

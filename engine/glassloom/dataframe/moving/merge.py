@@ -12,7 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, of_samples
+from glassloom.backends.pandas_ import of_samples
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.argument_kinds import require_suffixes, whole_number
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
