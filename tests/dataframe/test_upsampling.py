@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import LONG_TESTS, examples
@@ -237,18 +237,32 @@ def test_bins_of_several_days_of_a_zone_are_those_of_pandas(zone, how):
             expected = getattr(part.resample(days), how)()
             for lazy in parts_of(part):
                 got = getattr(lazy.resample(days), how)().compute(**INLINE)
-                assert_same(got, expected, check_freq=False)
+                assert_same(got, expected, check_freq=HAS_COPY_ON_WRITE or how not in ("ffill", "asfreq"))
+
+
+@pytest.mark.filterwarnings("ignore:The '.*' keyword does not take effect")
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_several_days_are_counted_as_in_pandas(zone):
+    frame = HOURS.tz_localize(zone)
+    for options in ({"closed": "right"}, {"origin": "end"}, {"origin": "epoch"}, {"offset": "5h"}, {"label": "right"}):
+        expected = frame.resample("2D", **options)
+        for lazy in parts_of(frame):
+            made = lazy.resample("2D", **options)
+            assert_same(made.sum().compute(**INLINE), expected.sum())
+            assert_same(made.agg(["min", "count"]).compute(**INLINE), expected.agg(["min", "count"]))
 
 
 @pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before pandas 3 days are 24 hours")
-def test_several_days_of_unlike_length_say_what_to_do():
+def test_several_days_of_unlike_length_are_those_of_pandas():
     frame = pd.DataFrame({"x": range(10)}, index=pd.date_range("2024-03-28", periods=10, freq="D", tz="Europe/Berlin"))
     lazy = gd.from_pandas(frame, npartitions=3)
     for options in ({}, {"closed": "right"}):
+        made = lazy.resample("2D", **options)
+        assert_same(made.sum().compute(**INLINE), frame.resample("2D", **options).sum())
         with pytest.raises(
-            NotImplementedError, match=r"resample\(rule='2D'\) isn't supported: .* hours such as '48h', or tz_convert"
+            NotImplementedError, match=r"resample\(rule='2D'\) isn't supported: by ffill\(\), .*; take single ones"
         ):
-            lazy.resample("2D", **options)
+            made.ffill()
     assert_same(lazy.resample("D").sum().compute(**INLINE), frame.resample("D").sum())
     grouped = gd.from_pandas(frame.iloc[4:].reset_index(names="t").assign(k=1), npartitions=3).groupby(
         ["k", pd.Grouper(key="t", freq="2D")]

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_functions_by_name
 from glassloom.dataframe.assembled import Assembled
@@ -39,17 +40,34 @@ from glassloom.graph import Key, Task, TaskRef
 
 _DAY_NS = 86_400_000_000_000
 _HOUR_NS = 3_600_000_000_000
+_NO_DAY_HAS_ORIGIN = (3, 0) <= PANDAS_VERSION < (3, 1)
+"""Whether pandas counts days from midnight before the first row, whatever the origin: pandas 3.0, which later ones do in time zones alone."""
 
 
 class Bins(NamedTuple):
     """How times are put into bins: pandas' options.
 
     Several months and the like are counted from the first of all rows: `ends` are the first and the last time then.
+    `days` is the length of bins of several days that are made by their hours.
     """
 
     rule: Any
     options: tuple[tuple[str, Any], ...]
     ends: tuple[Any, Any] | None = None
+    days: Any = None
+
+    @property
+    def step(self) -> Any:
+        """The length of a bin, as pandas' offset."""
+        return pd.tseries.frequencies.to_offset(self.rule) if self.days is None else self.days
+
+    def with_freq(self, labels: Any) -> Any:
+        """Return what bins are called, which are as far apart as they are long if it is known how far: it is said in days."""
+        if self.days is None or getattr(labels, "freq", None) is None:
+            return labels
+        made = labels.copy()
+        made.freq = None  # pandas 3.0 lets no hours be said in days
+        return pd.DatetimeIndex(made, freq=self.days)
 
     def of(self, block: Any) -> Any:
         """Return pandas' groups of a block."""
@@ -63,7 +81,8 @@ class Bins(NamedTuple):
     def begins_before_rows(self, zone: Any) -> bool:
         """Whether there may be a bin before that of the first row."""
         is_of_days = isinstance(pd.tseries.frequencies.to_offset(self.rule), pd.offsets.Day)
-        return is_of_days and zone is not None and dict(self.options).get("closed") == "right"
+        has_no_origin = zone is not None or _NO_DAY_HAS_ORIGIN
+        return is_of_days and has_no_origin and dict(self.options).get("closed") == "right"
 
     def called(self, labels: pd.DatetimeIndex) -> pd.DatetimeIndex:
         """Return what the bin of each label is called; they are sorted."""
@@ -203,6 +222,11 @@ def _first_label(parts: list[Any]) -> Any:
 
 def _finished(bins: Bins, meta: Any, gap: Any, block: Binned, before: Any, following: Any) -> Any:
     """Return a result with the bins of its partition without rows; of those at the frame's ends only pandas'."""
+    made = _with_empty_bins(bins, meta, gap, block, before, following)
+    return made if bins.days is None else made.set_axis(bins.with_freq(made.index), axis=0)
+
+
+def _with_empty_bins(bins: Bins, meta: Any, gap: Any, block: Binned, before: Any, following: Any) -> Any:
     result = block.result
     if result is None:
         is_between = before is not None and following is not None
@@ -439,42 +463,39 @@ def bins_of(frame: Any, rule: Any, options: dict[str, Any]) -> Bins:
     if _is_end(origin):
         given = {"closed": "right", "label": "right", **given}
     is_counted = _nanoseconds(offset) is None and offset.n != 1
-    has_days_of_zone = isinstance(offset, pd.offsets.Day) and not isinstance(offset, pd.offsets.Tick)  # not in pandas 2
-    if not has_days_of_zone or node.meta.index.tz is None:
+    if not _has_days_without_origin(offset, node.meta.index.tz):
         given["origin"] = _fixed_origin(frame, offset, origin, given)
-    elif offset.n != 1:  # single days are from midnight to midnight
-        return _bins_of_several_days(frame, offset, given)
+    else:
+        given.pop("offset", None)  # which is for hours
+        if offset.n != 1:  # single days are from midnight to midnight
+            return _bins_of_several_days(frame, offset, tuple(given.items()))
     ends = compute(frame.index.min(), frame.index.max()) if is_counted else None
     return Bins(rule, tuple(given.items()), None if ends is None or pd.isna(ends[0]) else tuple(ends))
+
+
+def _has_days_without_origin(offset: Any, zone: Any) -> bool:
+    """Whether pandas counts bins of days from midnight before the first row: before version 3 they are 24 hours."""
+    is_of_days = isinstance(offset, pd.offsets.Day) and not isinstance(offset, pd.offsets.Tick)
+    return is_of_days and (zone is not None or _NO_DAY_HAS_ORIGIN)
 
 
 def _is_end(origin: Any) -> bool:
     return isinstance(origin, str) and origin in ("end", "end_day")
 
 
-def _bins_of_several_days(frame: Any, offset: Any, given: dict[str, Any]) -> Bins:
-    """Return bins of several days in a time zone, which pandas counts from the first row's day.
+def _bins_of_several_days(frame: Any, offset: Any, given: tuple[tuple[str, Any], ...]) -> Bins:
+    """Return bins of several days, which pandas counts from the first row's day.
 
-    Raises
-    ------
-    NotImplementedError
-        If days aren't equally long there, or pandas makes bins before the first row or after the last.
+    They are made by their hours, which each partition can, unless days aren't equally long there, or pandas makes bins before the first
+    row or after the last.
     """
     first, last = compute(frame.index.min(), frame.index.max())
-    kept = tuple((name, value) for name, value in given.items() if name != "offset")  # which is for hours
     if pd.isna(first):
-        return Bins(offset, kept)
-    made = Bins(f"{24 * offset.n}h", (*kept, ("origin", first.normalize())))
+        return Bins(offset, given)
+    made = Bins(f"{24 * offset.n}h", (*given, ("origin", first.normalize())), days=offset)
     ends = pd.Series(1, index=pd.DatetimeIndex([first, last]))
-    if not made.of(ends).count().index.equals(Bins(offset, kept).of(ends).count().index):
-        raise refused(
-            "resample",
-            "rule",
-            offset.freqstr,
-            f"with a time zone it is only if all days from {first} to {last} have 24 hours and bins are closed on the left; take single "
-            f"days, hours such as {made.rule!r}, or tz_convert('UTC') before",
-        )
-    return made
+    is_of_hours = made.of(ends).count().index.equals(Bins(offset, given).of(ends).count().index)
+    return made if is_of_hours else Bins(offset, given, (first, last))
 
 
 def bins_of_times(times: Any, bins: Bins) -> Any:

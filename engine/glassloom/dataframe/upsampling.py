@@ -12,7 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, of_samples
+from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, LabelKeeping, empty
 from glassloom.dataframe.options import refused
@@ -54,13 +55,13 @@ class Edges:
     @property
     def step(self) -> Any:
         """The length of a bin, as pandas' offset."""
-        return pd.tseries.frequencies.to_offset(self.bins.rule)
+        return self.bins.step
 
     def between(self, first: Any, last: Any, low: Any, high: Any) -> pd.DatetimeIndex:
         """Return the edges from `low` up to `high`, which isn't among them; None: without a limit."""
         ends = [end if limit is None else min(max(limit, first), last) for limit, end in ((low, first), (high, last))]
         counts = self.bins.of(pd.Series(1, index=pd.DatetimeIndex(ends))).count()
-        return _within(counts.index, low, high)
+        return _within(self.bins.with_freq(counts.index), low, high)
 
     def starts_at(self, time: Any) -> Any:
         """Return a time before which there is none, if the first row is at a time or later."""
