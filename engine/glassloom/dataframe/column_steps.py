@@ -8,18 +8,21 @@ and arbitrary-order statistical moments" (2008).
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat
+from glassloom.backends.pandas_version import PANDAS_VERSION
 
 Powers = tuple[int, float, float, float, float, float]
 """Number, about the mean, what it lacks, sums of second to fourth powers. Of large values that differ little, a mean of one number isn't
 exact enough."""
-_OF_EQUAL_VALUES = pd.Series([1.0] * 4)
+_EQUAL_VALUES = [1.0] * 4
 """pandas has said 0 or NaN of the skewness of equal values, depending on its version."""
+_CORRECTS_ARROW = PANDAS_VERSION >= (3, 1)
+"""Whether pandas has the skewness of Arrow's columns without bias, as that of all others; before, it has that of PyArrow."""
 
 
 def values_of(column: Any, options: dict[str, Any]) -> Any:
@@ -72,13 +75,15 @@ def _joined(one: Powers, other: Powers) -> Powers:
 
 
 def skewness(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
-    """Return the skewness, without bias, as pandas has it."""
+    """Return the skewness as pandas has it: without bias."""
     n, mean, _, second, third, _ = cell
-    if n < 3 or np.isnan(third):
+    is_biased = not _CORRECTS_ARROW and isinstance(dtype, pd.ArrowDtype)
+    if n < (1 if is_biased else 3) or np.isnan(third):
         return _float(np.nan, dtype)
     if _is_noise(second, n, mean):
-        return _float(cast(float, _OF_EQUAL_VALUES.skew()), dtype)
-    return _float(n * (n - 1) ** 0.5 / (n - 2) * third / second**1.5, dtype)
+        return _of_equal_values("skew", dtype)
+    scale = n**0.5 if is_biased else n * (n - 1) ** 0.5 / (n - 2)
+    return _float(scale * third / second**1.5, dtype)
 
 
 def kurtosis(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
@@ -87,9 +92,16 @@ def kurtosis(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
     if n < 4 or np.isnan(fourth):
         return _float(np.nan, dtype)
     if _is_noise(second, n, mean):
-        return _float(cast(float, _OF_EQUAL_VALUES.kurt()), dtype)
+        return _of_equal_values("kurt", dtype)
     scale = (n - 2) * (n - 3)
     return _float(n * (n + 1) * (n - 1) * fourth / (scale * second**2) - 3 * (n - 1) ** 2 / scale, dtype)
+
+
+def _of_equal_values(how: str, dtype: Any) -> Any:
+    if not isinstance(dtype, pd.ArrowDtype):
+        return _float(getattr(pd.Series(_EQUAL_VALUES), how)(), dtype)
+    column = pd.Series(_EQUAL_VALUES, dtype="double[pyarrow]").to_frame()
+    return getattr(column, how)()  # which is NaN, and not missing
 
 
 def _is_noise(second: float, n: int, mean: float) -> bool:

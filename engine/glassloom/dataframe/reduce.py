@@ -16,7 +16,8 @@ import pandas as pd
 from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.frames import converted, takes_any_library
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE, concat, of_samples
+from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe import on_device
 from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
 from glassloom.dataframe.arrow.forms import takes_blocks
@@ -261,7 +262,7 @@ def _finish(
     if how in ("sum", "prod"):
         cells = [missing_sum(cell, of_frame=isinstance(known, pd.DataFrame)) for cell in cells]
     if not isinstance(known, pd.DataFrame):
-        return _scalar(how, cells[0].iloc[0], known)
+        return _scalar(how, cells[0], known)
     if not cells:
         return getattr(known, how)(**options)
     if _is_none_if_missing(how, options):
@@ -274,23 +275,24 @@ def _finish(
     row.name = None
     is_object = meta.dtype == object or any(cell.dtype == object for cell in cells)
     if is_object:
-        own = [_own_missing(cell.iloc[0], dtype) for cell, dtype in zip(cells, dtypes, strict=True)]
+        own = [_own_missing(cell, dtype) for cell, dtype in zip(cells, dtypes, strict=True)]
         return pd.Series(own, index=row.index, dtype=object)
     if isinstance(meta.dtype, pd.api.extensions.ExtensionDtype) and row.dtype != meta.dtype:
         row = row.astype(meta.dtype)
     return row
 
 
-def _own_missing(value: Any, dtype: Any) -> Any:
+def _own_missing(cell: Any, dtype: Any) -> Any:
     """Return a value of a row of objects, where each column keeps the missing value of its dtype."""
-    has_na = isinstance(dtype, (pd.ArrowDtype, BaseMaskedDtype))
+    value = cell.iloc[0]
+    has_na = isinstance(dtype, (pd.ArrowDtype, BaseMaskedDtype)) and not isinstance(cell.dtype, pd.ArrowDtype)
     return pd.NA if has_na and isinstance(value, float) and value != value else value
 
 
 def _is_none_if_missing(how: str, options: dict[str, Any]) -> bool:
     """Whether pandas has None for a missing result of a column of objects in frames."""
     skipna = options.get("skipna", True)
-    return (how in ("min", "max") and (HAS_COPY_ON_WRITE or skipna)) or (how in ("sum", "prod") and skipna)
+    return (how in ("min", "max") and (PANDAS_VERSION >= (3, 1) or skipna)) or (how in ("sum", "prod") and skipna)
 
 
 def _with_none(cell: Any) -> Any:
@@ -298,10 +300,11 @@ def _with_none(cell: Any) -> Any:
     return pd.Series([None], dtype=object) if isinstance(cell.iloc[0], float) and cell.isna().iloc[0] else cell
 
 
-def _scalar(how: str, value: Any, known: Any) -> Any:
+def _scalar(how: str, cell: Any, known: Any) -> Any:
     """Return a result of a series as pandas has it: of nullable and Arrow's dtypes NA in place of NaN, Arrow's as Python's."""
+    value = cell.iloc[0]
     if isinstance(known.dtype, (pd.ArrowDtype, BaseMaskedDtype)) and isinstance(value, float) and value != value:
-        return pd.NA
+        return value if isinstance(cell.dtype, pd.ArrowDtype) else pd.NA
     is_label = how in ("idxmin", "idxmax")
     is_plain = (
         isinstance(known.index, pd.RangeIndex)
@@ -359,7 +362,12 @@ def _join_sums(sums: list[tuple[int, float]], options: dict[str, Any]) -> tuple[
 
 def _mean(sums: tuple[int, float], dtype: Any, options: dict[str, Any]) -> Any:
     count, total = sums
-    made = np.dtype("float64") if dtype == np.float16 else _float_dtype(dtype)
+    made = _float_dtype(dtype)
+    if dtype == np.float16 and PANDAS_VERSION >= (3, 1):
+        made = np.dtype("float64")
+    elif dtype == np.float16:  # before, pandas had their sum as one of these
+        with np.errstate(over="ignore"):
+            total = float(np.float16(total))
     return pd.Series([total / count if count else np.nan], dtype=made)
 
 
