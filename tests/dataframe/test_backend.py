@@ -33,6 +33,25 @@ def test_tokens_follow_the_content_not_the_memory(frame):
     assert tokenize(twice.iloc[: len(frame)].s.array) == tokenize(frame.s.array)
 
 
+@pytest.mark.parametrize(
+    "array",
+    [
+        pd.interval_range(0, 3).array,
+        pd.arrays.SparseArray([0.0, 0.0, 1.0]),
+        pd.array(["a", "b", None], dtype="string[python]"),
+        pd.array([1, 2, None], dtype="Int64"),
+        pd.period_range("2020", periods=3, freq="M").array,
+    ],
+    ids=lambda array: str(array.dtype),
+)
+def test_tokens_of_an_array_are_one_whoever_may_write_to_it(array):
+    labels = pd.Index(array)
+    alike = [array, array.copy(), array[:], pd.Series(array).array, labels.array, labels[:].array]
+    assert len(set(map(tokenize, alike))) == 1
+    assert tokenize(array) != tokenize(array[::-1])
+    assert len({tokenize(one) for one in (pd.Series(array), pd.Series(labels), pd.Series(array).copy())}) == 1
+
+
 def test_sizes_are_those_of_the_data():
     numbers = pd.DataFrame({"x": np.zeros(100_000), "y": np.zeros(100_000, "int32")})
     assert sizeof(numbers) == pytest.approx(1_200_000, rel=0.01)

@@ -33,6 +33,9 @@ def with_own_labels(value: Any) -> Any:
     if isinstance(value, pd.Index):
         return _own(value)
     made = value.copy(deep=False)
+    for mine, other in zip(made._mgr.arrays, value._mgr.arrays, strict=True):
+        if hasattr(other, "_pa_array"):  # pandas 3.0 makes a view of it, and codes of text are found by the very array
+            mine._pa_array = other._pa_array
     made.index = _own(value.index)
     if isinstance(value, pd.DataFrame):
         made.columns = _own(value.columns)

@@ -467,6 +467,24 @@ def _normalize_masked(array: Any) -> Any:
     return (array.dtype, np.where(array._mask, array._data.dtype.type(0), array._data), array._mask)
 
 
+# pandas notes of these arrays whether they may be written to, which isn't content.
+
+
+@normalize_token(pd.arrays.IntervalArray)
+def _normalize_intervals(array: Any) -> Any:
+    return (array.dtype, array.left.array, array.right.array)
+
+
+@normalize_token(pd.arrays.SparseArray)
+def _normalize_sparse(array: Any) -> Any:
+    return (array.dtype, array.sp_index, array.sp_values)
+
+
+@normalize_token(pd.arrays.StringArray)
+def _normalize_texts(array: Any) -> Any:
+    return (array.dtype, np.asarray(array, dtype=object))
+
+
 @normalize_token(pd.StringDtype)
 def _normalize_text(dtype: Any) -> Any:
     return (dtype.storage, dtype.na_value is pd.NA)
