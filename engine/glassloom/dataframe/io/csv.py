@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
@@ -147,10 +147,12 @@ class Parser:
 
 
 def _with_safe_engine(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options by which text is read as it is written: before pandas 3, PyArrow's engine makes numbers of it, and text of these."""
+    """Return the options by which text is read as it is written: before pandas 3.1, PyArrow's engine makes numbers of it, and text of these."""
+    if PANDAS_VERSION >= (3, 1) or options.get("engine") != "pyarrow":
+        return options
     dtype = options.get("dtype")
     given = dtype.values() if isinstance(dtype, dict) else () if dtype is None else (dtype,)
-    if HAS_COPY_ON_WRITE or options.get("engine") != "pyarrow" or not any(map(pd.api.types.is_string_dtype, given)):
+    if not any(map(pd.api.types.is_string_dtype, given)):
         return options
     return {**options, "engine": "c"}
 
