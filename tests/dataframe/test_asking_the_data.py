@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
@@ -70,7 +70,7 @@ def test_dtypes_are_found_as_pandas_finds_them_of_all_rows(name):
 
 def test_frames_find_the_dtypes_of_their_columns_and_keep_their_divisions():
     frame = pd.DataFrame(COLUMNS)
-    if not HAS_COPY_ON_WRITE:  # before version 3 pandas converts none of these
+    if PANDAS_VERSION < (3, 1):  # pandas converts none of these: it raises an error
         frame = frame.drop(columns=["objects: larger", "objects: large and negative", "objects: complex"])
     lazy = cut(frame)[0]
     assert_same(lazy.convert_dtypes().compute(**INLINE), frame.convert_dtypes())
@@ -85,7 +85,12 @@ def test_frames_find_the_dtypes_of_their_columns_and_keep_their_divisions():
 )
 def test_any_objects_are_converted_as_pandas_does(values, method):
     series = pd.Series(values, dtype=object)
-    expected = getattr(series, method)()
+    try:
+        expected = getattr(series, method)()
+    except OverflowError:  # before version 3.1, of large numbers beside negative ones
+        with pytest.raises(OverflowError):
+            getattr(cut(series)[0], method)()
+        return
     for lazy in cut(series):
         assert_same(getattr(lazy, method)().compute(**INLINE), expected)
 

@@ -11,6 +11,7 @@ import pytest
 from eventual import eventually
 from frame_helpers import assert_same, plan
 from glassloom import Client
+from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.backends.sizeof import sizeof
 from glassloom.dataframe import sorting
 from glassloom.dataframe.moving import counting, number_table
@@ -443,8 +444,15 @@ def test_a_join_by_lookup_of_one_partition_runs():
     for how in ("inner", "left", "right"):
         lazy = one.merge(table, on="k", how=how)
         assert kinds(lazy) == [LookupJoin]
-        assert_same(lazy.compute(**INLINE), one.compute().merge(table, on="k", how=how))
-        assert_same(lazy.partitions[0].compute(**INLINE), one.compute().merge(table, on="k", how=how))
+        expected = one.compute().merge(table, on="k", how=how)
+        for made in (lazy, lazy.partitions[0]):
+            got = made.compute(**INLINE)
+            if how == "inner" and PANDAS_VERSION < (
+                3,
+                1,
+            ):  # there, rows of keys that occur twice on the right come last
+                got, expected = (some.sort_values(["x", "y"], ignore_index=True) for some in (got, expected))
+            assert_same(got, expected)
 
 
 @pytest.mark.skipif(not HAS_ARROW_TEXT, reason="before pandas 3 text is objects")

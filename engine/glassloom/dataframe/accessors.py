@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import is_frame
+from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.collection import compute
 from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.call import Attribute, Method
@@ -25,6 +26,10 @@ from glassloom.dataframe.wrap import is_node, operate, wrap
 _NOT_ROW_BY_ROW = {
     "dt.freq": "it is inferred from all values; pandas.infer_freq(series.head(...)) looks at the first ones",
 }
+if PANDAS_VERSION < (3, 1):
+    _NOT_ROW_BY_ROW["dt.to_pydatetime"] = (
+        "before version 3.1 pandas leaves labels out; compute() the series first, or use astype(object)"
+    )
 _FACTS = frozenset(["tz", "unit", "categories", "ordered"])
 """Attributes that follow from the dtype."""
 

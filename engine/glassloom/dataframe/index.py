@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable
 from functools import partial
@@ -535,6 +536,7 @@ def _method_of(index: Index, name: str) -> Callable[..., Any]:
     def method(*args: Any, **kwargs: Any) -> Any:
         return operate(Method(name), index, *args, kind=Labels, kwargs=kwargs)
 
+    method.__signature__ = inspect.signature(theirs)  # type: ignore[attr-defined]  # of some, pandas 3.0 notes one with `self`
     return method
 
 

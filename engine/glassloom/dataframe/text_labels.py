@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.label_order import Run, joined_runs, run_of
 from glassloom.dataframe.label_ranges import partitions_in_range, rows_in_range
@@ -279,8 +279,8 @@ def _require_some(
     ends = seen.order.ends
     is_one = place is not None and place <= seen.finest
     is_in_order = seen.order.rises or (
-        seen.order.falls and HAS_COPY_ON_WRITE
-    )  # pandas 2 takes no heed of labels that fall
+        seen.order.falls and PANDAS_VERSION >= (3, 1)
+    )  # before, pandas takes no heed of labels that fall
     is_outside = is_in_order and (high < ends.min() or low > ends.max()) if len(ends) else not are_all
     if is_one or is_outside:
         raise KeyError(f"{text!r}: no label is in that time; {hint}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe.grouping.all_rows import Binned
 from glassloom.dataframe.grouping.durations import are_durations, labels_of_durations
 from glassloom.dataframe.resample import Resampler, bins_of, bins_of_labels, bins_of_times
@@ -100,7 +100,10 @@ def _labels_of_times(times: Any, by: Any) -> Any:
     require_times(times.expr.meta.dtype, by)
     bins = bins_of(times.to_frame(by.key).set_index(by.key, sort=False), by.freq, _options(by))
     labels = operate(bins_of_times, times, bins, label="bins")
-    return labels.astype(own) if of_arrow else labels
+    if not of_arrow:
+        return labels
+    name = times.name if PANDAS_VERSION >= (3, 1) else None  # which pandas 3.0 leaves out of Arrow's
+    return labels.astype(own).rename(name)
 
 
 def _with_columns_of_bins(frame: Any, by: Any, keys: list[Any]) -> tuple[Any, list[Any]]:
