@@ -138,6 +138,32 @@ def test_what_cupy_does_unlike_numpy_gives_numpys_result(memory, name):
     np.testing.assert_allclose(own, expected, atol=1e-12)
 
 
+BESIDE_NUMPYS = {
+    "sum": lambda x, xp: x + np.arange(9.0),
+    "where": lambda x, xp: xp.where(x > 0, x, np.arange(9.0)),
+    "average": lambda x, xp: xp.average(x, axis=1, weights=np.arange(9.0)),
+    "product": lambda x, xp: x @ np.arange(18.0).reshape(9, 2),
+    "product of the other": lambda x, xp: xp.tensordot(np.arange(12.0).reshape(2, 6), x, 1),
+    "stack": lambda x, xp: xp.stack([x[0], np.arange(9.0)]),
+    "concatenate": lambda x, xp: xp.concatenate([np.zeros((2, 9)), x]),
+    "isin": lambda x, xp: xp.isin(xp.round(x), [0, 1]),
+    "searchsorted": lambda x, xp: xp.searchsorted(xp.sort(x[0]), [0.1, 0.5]),
+    "digitize": lambda x, xp: xp.digitize(x, [-0.5, 0.5]),
+    "convolve": lambda x, xp: xp.convolve(x[0], [1, 2]),
+    "union1d": lambda x, xp: xp.union1d(x, [1.0, 2.0]),
+    "polyval": lambda x, xp: xp.polyval([1, 0, 2], x),
+}
+
+
+@pytest.mark.parametrize("configured", ["numpy", "simulated"])
+@pytest.mark.parametrize("name", BESIDE_NUMPYS)
+def test_lists_and_arrays_of_numpy_beside_those_of_a_device_are_moved_there(memory, name, configured):
+    operation = BESIDE_NUMPYS[name]
+    with config.set({"array.backend": configured}):
+        found = computed(operation(ga.from_array(HOST, chunks=4).to_backend("simulated"), ga))
+    np.testing.assert_allclose(found, operation(HOST, np), atol=1e-12)
+
+
 WITH_ARRAYS_OF_ITS_OWN = {
     "inv": lambda x, xp: xp.linalg.inv(x),
     "cond by a norm": lambda x, xp: xp.linalg.cond(x, 1),

@@ -17,7 +17,7 @@ from glassloom.array.api.shapes import broadcast_to
 from glassloom.array.chunks import UNKNOWN
 from glassloom.array.ops import slicing
 from glassloom.array.ops.base import make_meta, normalize_axis
-from glassloom.array.ops.elementwise import elementwise
+from glassloom.array.ops.elementwise import elementwise, on_one_device
 from glassloom.array.ops.labelled_axes import indexed
 from glassloom.array.ops.mapping import map_blocks
 from glassloom.backends.arrays import namespace_of
@@ -192,7 +192,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Arra
     >>> ga.searchsorted(ga.arange(10, chunks=4), [3, 20]).compute()
     array([ 3, 10])
     """
-    whole, values = asarray(a), asarray(v)
+    whole, values = map(Array, on_one_device([asarray(a).expr, asarray(v).expr]))
     if whole.ndim != 1:
         raise ValueError(f"searchsorted in an array with {whole.ndim} axes, shape {whole.shape}; it needs 1")
     if side not in ("left", "right"):

@@ -13,7 +13,7 @@ from glassloom.array.api.dispatch import implements
 from glassloom.array.api.joining import concatenate
 from glassloom.array.chunks import starts
 from glassloom.array.ops.creation import from_numpy
-from glassloom.array.ops.elementwise import elementwise
+from glassloom.array.ops.elementwise import elementwise, on_one_device
 from glassloom.array.ops.labelled_axes import indexed
 from glassloom.array.ops.overlap import Overlap
 from glassloom.array.ops.rechunk import rechunk
@@ -39,7 +39,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Array:
     >>> ga.convolve(ga.arange(4, chunks=2), [1, 1]).compute()
     array([0, 1, 3, 5, 3])
     """
-    long, short = asarray(a), asarray(v)
+    long, short = map(Array, on_one_device([asarray(a).expr, asarray(v).expr]))
     if max(long.ndim, short.ndim) > 1:
         raise ValueError(f"convolve of arrays of shapes {long.shape} and {short.shape}; they need one axis")
     long, short = (whole if whole.ndim else whole[None] for whole in (long, short))

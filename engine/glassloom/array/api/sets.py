@@ -12,6 +12,7 @@ from glassloom.array.api.dispatch import implements
 from glassloom.array.api.joining import concatenate
 from glassloom.array.chunks import UNKNOWN, is_known
 from glassloom.array.ops.base import describe, make_meta, normalize_axis
+from glassloom.array.ops.elementwise import on_one_device
 from glassloom.array.ops.joining import collect
 from glassloom.array.ops.labelled_axes import indexed
 from glassloom.array.ops.mapping import Part
@@ -67,7 +68,7 @@ def isin(
     >>> ga.isin(ga.arange(4, chunks=2), [1, 3]).compute()
     array([False,  True, False,  True])
     """
-    whole, others = asarray(element), asarray(test_elements).ravel()
+    whole, others = map(Array, on_one_device([asarray(element).expr, asarray(test_elements).ravel().expr]))
     places = tuple(f"x{axis}" for axis in range(whole.ndim))
     found = indexed(
         isin_block, [whole.expr, others.expr], [places, ("t",)], (*places, "t"), dtype=bool,

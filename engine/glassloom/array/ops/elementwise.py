@@ -201,25 +201,29 @@ def align(args: Sequence[Any]) -> list[Any]:
         return list(args)
     shape = broadcast_shape(arrays)
     wanted = [_axis_blocks(arrays, axis, len(shape)) for axis in range(len(shape))]
-    return [
-        fit(arg, wanted) if isinstance(arg, ArrayExpr) else arg for arg in with_numbers_on_device(list(args), arrays)
-    ]
+    return [fit(arg, wanted) if isinstance(arg, ArrayExpr) else arg for arg in on_one_device(args)]
 
 
-def with_numbers_on_device(args: list[Any], arrays: Sequence[ArrayExpr]) -> list[Any]:
-    """Return the arguments with arrays of one number that are on the host moved to the device that the others are on.
+def on_one_device(args: Sequence[Any], *, with_axes: bool = True) -> Sequence[Any]:
+    """Return the arguments with arrays of the host moved to the device that others are on.
 
-    Libraries of devices take numbers, but no array of NumPy's, not even one without axes. Arrays with axes are the user's to move.
+    Libraries of devices take numbers, but no array of NumPy's, not even one without axes.
+
+    Parameters
+    ----------
+    with_axes
+        Whether arrays with axes are moved too, not those of one number alone.
     """
-    if not any(node.ndim == 0 for node in arrays):
+    arrays = [arg for arg in args if isinstance(arg, ArrayExpr)]
+    if all(type(node.meta) is np.ndarray for node in arrays):
         return args
-    of_devices = {name for name in map(backend_of, (node.meta for node in arrays)) if is_of_device(name)}
+    of_devices = {name for name in (backend_of(node.meta) for node in arrays) if is_of_device(name)}
     if len(of_devices) != 1:
         return args
     (device,) = of_devices
     return [
         ToBackend(arg, device)
-        if isinstance(arg, ArrayExpr) and not arg.ndim and backend_of(arg.meta) == "numpy"
+        if isinstance(arg, ArrayExpr) and backend_of(arg.meta) == "numpy" and (with_axes or not arg.ndim)
         else arg
         for arg in args
     ]

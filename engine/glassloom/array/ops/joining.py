@@ -11,7 +11,7 @@ import numpy as np
 
 from glassloom.array.chunks import Chunks, common_refinement, is_known
 from glassloom.array.ops.base import ArrayExpr, describe, normalize_axis
-from glassloom.array.ops.elementwise import astype
+from glassloom.array.ops.elementwise import astype, on_one_device
 from glassloom.array.ops.rechunk import rechunk
 from glassloom.array.ops.slicing import NewAxes
 from glassloom.expr.blockwise import block_indices
@@ -61,6 +61,7 @@ def concatenate(nodes: Sequence[ArrayExpr], axis: int = 0) -> ArrayExpr:
     """
     if not nodes:
         raise ValueError("concatenate needs at least one array")
+    nodes = on_one_device(nodes)
     axis = normalize_axis(axis, nodes[0].ndim)
     first = nodes[0]
     for number, node in enumerate(nodes):

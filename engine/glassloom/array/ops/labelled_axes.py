@@ -7,7 +7,7 @@ from typing import Any
 
 from glassloom.array.chunks import Chunks, common_refinement, is_known, text_of
 from glassloom.array.ops.base import ArrayExpr, BlockwiseArray, describe, make_meta
-from glassloom.array.ops.elementwise import with_numbers_on_device
+from glassloom.array.ops.elementwise import on_one_device
 from glassloom.array.ops.mapping import BLOCK, MappedCall, split_lazy
 from glassloom.array.ops.rechunk import rechunk
 from glassloom.errors import ChunkError
@@ -73,7 +73,7 @@ def indexed(
         Whether arrays are rechunked until axes of one name have equal blocks. Axes that `out` lacks always become
         one block.
     """
-    arrays = with_numbers_on_device(list(arrays), arrays)
+    arrays = on_one_device(arrays, with_axes=False)
     nodes = _aligned(arrays, indices, out) if align else list(arrays)
     known: dict[Label, tuple[int, ...]] = {}
     for node, labels in zip(nodes, indices, strict=True):

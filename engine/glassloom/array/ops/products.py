@@ -11,7 +11,7 @@ import numpy as np
 
 from glassloom.array.chunks import Chunks, common_refinement, is_known, text_of
 from glassloom.array.ops.base import ArrayExpr, BlockwiseArray, SameChunks, make_meta, normalize_axis
-from glassloom.array.ops.elementwise import elementwise
+from glassloom.array.ops.elementwise import elementwise, on_one_device
 from glassloom.array.ops.rechunk import rechunk
 from glassloom.array.ops.reductions import reduce_with
 from glassloom.array.ops.shapes import Transpose
@@ -247,6 +247,7 @@ def _paired_axes(left: ArrayExpr, right: ArrayExpr, axes: Any) -> tuple[list[int
 def _align_pairs(
     left: ArrayExpr, right: ArrayExpr, left_sum: Sequence[int], right_sum: Sequence[int], what: str
 ) -> tuple[ArrayExpr, ArrayExpr]:
+    left, right = on_one_device([left, right])
     left_chunks, right_chunks = list(left.chunks), list(right.chunks)
     for one, other in zip(left_sum, right_sum, strict=True):
         if not (is_known(left.chunks[one]) and is_known(right.chunks[other])):
