@@ -164,6 +164,23 @@ def test_lists_and_arrays_of_numpy_beside_those_of_a_device_are_moved_there(memo
     np.testing.assert_allclose(found, operation(HOST, np), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ((slice(None), 0), [1, 2, 3, 4, 5, 6]),
+        (2, np.arange(9.0)),
+        ([1, 4], np.arange(18.0).reshape(2, 9)),
+        ((slice(0, 2), 3), 7.0),
+        (HOST > 5, 2),
+    ],
+)
+def test_values_of_numpys_are_moved_to_the_device_that_they_are_assigned_on(memory, key, value):
+    expected, lazy = HOST.copy(), ga.from_array(HOST, chunks=4).to_backend("simulated")
+    expected[key] = value
+    lazy[key] = value
+    np.testing.assert_array_equal(computed(lazy), expected)
+
+
 WITH_ARRAYS_OF_ITS_OWN = {
     "inv": lambda x, xp: xp.linalg.inv(x),
     "cond by a norm": lambda x, xp: xp.linalg.cond(x, 1),

@@ -15,7 +15,7 @@ import numpy as np
 from glassloom.array.chunks import UNKNOWN, is_known, length_of
 from glassloom.array.ops.base import ArrayExpr, SameChunks, describe
 from glassloom.array.ops.creation import Arange, from_numpy
-from glassloom.array.ops.elementwise import astype, copied_for, elementwise, fitted, is_masked
+from glassloom.array.ops.elementwise import astype, copied_for, elementwise, fitted, is_masked, on_one_device
 from glassloom.array.ops.indexing import Parsed, Positions, first_axes, group_points, parse
 from glassloom.array.ops.joining import collect
 from glassloom.array.ops.labelled_axes import indexed
@@ -272,6 +272,7 @@ def assign(node: ArrayExpr, key: Any, value: Any) -> ArrayExpr:
         value = from_numpy(made, copy=False)
     if value.ndim > 1 and _is_mask_of_all(key, node):
         raise TypeError(f"a mask of the whole array takes values with 0 or 1 axes, not {describe(value)}")
+    _, value = on_one_device([node, value])
     return _assign(node, parsed, value)
 
 
