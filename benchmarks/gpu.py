@@ -1,7 +1,7 @@
-"""W1 to W4 on GPUs, beside CuPy alone, cuDF alone and dask-cuda: ``python -m benchmarks.gpu``. Nothing of it has been run on a GPU so far.
+"""W1 to W4 on GPUs, beside CuPy alone, cuDF alone and dask-cuda: ``python -m benchmarks.gpu``. `docs/gpus.md` has what it gave.
 
-Each contender runs in a process of its own, four times: the median of the last three counts, as the first compiles kernels. One that isn't installed is left out, and
-that is said. Without a GPU the command says so and fails.
+Each contender runs in a process of its own, four times: the median of the last three counts, as the first compiles kernels. One that isn't
+installed is left out, and that is said. Without a GPU the command says so and fails.
 """
 
 from __future__ import annotations
