@@ -203,6 +203,13 @@ def test_metas_that_follow_from_schemas_are_those_of_pandas(one: Any, other: Any
     assert meta_with_columns(left, ("a",), [left]) is None
 
 
+def test_a_meta_keeps_the_order_of_bytes_of_each_column() -> None:
+    left, right = _frame(a="int64", b="float64"), _frame(c=">i8", d=">f8")
+    made = meta_side_by_side(left, right, pd.Index([*"abcd"]))
+    assert made is not None
+    assert [dtype.str for dtype in made.dtypes] == ["<i8", "<f8", ">i8", ">f8"]
+
+
 def test_an_aggregation_is_tried_on_made_up_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = gd.from_pandas(pd.DataFrame({"k": [1, 2], "x": [1.0, 2.0]}), npartitions=2)
     first = frame.groupby("k").x.median()

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, labels
 from glassloom import compute
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.grouping import encode as encoding
 from glassloom.dataframe.grouping.encode import GroupsByFirstKey, encode
 from hypothesis import given, settings
@@ -74,6 +75,9 @@ def test_groups_are_those_of_pandas(frame, npartitions, split_every, sort, dropn
     try:
         expected = grouped(frame)
     except TypeError:  # keys without an order
+        return
+    except ValueError:  # pandas 2 puts keys beside more groups than these are of, where it lists all categories
+        assert not HAS_COPY_ON_WRITE
         return
     lazy = gd.from_pandas(frame, npartitions=npartitions)
     assert_same(grouped(lazy, split_every=split_every).compute(**INLINE), expected)
