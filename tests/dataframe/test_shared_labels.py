@@ -9,6 +9,12 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same
 from glassloom.backends.label_tables import OF_RESULT, ready_to_look_up, with_own_labels
+from glassloom.backends.pandas_version import LOOKS_UP_SAFELY
+from glassloom.backends.sharing import read_only_view
+from glassloom.dataframe.grouping.carried import Totals
+from glassloom.dataframe.moving.exchange import split
+from glassloom.dataframe.moving.lookup import Lookup
+from glassloom.dataframe.resample import Binned
 from glassloom.graph import tokenize
 
 ROWS = 100_000
@@ -103,6 +109,26 @@ def test_a_task_has_labels_of_its_own(name):
         assert getattr(kept, OF_RESULT).is_(labels)
         assert kept._engine is not labels._engine
     assert not hasattr(labels, OF_RESULT) and not hasattr(frame.index, OF_RESULT)
+
+
+@pytest.mark.skipif(LOOKS_UP_SAFELY, reason="since pandas 3.1 tasks may share tables of labels")
+@pytest.mark.parametrize("kind", ["pieces", "look-up", "totals", "bins"])
+def test_a_task_has_labels_of_its_own_of_frames_that_objects_of_ours_hold(kind):
+    frame = pd.DataFrame({0: [1, 2], 1: [3, 4], 5: [5, 6]}, index=pd.Index([5, 6]))
+    value, name = {
+        "pieces": (split(frame, np.array([1, 0]), 2), "frame"),
+        "look-up": (Lookup.of((0,), [frame]), "frame"),
+        "totals": (Totals([frame[0]], frame), "values"),
+        "bins": (Binned(frame, 0, 0, None, None, None, None), "result"),
+    }[kind]
+    own = read_only_view(value)
+    assert type(own) is type(value)
+    mine, shared = getattr(own, name), getattr(value, name)
+    assert_same(mine, shared)
+    assert mine.columns._engine is not shared.columns._engine
+    assert mine.index._engine is not shared.index._engine
+    assert getattr(value, name) is shared
+    assert read_only_view([value])[0] is not value
 
 
 def test_labels_that_many_tasks_look_up_in_have_one_table():

@@ -1,18 +1,26 @@
 """Tables in which pandas looks labels up: before pandas 3.1 a thread finds a part of one that another thread is making, without an error.
 
 A task is handed what others read, too, with labels of its own (`with_own_labels`), whose table it alone makes. What many
-tasks look labels up in has one table, which is made while no other thread looks (`ready_to_look_up`).
+tasks look labels up in has one table, which is made while no other thread looks (`ready_to_look_up`). Classes whose objects
+hold what is read so say where (`holds_frames`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import threading
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, TypeVar
 
 import pandas as pd
+
+from glassloom.backends.pandas_version import LOOKS_UP_SAFELY
+from glassloom.backends.sharing import read_only_view, register_read_only_view
+
+_Kind = TypeVar("_Kind")
 
 OF_RESULT = "_of_result"
 """The attribute of a task's own labels that are a result's: that result's labels, which all tasks that read it have."""
@@ -42,6 +50,27 @@ def with_own_labels(value: Any) -> Any:
     for dtype in value.dtypes if isinstance(value, pd.DataFrame) else [value.dtype]:
         _make_table_of_categories(dtype)
     return made
+
+
+def holds_frames(*names: str) -> Callable[[type[_Kind]], type[_Kind]]:
+    """Declare the attributes of a class that hold frames, series or labels: tasks are handed these, too, with labels of their own."""
+
+    def declared(kind: type[_Kind]) -> type[_Kind]:
+        if not LOOKS_UP_SAFELY:
+            register_read_only_view(kind)(partial(_with_own_parts, names))
+        return kind
+
+    return declared
+
+
+def _with_own_parts(names: tuple[str, ...], value: Any) -> Any:
+    parts = {name: read_only_view(getattr(value, name)) for name in names}
+    if isinstance(value, tuple):  # a named one
+        return value._replace(**parts)  # type: ignore[attr-defined]
+    own = copy.copy(value)
+    for name, part in parts.items():
+        object.__setattr__(own, name, part)  # it may be frozen
+    return own
 
 
 def _own(labels: Any) -> Any:

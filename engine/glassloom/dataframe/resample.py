@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.label_tables import holds_frames
 from glassloom.backends.pandas_ import concat, of_samples
 from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.collection import compute
@@ -108,6 +109,7 @@ class Bins(NamedTuple):
         return counts.resample(self.rule, **{**dict(self.options), **changes}).sum()
 
 
+@holds_frames("result")
 class Binned(NamedTuple):
     """A result, with as many bins before the first row and after the last as pandas makes; and the rows' labels.
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from glassloom.backends.pandas_version import LOOKS_UP_SAFELY
 from glassloom.dataframe.arrow.taking import taken
 
 Places = np.ndarray[Any, np.dtype[np.intp]]
@@ -340,7 +341,7 @@ class TableBlock:
             ]  # else text is found there
             made = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(len(self)), copy=False)
             made.index = self.rows.index
-            made.columns = self.labels
+            made.columns = self.labels if LOOKS_UP_SAFELY else self.labels[:]  # all tasks have these
             self._made = made
         return self._made
 

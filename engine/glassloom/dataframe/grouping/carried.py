@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.label_tables import holds_frames
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.encode import Groups, encode
@@ -25,6 +26,7 @@ _TOTALS = {"cumsum": "sum", "cumprod": "prod", "cummin": "min", "cummax": "max"}
 """What each group's rows come to, of the methods that have a carried form."""
 
 
+@holds_frames("keys", "values")
 class Totals(NamedTuple):
     """A row for each group of some partitions: its keys (series, numbered) and what its rows come to (a frame)."""
 

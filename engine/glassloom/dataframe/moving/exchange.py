@@ -22,6 +22,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.label_tables import holds_frames
 from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.dataframe.moving.counting import rows_in_order
@@ -47,6 +48,7 @@ MOST_BATCHES = 100
 """Into how many batches partitions are put at most where tasks share memory. What is merged of some batches lies beside them: so they aren't fewer."""
 
 
+@holds_frames("frame")
 class Pieces:
     """A frame whose rows are sorted by the output partition that they go to, and where each one's begin."""
 

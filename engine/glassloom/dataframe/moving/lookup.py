@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from glassloom.backends.label_tables import holds_frames
 from glassloom.backends.pandas_ import concat
 from glassloom.backends.sizeof import register_sizeof, sizeof
 from glassloom.dataframe import on_device
@@ -91,6 +92,7 @@ class Words:
 Encoding = WholeNumbers | Words
 
 
+@holds_frames("frame")
 @dataclass(frozen=True)
 class Lookup:
     """All rows of a frame, to be found by keys.
