@@ -1,4 +1,4 @@
-# One command each:  make lab | make test | make test-gpu | make test-pandas2 | make long | make lint | make bench | make conformance | make wheel
+# One command each:  make lab | make test | make test-gpu | make test-pandas2 | make test-pandas30 | make long | make lint | make bench | make conformance | make wheel
 #
 # Needs Python >= 3.11 (with venv) and make, nothing else. uv is taken from PATH or put into .tools/ from PyPI;
 # Node.js comes from PyPI too. `make lab LAB_ARGS="--no-browser --port 9000"` passes arguments on to JupyterLab.
@@ -17,7 +17,7 @@ export UV_PYTHON_DOWNLOADS := never
 # that it imports: 2.4 s of CPU instead of 0.7 s for the frames alone.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup lab test test-gpu test-pandas2 long lint format bench conformance dask-suites wheel constraints clean
+.PHONY: setup lab test test-gpu test-pandas2 test-pandas30 long lint format bench conformance dask-suites wheel constraints clean
 .DEFAULT_GOAL := lab
 
 $(CURDIR)/.tools/bin/uv:
@@ -59,15 +59,20 @@ test-gpu: setup
 	python -c "import sys; from glassloom.cluster.cuda_devices import main; sys.exit(main())"
 	pytest -m gpu tests/gpu $(PYTEST_ARGS)
 
-# The tests of frames with the last pandas 2, in an environment of its own: all of them take ten minutes. PYTEST_ARGS chooses others.
-test-pandas2: .venv-pandas2/.set-up
-	PATH="$(CURDIR)/.venv-pandas2/bin:$(PATH)" VIRTUAL_ENV="$(CURDIR)/.venv-pandas2" \
-	  pytest --numprocesses logical --maxprocesses 4 $(if $(PYTEST_ARGS),$(PYTEST_ARGS),tests/dataframe tests/expr)
+# The tests of frames with another pandas, in an environment of its own: the last pandas 2, and the last 3.0, which cuDF takes. All of them take
+# five minutes on two CPUs. PYTEST_ARGS chooses others.
+OTHER_PANDAS := pandas2 pandas30
+REQUIREMENT_pandas2 := pandas>=2.3.3,<3
+REQUIREMENT_pandas30 := pandas>=3.0.6,<3.1
 
-.venv-pandas2/.set-up: $(SETUP_SOURCES) .venv/.set-up
-	$(UV) venv --quiet --clear --python $(PYTHON) .venv-pandas2
-	grep -v -e '^pandas==' -e '^pandas-stubs==' constraints.txt > .venv-pandas2/constraints.txt
-	VIRTUAL_ENV="$(CURDIR)/.venv-pandas2" $(UV) pip install --quiet -c .venv-pandas2/constraints.txt "pandas>=2.3.3,<3" -e ".[test]"
+$(OTHER_PANDAS:%=test-%): test-%: .venv-%/.set-up
+	PATH="$(CURDIR)/.venv-$*/bin:$(PATH)" VIRTUAL_ENV="$(CURDIR)/.venv-$*" \
+	  pytest --numprocesses logical --maxprocesses 4 --dist loadfile $(if $(PYTEST_ARGS),$(PYTEST_ARGS),tests/dataframe tests/expr)
+
+$(OTHER_PANDAS:%=.venv-%/.set-up): .venv-%/.set-up: $(SETUP_SOURCES) .venv/.set-up
+	$(UV) venv --quiet --clear --python $(PYTHON) .venv-$*
+	grep -v -e '^pandas==' -e '^pandas-stubs==' constraints.txt > .venv-$*/constraints.txt
+	VIRTUAL_ENV="$(CURDIR)/.venv-$*" $(UV) pip install --quiet -c .venv-$*/constraints.txt "$(REQUIREMENT_$*)" -e ".[test]"
 	touch $@
 
 # What takes minutes: what tries more than `make test` does (10^5 task completions among random faults, interrupts at a fifth of all places and
@@ -113,4 +118,4 @@ constraints: setup
 	  --extra test --extra bench --extra conformance pyproject.toml -o constraints.txt
 
 clean:
-	rm -rf .venv .venv-pandas2 .tools dist labextension/dist labextension/lib labextension/node_modules labextension/*.tsbuildinfo
+	rm -rf .venv $(OTHER_PANDAS:%=.venv-%) .tools dist labextension/dist labextension/lib labextension/node_modules labextension/*.tsbuildinfo

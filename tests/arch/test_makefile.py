@@ -1,4 +1,4 @@
-"""`make setup`, and with it `make lab`, does nothing when there is nothing to do."""
+"""`make setup`, and with it `make lab`, does nothing when there is nothing to do; `make test-pandas2` and its like have their own pandas."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 FILES = ("Makefile", "pyproject.toml", "constraints.txt", "labextension/package.json", "labextension/yarn.lock")
@@ -39,3 +41,11 @@ def test_setup_runs_again_only_after_its_sources_changed(tmp_path: Path) -> None
     assert not has_work(tmp_path)
     (tmp_path / "labextension" / "src" / "index.ts").touch()
     assert has_work(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "requirement"), [("pandas2", "pandas>=2.3.3,<3"), ("pandas30", "pandas>=3.0.6,<3.1")])
+def test_frames_are_tested_with_other_versions_of_pandas(name: str, requirement: str) -> None:
+    command = ["make", "--dry-run", "--always-make", f"test-{name}", f"UV={sys.executable}"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert f'"{requirement}" -e ".[test]"' in found
+    assert found.rstrip().endswith("tests/dataframe tests/expr") and f".venv-{name}/bin:" in found
