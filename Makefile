@@ -53,26 +53,26 @@ test: setup labextension/node_modules
 	pytest --numprocesses $(PYTEST_PROCESSES) --dist loadfile $(PYTEST_ARGS)
 	$(JLPM) test
 
-# What needs an NVIDIA GPU, with CuPy and cuDF (the extra `cuda12` or `cuda13`). Prints which devices there are; fails where there is none.
-test-gpu: setup
-	$(UV) pip install --quiet -c constraints.txt -e ".[test,$(CUDA_EXTRA)]"
-	python -c "import sys; from glassloom.cluster.cuda_devices import main; sys.exit(main())"
-	pytest -m gpu tests/gpu $(PYTEST_ARGS)
-
-# The tests of frames with another pandas, in an environment of its own: the last pandas 2, and the last 3.0, which cuDF takes. All of them take
-# five minutes on two CPUs. PYTEST_ARGS chooses others.
-OTHER_PANDAS := pandas2 pandas30
+# Tests with other packages than constraints.txt has, in environments of their own.
 REQUIREMENT_pandas2 := pandas>=2.3.3,<3
 REQUIREMENT_pandas30 := pandas>=3.0.6,<3.1
+REQUIREMENT_gpu := pandas>=3,<3.1
+EXTRAS_gpu := ,$(CUDA_EXTRA)
+IN_ENVIRONMENT = PATH="$(CURDIR)/.venv-$*/bin:$(PATH)" VIRTUAL_ENV="$(CURDIR)/.venv-$*"
 
-$(OTHER_PANDAS:%=test-%): test-%: .venv-%/.set-up
-	PATH="$(CURDIR)/.venv-$*/bin:$(PATH)" VIRTUAL_ENV="$(CURDIR)/.venv-$*" \
-	  pytest --numprocesses logical --maxprocesses 4 --dist loadfile $(if $(PYTEST_ARGS),$(PYTEST_ARGS),tests/dataframe tests/expr)
+# The tests of frames with the last pandas 2, and the last 3.0, which cuDF takes. All of them take five minutes on two CPUs. PYTEST_ARGS chooses others.
+test-pandas2 test-pandas30: test-%: .venv-%/.set-up
+	$(IN_ENVIRONMENT) pytest --numprocesses logical --maxprocesses 4 --dist loadfile $(if $(PYTEST_ARGS),$(PYTEST_ARGS),tests/dataframe tests/expr)
 
-$(OTHER_PANDAS:%=.venv-%/.set-up): .venv-%/.set-up: $(SETUP_SOURCES) .venv/.set-up
+# What needs an NVIDIA GPU, with CuPy and cuDF (the extra `cuda12` or `cuda13`). Prints which devices there are; fails where there is none.
+test-gpu: test-%: .venv-%/.set-up
+	$(IN_ENVIRONMENT) python -c "import sys; from glassloom.cluster.cuda_devices import main; sys.exit(main())"
+	$(IN_ENVIRONMENT) pytest -m gpu tests/gpu $(PYTEST_ARGS)
+
+$(patsubst %,.venv-%/.set-up,pandas2 pandas30 gpu): .venv-%/.set-up: $(SETUP_SOURCES) .venv/.set-up
 	$(UV) venv --quiet --clear --python $(PYTHON) .venv-$*
 	grep -v -e '^pandas==' -e '^pandas-stubs==' constraints.txt > .venv-$*/constraints.txt
-	VIRTUAL_ENV="$(CURDIR)/.venv-$*" $(UV) pip install --quiet -c .venv-$*/constraints.txt "$(REQUIREMENT_$*)" -e ".[test]"
+	VIRTUAL_ENV="$(CURDIR)/.venv-$*" $(UV) pip install --quiet -c .venv-$*/constraints.txt "$(REQUIREMENT_$*)" -e ".[test$(EXTRAS_$*)]"
 	touch $@
 
 # What takes minutes: what tries more than `make test` does (10^5 task completions among random faults, interrupts at a fifth of all places and
@@ -118,4 +118,4 @@ constraints: setup
 	  --extra test --extra bench --extra conformance pyproject.toml -o constraints.txt
 
 clean:
-	rm -rf .venv $(OTHER_PANDAS:%=.venv-%) .tools dist labextension/dist labextension/lib labextension/node_modules labextension/*.tsbuildinfo
+	rm -rf .venv .venv-* .tools dist labextension/dist labextension/lib labextension/node_modules labextension/*.tsbuildinfo

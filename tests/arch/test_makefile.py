@@ -49,3 +49,19 @@ def test_frames_are_tested_with_other_versions_of_pandas(name: str, requirement:
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert f'"{requirement}" -e ".[test]"' in found
     assert found.rstrip().endswith("tests/dataframe tests/expr") and f".venv-{name}/bin:" in found
+
+
+def test_what_needs_a_gpu_has_a_pandas_that_cudf_takes() -> None:
+    """`constraints.txt` names one that it doesn't."""
+    command = [
+        "make",
+        "--dry-run",
+        "--always-make",
+        "test-gpu",
+        "CUDA_EXTRA=cuda13",
+        f"UV={sys.executable}",
+        "PYTEST_ARGS=",
+    ]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert '-c .venv-gpu/constraints.txt "pandas>=3,<3.1" -e ".[test,cuda13]"' in found
+    assert found.rstrip().endswith("pytest -m gpu tests/gpu") and ".venv-gpu/bin:" in found
