@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, partitionings
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
 from glassloom.errors import UnknownColumn
 
 _RANDOM = np.random.default_rng(5)
@@ -51,13 +52,6 @@ def test_groups_by_values_at_hand_are_those_of_pandas(key):
         for dropna in (True, False):
             expected = operation(FRAME.groupby(key, dropna=dropna, observed=True))
             for lazy in partitionings(FRAME)[1:]:
-                if (
-                    isinstance(key, list)
-                    and isinstance(key[0], str)
-                    and len(key) == COUNT
-                    and lazy.expr.lengths is None
-                ):
-                    continue
                 assert_same(operation(lazy.groupby(key, dropna=dropna, observed=True)).compute(), expected)
 
 
@@ -81,6 +75,46 @@ def test_lists_are_labels_where_all_are_and_values_else():
     lazy = gd.from_pandas(plain, npartitions=2)
     assert_same(lazy.groupby(["k", "y"]).x.sum().compute(), plain.groupby(["k", "y"]).x.sum())
     assert_same(lazy.groupby(["k", "z"]).x.sum().compute(), plain.groupby(["k", "z"]).x.sum())
+
+
+def test_rows_of_an_unknown_number_are_counted_only_if_a_list_may_be_as_long():
+    counted = []
+
+    def piece(number):
+        counted.append(number)
+        return FRAME.iloc[8 * number : 8 * number + 8]
+
+    lazy = gd.from_map(piece, range(3), meta=FRAME.iloc[:0])
+    with pytest.raises(UnknownColumn, match="no column 'z'"):
+        lazy.groupby(["z", "k"])
+    assert counted == [0]
+    with pytest.raises(UnknownColumn, match="no column 'u'"):
+        lazy.groupby(["u"] * (COUNT + 1))
+
+
+def test_columns_of_the_pandas_frame_itself_are_keys_and_no_values():
+    lazy = gd.from_pandas(FRAME, npartitions=3)
+    own = [FRAME["k"], [FRAME["k"], FRAME["y"]]] if HAS_COPY_ON_WRITE else []
+    for key in (*own, FRAME["k"].copy(), FRAME["k"].str.upper()):
+        for plain, frame in (
+            (FRAME, lazy),
+            (FRAME.assign(z=1), lazy.assign(z=1)),
+            (FRAME[["k", "y"]], lazy[["k", "y"]]),
+        ):
+            assert_same(frame.groupby(key).max().compute(), plain.groupby(key).max())
+    key, filtered = FRAME["k"], FRAME["y"] > 1
+    assert_same(lazy[lazy.y > 1].groupby(key).max().compute(), FRAME[filtered].groupby(key).max())
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before, pandas compares the objects")
+def test_columns_of_a_frame_that_got_other_columns_are_still_its_own():
+    lazy = gd.from_pandas(FRAME, npartitions=3)
+    key, lazy_key = FRAME["k"], lazy["k"]
+    assert_same(lazy.assign(z=1).groupby(lazy_key).max().compute(), FRAME.assign(z=1).groupby(key).max())
+    assert_same(lazy[["k", "y"]].groupby(lazy_key).max().compute(), FRAME[["k", "y"]].groupby(key).max())
+    other = FRAME.assign(k=FRAME["k"].str.upper())
+    lazy["k"] = lazy["k"].str.upper()
+    assert_same(lazy.groupby(lazy_key).max().compute(), other.groupby(key).max())
 
 
 def test_values_need_one_for_each_row():

@@ -12,6 +12,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.nodes import LabelKeeping, Projection
+from glassloom.dataframe.own_columns import NotOwn, own_column_at_hand
 from glassloom.dataframe.unlike_dtypes import with_one_dtype
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
@@ -20,15 +21,15 @@ def with_keys_of_its_rows(frame: Any, by: Any) -> tuple[Any, Any]:
     """Return a frame, and the keys of groups, of which lazy ones are series of the frame's rows.
 
     Lazy indexes and arrays of the frame's rows, such as ``frame.index.hour``, become series of them. Series of other rows are aligned
-    by label, as pandas does, for which all are cut alike. So are pandas series at hand; arrays, and lists of other values than labels, have
-    a value for each row.
+    by label, as pandas does, for which all are cut alike. So are pandas series at hand, but for columns of the pandas frame that was cut into
+    partitions; arrays, and lists of other values than labels, have a value for each row.
 
     Raises
     ------
     ValueError
         If an array has another length than the frame.
     """
-    by = _each_key(by, lambda one: as_series(frame, one))
+    by = _each_key(by, lambda one: _own(frame, as_series(frame, one)))
     many: list[Any] = []
     _each_key(by, lambda one: many.append(one) if _is_series(one) else None)
     if all(one.expr.rows == frame.expr.rows for one in many):
@@ -60,19 +61,34 @@ def _with_values_at_hand(frame: Any, by: Any) -> Any:
     return type(by)(_of_rows(frame, one) if _are_values(one) or type(one) is list else one for one in by)
 
 
+def _own(frame: Any, by: Any) -> Any:
+    """Return the lazy column that a pandas series is of a frame; anything else as it is."""
+    if not isinstance(by, pd.Series) or (column := own_column_at_hand(frame.expr, by)) is NotOwn:
+        return by
+    return frame[column]
+
+
 def _are_values(by: Any) -> bool:
     return isinstance(by, (np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray))
 
 
 def _is_value_of_each_row(frame: Any, by: Any) -> bool:
-    """Whether a list is one key, as pandas takes it: as long as the frame, if that is known, and not all of it are labels."""
-    if not by or frame.expr.lengths is None or sum(frame.expr.lengths) != len(by):
-        return False
-    if not all(map(pd.api.types.is_scalar, by)) or any(map(is_node, by)):
+    """Whether a list is one key, as pandas takes it: as long as the frame, and not all of it are labels."""
+    if not by or not all(map(pd.api.types.is_scalar, by)) or any(map(is_node, by)):
         return False
     meta = frame.expr.meta
-    labels = [*(meta.columns if isinstance(meta, pd.DataFrame) else ()), *meta.index.names]
-    return not all(one in labels for one in by)
+    labels = {*(meta.columns if isinstance(meta, pd.DataFrame) else ()), *meta.index.names}
+    return not all(one in labels for one in by) and _has_rows(frame, len(by))
+
+
+def _has_rows(frame: Any, count: int) -> bool:
+    """Whether a frame has so many rows. Counts them now, if that isn't known: those of the first partition, and the others if these aren't too many."""
+    lengths = frame.expr.lengths
+    if lengths is not None:
+        return sum(lengths) == count
+    if frame.npartitions > 1 and len(frame.partitions[0]) > count:
+        return False
+    return len(frame) == count
 
 
 def _of_rows(frame: Any, values: Any) -> Any:

@@ -9,7 +9,8 @@ import pandas as pd
 
 from glassloom.dataframe.columns import unknown_columns
 from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, LEVEL, Key
-from glassloom.dataframe.nodes import FrameExpr, Projection, require_aligned
+from glassloom.dataframe.nodes import FrameExpr, require_aligned
+from glassloom.dataframe.own_columns import NotOwn, own_column
 from glassloom.dataframe.wrap import is_node, operate
 
 
@@ -68,8 +69,8 @@ def _key(frame: Any, by: Any) -> tuple[Key, FrameExpr | None]:
     meta = frame.expr.meta
     if is_node(by):
         node = by.expr
-        if isinstance(node, Projection) and node.frame.name == frame.expr.name and not isinstance(node.columns, list):
-            return Key(COLUMN, node.columns, node.columns), None
+        if (column := own_column(frame.expr, node)) is not NotOwn:
+            return Key(COLUMN, column, column), None
         if not isinstance(node.meta, pd.Series):
             raise TypeError(f"a lazy {type(by).__name__} can't be a key; take a series, such as frame[column]")
         return Key(BLOCK, 0, node.meta.name), node
