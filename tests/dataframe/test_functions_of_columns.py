@@ -41,6 +41,10 @@ AGGREGATIONS = {
     "NumPy's own deviations": lambda frame: frame.agg(np.std),
     "NumPy's variance and the method": lambda frame: frame.b.agg([np.var, "var"]),
     "missing values as NumPy and Python have them": lambda frame: frame.b.agg([np.median, sum, np.sum]),
+    "Python's functions": lambda frame: frame.agg([max, min, sum, all, any]),
+    "Python's functions of narrow numbers": lambda frame: frame.astype({"a": "int8", "c": "float32"}).agg(max),
+    "Python's and pandas' by column": lambda frame: frame.astype({"c": "float32"}).agg({"b": max, "c": [min, "mean"]}),
+    "Python's function where the first value is missing": lambda frame: frame.b[1:].agg([max, min]),
     "a partial function and an object": lambda frame: frame.agg([partial(scaled, by=2), Span(), "min"]),
     "two of a name of a series": lambda frame: frame.a.agg([lambda column: column.max(), lambda column: column.min()]),
 }
@@ -59,6 +63,14 @@ class Span:
 @pytest.mark.parametrize("aggregate", AGGREGATIONS.values(), ids=AGGREGATIONS)
 def test_aggregations_are_those_of_pandas(frame, aggregate):
     assert_same(aggregate(lazy(frame)).compute(), aggregate(frame))
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="pandas 2 calls the methods")
+def test_functions_of_python_are_told_apart_from_methods(frame):
+    with pytest.raises(ValueError, match=r"'max' is NaN without rows"):
+        lazy(frame[frame.a > 9]).a.agg(max).compute()
+    with pytest.raises(TypeError, match=r"agg\(sum\): Python's function adds no values"):
+        gd.from_pandas(pd.Series(["a", "b"]), npartitions=2).agg(sum)
 
 
 TRANSFORMATIONS = {

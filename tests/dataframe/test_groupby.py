@@ -262,6 +262,10 @@ def test_means_of_floats_of_32_bits_are_such(sort):
     check_in_parts(frame, lambda f: f.groupby("k", sort=sort).x.mean())
     check_in_parts(frame, lambda f: f.groupby("k", sort=sort)[["x"]].agg(["mean", "max", "std"]))
     check_in_parts(frame, lambda f: f.groupby(["k", "s"], sort=sort).agg(mean=("x", "mean")))
+    check_in_parts(
+        frame, lambda f: f.groupby("k", sort=sort).agg({"x": [lambda column: column.max(), "mean"], "s": "max"})
+    )
+    check_in_parts(frame, lambda f: f.groupby("k", sort=sort).agg(middle=("x", "median"), mean=("x", "mean")))
     assert gd.from_pandas(frame, npartitions=2).groupby("k", sort=sort).x.mean().dtype == np.float32
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,13 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.columns import require_columns, require_distinct
-from glassloom.dataframe.columnwise import aggregated, aggregation_names, applied_to_columns, require_distinct_names
+from glassloom.dataframe.columnwise import (
+    aggregated,
+    aggregation_names,
+    applied_to_columns,
+    is_of_python,
+    require_distinct_names,
+)
 from glassloom.dataframe.correlation import correlation, correlation_of_two
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection
 from glassloom.dataframe.options import is_columns, refused
@@ -210,6 +216,10 @@ class Statistics(Frame):
             return assembled(partial(_stacked, names, self._meta.name), parts, "agg")
         if isinstance(self._meta, pd.DataFrame) and callable(func) and not is_reduction(func):
             return applied_to_columns(self, func, args, kwargs, "agg")
+        is_plain = not args and not kwargs and isinstance(self._meta, pd.DataFrame) and len(self._meta.columns) > 0
+        if is_plain and is_of_python(func):
+            require_distinct("agg", self._meta)
+            return self._agg_by_column(dict.fromkeys(self._meta.columns, func))
         return aggregated(self, func, args, kwargs)
 
     aggregate = agg
@@ -240,7 +250,7 @@ class Statistics(Frame):
             {}
             if are_single
             else {
-                column: _dtype_of(self._meta[[column]], names[column], is_list)
+                column: _dtype_of(self._meta[[column]], every, is_list)
                 for column, every in lists.items()
                 if all(map(is_reduction, every))
             }
@@ -283,7 +293,7 @@ def _stacked(names: list[str], name: Any, *values: Any) -> Any:
     return pd.Series(list(values), index=names, name=name)
 
 
-def _dtype_of(column: Any, how: tuple[str, ...], is_list: bool) -> Any:
+def _dtype_of(column: Any, how: Sequence[Any], is_list: bool) -> Any:
     """Return the dtype of several reductions of a frame's only column, as pandas has it; None if only values tell.
 
     pandas has a common dtype for a list of reductions of a frame, and infers one where they are listed by column.

@@ -29,19 +29,21 @@ from glassloom.dataframe.grouping.largest import largest
 from glassloom.dataframe.grouping.masks import ends_mask, filter_marks, filter_mask
 from glassloom.dataframe.grouping.metas import meta_of
 from glassloom.dataframe.grouping.methods import Methods
+from glassloom.dataframe.grouping.narrow_means import with_narrow_means
 from glassloom.dataframe.grouping.not_there import refuse
 from glassloom.dataframe.grouping.nth_rows import nth_rows
-from glassloom.dataframe.grouping.recipe import Recipe
+from glassloom.dataframe.grouping.recipe import Recipe, is_numbered
 from glassloom.dataframe.grouping.rows import broadcast_groups, get_group, group_numbers, kept_first, rows_of_group
 from glassloom.dataframe.grouping.spec import (
     Call,
     NamedCall,
+    are_named,
     has_functions,
     known_functions,
     named_alike,
     named_pairs,
+    pairs_of,
     spec_columns,
-    tree_pairs,
 )
 from glassloom.dataframe.grouping.split_out import Reduction, partitions_of, reduced
 from glassloom.dataframe.grouping.stepwise import aggregated, has_stepwise
@@ -269,12 +271,14 @@ class GroupBy(Methods):
         is_users = has_functions(spec) or has_functions(list(named.values()))
         meta = meta_of(grouping, call.without("min_count"), given_meta, title, is_users=is_users)
         columns = self._value_columns(spec, options)
-        pairs = None if args else tree_pairs(spec, named, columns, is_single=self._is_single)
-        found = None if pairs is None else self._all_wanted(pairs, options)
+        pairs = pairs_of(spec, named, columns, is_single=self._is_single)
+        found = None if args or not are_named(pairs) else self._all_wanted(pairs, options)
         if found:
             reduction = Reduction(grouping, call, *found, meta, title)
             return wrap(reduced(reduction, split_every, split_out))
-        return self._of_whole_groups(grouping, call, meta, title, split_out)
+        return self._of_whole_groups(
+            grouping, *with_narrow_means(call, meta, pairs, grouping.node.meta), title, split_out
+        )
 
     def _of_whole_groups(
         self, grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: str, split_out: int
@@ -297,7 +301,7 @@ class GroupBy(Methods):
             whole = replace(grouping, node=in_one_partition(grouping.node), blocks=blocks)
             return wrap(of_groups(whole, call, meta, title, 1))
         keeps_labels = getattr(call, "method", "") in LABELLED
-        renumbers = not recipe.as_index and not keeps_labels and _is_numbered(meta, recipe)
+        renumbers = not recipe.as_index and not keeps_labels and is_numbered(meta, recipe)
         node = of_groups(grouping, call, meta, title, grouping.node.npartitions if split_out == 1 else split_out)
         if split_out == 1 or renumbers:
             node = in_one_partition(node)
@@ -451,8 +455,8 @@ class GroupBy(Methods):
     def _aggregated_for_rows(self, how: str, options: Mapping[str, Any]) -> FrameExpr | None:
         """Return the node of an aggregation, one row a group, if partial results make it."""
         plain = self._with(as_index=True, observed=True, sort=True)
-        pairs = tree_pairs(how, {}, plain._value_columns(how, options), is_single=plain._is_single)
-        if pairs is None or plain._all_wanted(pairs, options) is None:
+        pairs = pairs_of(how, {}, plain._value_columns(how, options), is_single=plain._is_single)
+        if not are_named(pairs) or plain._all_wanted(pairs, options) is None:
             return None
         return plain._simple(how, options, None, None, None).expr
 
@@ -589,9 +593,3 @@ _EXCLUDING_GROUPS = {} if HAS_COPY_ON_WRITE else {"include_groups": False}
 def _dtype(meta: Any, column: Any) -> Any:
     found = meta[column]
     return found.dtype if isinstance(found, pd.Series) else found.dtypes.iloc[0]
-
-
-def _is_numbered(meta: Any, recipe: Recipe) -> bool:
-    """Whether a result has the keys as columns and rows numbered from 0."""
-    has_keys = isinstance(meta, pd.DataFrame) and any(key.name in meta.columns for key in recipe.keys)
-    return has_keys and isinstance(meta.index, pd.RangeIndex)

@@ -109,3 +109,9 @@ def _key_values(key: Key, block: Any, blocks: Sequence[Any]) -> Any:
         return blocks[key.at].rename(key.name)
     level = block.index.get_level_values(key.at)
     return pd.Series(level.array, index=block.index, name=key.name, dtype=level.dtype)
+
+
+def is_numbered(meta: Any, recipe: Recipe) -> bool:
+    """Whether a result has the keys as columns and rows numbered from 0."""
+    has_keys = isinstance(meta, pd.DataFrame) and any(key.name in meta.columns for key in recipe.keys)
+    return has_keys and isinstance(meta.index, pd.RangeIndex)
