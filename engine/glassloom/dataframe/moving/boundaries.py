@@ -151,7 +151,7 @@ def _parts(column: Any, boundaries: Any, ascending: bool, na_position: str) -> l
     """Return a key as parts: whether it is missing, if that occurs, and its values."""
     if isinstance(boundaries.dtype, pd.CategoricalDtype):
         array = column.array
-        if array.dtype != boundaries.dtype:
+        if not array.categories.equals(boundaries.cat.categories):  # also equal ones in another order
             array = array.set_categories(boundaries.cat.categories)
         column, boundaries = pd.Series(array.codes), boundaries.cat.codes
         missing, of_boundaries = np.asarray(column < 0), np.asarray(boundaries < 0)

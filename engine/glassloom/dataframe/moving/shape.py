@@ -101,6 +101,8 @@ class Concat(FrameExpr):
         unknown = (None,) * (sum(frame.npartitions for frame in self.frames) + 1)
         joined: list[Any] = []
         for frame in self.frames:
+            if _has_other_categories(frame.meta.index, self.meta.index):  # whose order was another one
+                return unknown
             if frame.divisions[0] is None or (joined and not joined[-1] < frame.divisions[0]):
                 return unknown
             joined = [*joined[:-1], *frame.divisions] if joined else list(frame.divisions)
@@ -196,6 +198,8 @@ def conform(block: Any, meta: Any) -> Any:
     """Return a block with the columns of `meta`, and its dtypes where concatenating blocks has changed them."""
     if block.index.names != meta.index.names:
         block = block.rename_axis(index=meta.index.names)
+    if _has_other_categories(block.index, meta.index):
+        block = block.set_axis(_with_joined_categories(block.index, meta.index), axis=0)
     if isinstance(meta, pd.Series):
         return (
             _as_joined(block.rename(meta.name), meta.dtype)
@@ -212,6 +216,43 @@ def conform(block: Any, meta: Any) -> Any:
         if _changes(block[name].dtype, dtype) or (name in missing and not isinstance(dtype, np.dtype))
     }
     return _with_dtypes(block, changes) if changes else block
+
+
+def _has_other_categories(labels: Any, joined: Any) -> bool:
+    """Whether labels are categories of which joining has made values, as others are unlike them, or has changed the order."""
+    if isinstance(labels, pd.MultiIndex):
+        own, wanted = list(labels.dtypes), list(getattr(joined, "dtypes", ()))
+        return len(own) == len(wanted) and any(map(_changes_categories, own, wanted))
+    return not isinstance(joined, pd.MultiIndex) and _changes_categories(labels.dtype, joined.dtype)
+
+
+def _changes_categories(own: Any, joined: Any) -> bool:
+    if not isinstance(own, pd.CategoricalDtype):
+        return False
+    return not isinstance(joined, pd.CategoricalDtype) or _is_in_another_order(own, joined)
+
+
+def _is_in_another_order(own: Any, joined: Any) -> bool:
+    """Whether equal categories follow each other in another order, by which rows are sorted."""
+    return bool(own == joined) and not own.categories.equals(joined.categories)
+
+
+def _with_joined_categories(labels: Any, joined: Any) -> Any:
+    """Return labels with the categories, or the values in place of them, that joining has made."""
+    if not isinstance(labels, pd.MultiIndex):
+        return _joined_labels(labels, joined.dtype)
+    levels = [
+        _joined_labels(level, dtype) if _changes_categories(level.dtype, dtype) else level
+        for level, dtype in zip(labels.levels, joined.dtypes, strict=True)
+    ]
+    return labels.set_levels(levels, verify_integrity=False)
+
+
+def _joined_labels(labels: Any, dtype: Any) -> Any:
+    if isinstance(dtype, pd.CategoricalDtype):
+        return labels.set_categories(dtype.categories)
+    is_missing = getattr(dtype, "kind", "O") in "iub" and labels.hasnans
+    return labels.astype("float64" if is_missing else dtype)
 
 
 def _with_dtypes(block: Any, changes: dict[Any, Any]) -> Any:
@@ -235,13 +276,15 @@ def _changes(own: Any, joined: Any) -> bool:
     Floats and objects where whole numbers or booleans were promised have missing values among them, or other objects.
     """
     if isinstance(joined, pd.CategoricalDtype):
-        return False
+        return isinstance(own, pd.CategoricalDtype) and _is_in_another_order(own, joined)
     is_wider = isinstance(own, np.dtype) and own.kind in "fO" and getattr(joined, "kind", "O") in "iub"
     return bool(own != joined) and not is_wider
 
 
 def _as_joined(column: Any, dtype: Any) -> Any:
     """Return a column of a dtype that joining has made. Whole numbers that were categories are floats where some are missing."""
+    if isinstance(dtype, pd.CategoricalDtype) and column.dtype == dtype:  # for astype they are the same
+        return column.cat.set_categories(dtype.categories)
     is_missing = isinstance(column.dtype, pd.CategoricalDtype) and getattr(dtype, "kind", "O") in "iub"
     return column.astype("float64" if is_missing and column.hasnans else dtype)
 

@@ -106,6 +106,24 @@ class Sorting:
             raise ValueError(f"key= returned {len(made)} values for {len(column)}; it should return one for each")
         return pd.Series(made.array if isinstance(made, (pd.Series, pd.Index)) else made)
 
+    def with_categories_of(self, block: Any, boundaries: Any) -> Any:
+        """Return a block whose keys of categories have those of the boundaries, by whose order all partitions are sorted."""
+        if self.key is not None:
+            return block
+        dtypes = list(boundaries.dtypes)
+        if self.by_index:
+            levels = self.levels or range(block.index.nlevels)
+            return _with_labels_of(block, dict(zip(levels, dtypes, strict=True)))
+        if not isinstance(block, pd.DataFrame):
+            return block.cat.set_categories(dtypes[0].categories) if _has_others(block.dtype, dtypes[0]) else block
+        for name, dtype in zip(self.by, dtypes, strict=True):
+            if name in self.by_levels:
+                block = _with_labels_of(block, {list(block.index.names).index(name): dtype})
+            elif _has_others(block[name].dtype, dtype):
+                block = block.copy(deep=False)
+                block[name] = block[name].cat.set_categories(dtype.categories)
+        return block
+
     def sorted(self, block: Any) -> Any:
         """Return a block in order."""
         if is_on_device(block):
@@ -129,6 +147,23 @@ class Sorting:
 
 def _plain(labels: Any) -> Any:
     return pd.Series(labels.array, dtype=labels.dtype)
+
+
+def _has_others(own: Any, wanted: Any) -> bool:
+    """Whether a dtype of categories has other ones, or in another order."""
+    are_categories = isinstance(own, pd.CategoricalDtype) and isinstance(wanted, pd.CategoricalDtype)
+    return are_categories and not own.categories.equals(wanted.categories)
+
+
+def _with_labels_of(block: Any, dtypes: dict[int, Any]) -> Any:
+    """Return a block with the categories of some dtypes in levels of its index."""
+    index = block.index
+    for number, dtype in dtypes.items():
+        level = index.levels[number] if isinstance(index, pd.MultiIndex) else index
+        if _has_others(level.dtype, dtype):
+            made = level.set_categories(dtype.categories)
+            index = index.set_levels(made, level=number) if isinstance(index, pd.MultiIndex) else made
+    return block if index is block.index else block.set_axis(index, axis=0)
 
 
 class SortedExchange(Exchange):
@@ -287,6 +322,8 @@ def _choose_boundaries(count: int, order: Order, samples: Sequence[Samples]) -> 
 
 @splits_on_device(lambda block, boundaries, sorting, count: sorting.runs_on_device)
 def _split_by_boundaries(block: Any, boundaries: Any, sorting: Sorting, count: int) -> Pieces:
+    if any(isinstance(dtype, pd.CategoricalDtype) for dtype in boundaries.dtypes) and not is_on_device(block):
+        block = sorting.with_categories_of(block, boundaries)
     return split(block, places_among(sorting.keys_of(block), boundaries, sorting.order), count)
 
 

@@ -1,0 +1,83 @@
+"""Categories that differ between frames or partitions, or follow each other in another order: of columns, and of labels."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, partitionings
+from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+
+INLINE = {"scheduler": "inline"}
+
+
+def labelled(labels, **options):
+    return pd.DataFrame({"v": range(len(labels))}, index=pd.CategoricalIndex(labels, **options, name="c"))
+
+
+FRAMES = {
+    "others": (labelled(["a", "b", "a"]), labelled(["b", "c", None])),
+    "equal ones": (labelled(["a", "b", "b"]), labelled(["a", "b", "a"])),
+    "in another order": (labelled(["a", "b", "b"]), labelled(["b", "a", "a", "b"], categories=["b", "a"])),
+    "ordered ones beside others": (labelled(["a", "b", "b"]), labelled(["a", "b"], ordered=True)),
+    "values": (labelled(["a", "b", "a"]), labelled(["b", "c"]).set_axis(pd.Index(["b", "c"], name="c"), axis=0)),
+    "numbers": (labelled([1, 2, 3]), labelled([3, 4, 5])),
+    "in levels": tuple(
+        one.assign(w=1).set_index("v", append=True) for one in (labelled(["a", "b", "a"]), labelled(["b", "c"]))
+    ),
+}
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before, pandas 2 has other texts")
+@pytest.mark.parametrize(("one", "other"), FRAMES.values(), ids=FRAMES)
+def test_concat_of_labels_that_are_categories_is_that_of_pandas(one, other):
+    expected = pd.concat([one, other])
+    for first, second in zip(partitionings(one)[1:], partitionings(other)[1:], strict=False):
+        made = gd.concat([first, second])
+        assert_same(made.compute(**INLINE), expected)
+        assert_same(made.sort_index(kind="stable").compute(**INLINE), expected.sort_index(kind="stable"))
+        assert_same(made.index.compute(**INLINE), expected.index)
+
+
+@pytest.mark.parametrize("columns", [["c"], ["v", "c"]])
+def test_concat_of_equal_categories_in_another_order_has_the_first_order(columns):
+    one, other = (frame.reset_index() for frame in FRAMES["in another order"])
+    expected = pd.concat([one, other])
+    made = gd.concat([gd.from_pandas(one, npartitions=2), gd.from_pandas(other, npartitions=2)])
+    assert_same(made.c.cat.codes.compute(**INLINE), expected.c.cat.codes)
+    assert_same(
+        made.sort_values(columns, kind="stable").compute(**INLINE), expected.sort_values(columns, kind="stable")
+    )
+
+
+SORTED = {
+    "a column": lambda f: f.sort_values(["c", "v"], kind="stable"),
+    "the second column": lambda f: f.sort_values(["v", "c"], kind="stable"),
+    "descending": lambda f: f.sort_values("c", ascending=False, kind="stable"),
+    "a series": lambda f: f.c.sort_values(kind="stable"),
+    "labels": lambda f: f.set_index("c").sort_index(kind="stable"),
+    "a level": lambda f: f.set_index("c").sort_values(["v", "c"], kind="stable"),
+}
+
+
+@pytest.mark.parametrize("categories", [["abc", "cba", "bac"], ["ba", "dc", "xa"]])
+@pytest.mark.parametrize("operation", SORTED.values(), ids=SORTED)
+def test_partitions_whose_categories_have_another_order_are_sorted_by_one(categories, operation):
+    random = np.random.default_rng(3)
+    pieces = [
+        pd.DataFrame(
+            {"c": pd.Categorical(random.choice(list(some), 7), categories=list(some)), "v": random.integers(0, 4, 7)}
+        )
+        for some in categories
+    ]
+    union = pd.CategoricalDtype(list(dict.fromkeys("".join(categories))))
+    expected = pd.concat([piece.assign(c=piece.c.cat.set_categories(union.categories)) for piece in pieces])
+    meta = pieces[0].iloc[:0].astype({"c": pd.CategoricalDtype([])})
+    lazy = gd.from_map(pieces.__getitem__, range(3), meta=meta)
+    assert_same(operation(lazy).compute(**INLINE), operation(expected))
+
+
+def test_divisions_of_categories_in_another_order_are_not_known():
+    one, other = FRAMES["in another order"][0], labelled(["c", "d"])
+    assert not gd.concat([gd.from_pandas(one, npartitions=2), gd.from_pandas(other, npartitions=1)]).known_divisions
