@@ -2,6 +2,7 @@
 
 import io
 import sqlite3
+from itertools import product
 
 import glassloom as gl
 import glassloom.array as ga
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from frame_helpers import assert_same
 from glassloom.errors import DivisionError, MetaError, OptionError, ReadError
 
 ROWS = pd.DataFrame(
@@ -85,6 +87,22 @@ def test_labels_that_pandas_has_written_have_no_name(tmp_path):
     assert found.npartitions > 2 and found.index.name is None
     pd.testing.assert_frame_equal(found.compute(), pd.read_csv(tmp_path / "a.csv", index_col=0))
     pd.testing.assert_frame_equal(found[["a"]].compute(), pd.read_csv(tmp_path / "a.csv", index_col=0))
+
+
+def test_labels_beside_names_of_fewer_columns_are_those_of_pandas(tmp_path):
+    (tmp_path / "one.csv").write_text("".join(f"{number}\n" for number in range(30)))
+    (tmp_path / "two.csv").write_text("".join(f"{number},{number * 2}\n" for number in range(30)))
+    for file, options in product(("one", "two"), ({}, {"index_col": 0}, {"index_col": "p"}, {"index_col": False})):
+        path = tmp_path / f"{file}.csv"
+        if file == "two" and options.get("index_col") == "p":
+            for read in (pd.read_csv, gd.read_csv):
+                with pytest.raises(KeyError):
+                    read(path, names=["p"], **options)
+            continue
+        found = gd.read_csv(path, names=["p"], blocksize=30, **options).compute()
+        expected = pd.read_csv(path, names=["p"], **options)
+        has_labels = expected.shape[1] == 0 or (file == "two" and options.get("index_col") is not False)
+        assert_same(found if has_labels else found.reset_index(drop=True), expected)
 
 
 def test_times_given_by_the_place_of_their_column_stay_times_where_fewer_columns_are_read(texts):

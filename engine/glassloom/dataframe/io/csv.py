@@ -42,7 +42,7 @@ from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
 from glassloom.dataframe.wrap import operate, wrap
-from glassloom.errors import MetaError, OptionError, ParseError
+from glassloom.errors import MetaError, OptionError, ParseError, UnknownColumn
 from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
 
@@ -331,26 +331,30 @@ def _read_text(
     token = tokenize(states, blocks, parser)
     rows = None if any(compressed) or options.get("nrows") is not None else likely_rows(blocks, states, files)
     read = wrap(Read(CsvSource(blocks, parser, sample, token, rows), None, None, None))
-    if labels is None or _are_first_values(sample_path, parser, labels):
+    if labels is None or _are_first_values(sample_path, parser, labels, len(sample.columns)):
         return read
     return _with_labels(read, labels, parser)
 
 
-def _are_first_values(path: str, parser: Parser, wanted: Any) -> bool:
-    """Whether rows have a value more than the header has names: pandas takes the first for their label, as ``index_col=0`` says too."""
-    many = wanted if isinstance(wanted, (list, tuple)) else [wanted]
-    if not all(isinstance(one, int) for one in many):
-        return False
-    columns = _read_sample(path, parser).columns
+def _are_first_values(path: str, parser: Parser, wanted: Any, n_columns: int) -> bool:
+    """Whether rows have a value more than the header has names: pandas takes the first for their label, as ``index_col=0`` says too.
+
+    Raises
+    ------
+    UnknownColumn, ValueError
+        If others are wanted.
+    """
+    many = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
     named = replace(parser, options={**parser.options, "index_col": 0})
-    if not len(columns) or len(_read_sample(path, named).columns) < len(columns):
+    if not n_columns or len(_read_sample(path, named).columns) < n_columns:
         return False
-    if list(many) != [0]:
-        raise ValueError(
-            f"index_col={wanted!r} of a file whose rows have a value more than the header has names: the first one is the label; "
-            "give index_col=False to have columns alone, or names= for all values"
-        )
-    return True
+    if many == [0]:
+        return True
+    kind = ValueError if all(isinstance(one, int) for one in many) else UnknownColumn
+    raise kind(
+        f"index_col={wanted!r} of a file whose rows have a value more than the header has names: the first one is the label; "
+        "give index_col=False to have columns alone, or names= for all values"
+    )
 
 
 def _with_labels(frame: Any, wanted: Any, parser: Parser) -> Any:
@@ -373,7 +377,8 @@ def _with_labels(frame: Any, wanted: Any, parser: Parser) -> Any:
 
 
 def _labelled(block: Any, keys: list[Any], names: list[Any]) -> Any:
-    return block.set_index(keys).rename_axis(index=names if len(names) > 1 else names[0])
+    made = block.set_index(keys).rename_axis(index=names if len(names) > 1 else names[0])
+    return made if made.shape[1] else made.set_axis(made.columns.astype(object), axis=1)  # as pandas reads no column
 
 
 def _read_sample(path: str, parser: Parser) -> Any:

@@ -241,7 +241,7 @@ def _with_joined_categories(labels: Any, joined: Any) -> Any:
     """Return labels with the categories, or the values in place of them, that joining has made."""
     if not isinstance(labels, pd.MultiIndex):
         return _joined_labels(labels, joined.dtype)
-    levels = [
+    levels: Any = [
         _joined_labels(level, dtype) if _changes_categories(level.dtype, dtype) else level
         for level, dtype in zip(labels.levels, joined.dtypes, strict=True)
     ]

@@ -157,7 +157,7 @@ def _has_others(own: Any, wanted: Any) -> bool:
 
 def _with_labels_of(block: Any, dtypes: dict[int, Any]) -> Any:
     """Return a block with the categories of some dtypes in levels of its index."""
-    index = block.index
+    index: Any = block.index
     for number, dtype in dtypes.items():
         level = index.levels[number] if isinstance(index, pd.MultiIndex) else index
         if _has_others(level.dtype, dtype):
