@@ -84,8 +84,13 @@ def test_texts_of_a_row_are_joined():
     assert_same(lazy.a.str.cat(lazy.b, sep="-").compute(), frame.a.str.cat(frame.b, sep="-"))
     both = lazy.a.str.cat([lazy.b, lazy.a], na_rep="?").compute()
     assert_same(both, frame.a.str.cat([frame.b, frame.a], na_rep="?"))
-    with pytest.raises(NotImplementedError, match=r"str\.cat\(others=5\) isn't supported: give lazy series"):
+    assert_same(lazy.a.str.cat([], na_rep="?").compute(), frame.a.str.cat([], na_rep="?"))
+    with pytest.raises(TypeError, match=r"str\.cat\(others=5\): give lazy series"):
         lazy.a.str.cat(5)
+    with pytest.raises(NotImplementedError, match="give its columns as a list"):
+        lazy.a.str.cat(frame)
+    with pytest.raises(ValueError, match="supply a `sep` keyword"):
+        lazy.a.str.cat("-")
 
 
 @pytest.mark.parametrize("dtype", ["str", object])

@@ -22,6 +22,9 @@ GROUPED = pd.DataFrame(
 ROWS = {
     "one from the start": lambda g: g.nth(2),
     "one from the end": lambda g: g.nth(-3),
+    "one in brackets": lambda g: g.nth[2],
+    "a slice in brackets": lambda g: g.f.nth[-2:],
+    "several in brackets": lambda g: g.nth[0, 2:],
     "one of a column": lambda g: g.f.nth(1),
     "none": lambda g: g.nth(99),
     "without missing": lambda g: g.nth(1, dropna="any"),

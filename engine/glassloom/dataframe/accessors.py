@@ -187,7 +187,11 @@ class Texts(Accessor):
                 partial(_texts, sep or "", na_rep), partial(_joined_texts, sep or ""), partial(_text_of, sep or "")
             )
             return wrap(tree(self._series.expr, steps, "", "cat"))
-        is_list = isinstance(others, (list, tuple)) and any(is_node(one) or is_column(one) for one in others)
+        if isinstance(others, str):
+            raise ValueError(f"str.cat({others!r}): Did you mean to supply a `sep` keyword?")
+        is_list = isinstance(others, (list, tuple)) and (
+            not others or any(is_node(one) or is_column(one) for one in others)
+        )
         many = [self._of_rows_here(one) for one in (others if is_list else [others])]
         if join != "left" and not all(one.expr.rows == self._series.expr.rows for one in many):
             raise refused("str.cat", "join", join, "leave it out, or align() the series before")
@@ -198,9 +202,11 @@ class Texts(Accessor):
         if is_node(one):
             return one
         values = list(one) if isinstance(one, tuple) else one
-        if isinstance(values, pd.DataFrame) or not is_column(values):
-            raise refused(
-                "str.cat", "others", one, "give lazy series or frames, or lists, arrays and pandas series of texts"
+        if isinstance(values, (pd.DataFrame, np.ndarray)) and np.ndim(values) > 1:
+            raise refused("str.cat", "others", one, "give its columns as a list")
+        if not is_column(values):
+            raise TypeError(
+                f"str.cat(others={one!r}): give lazy series or frames, or lists, arrays and pandas series of texts"
             )
         base = operate(_without_values, self._series, label="labels")
         return wrap(with_column_at_hand(base, "texts", values))["texts"]

@@ -42,12 +42,10 @@ class ILoc:
 
     def __getitem__(self, key: Any) -> Any:
         key = key_at_hand(_called(key, self._frame))
-        rows, columns = key if isinstance(key, tuple) else (key, None)
-        rows, columns = _called(rows, self._frame), _called(columns, self._frame)
         node: FrameExpr = self._frame.expr
+        rows, columns = rows_and_columns("iloc", key, node.meta, None)
+        rows, columns = _called(rows, self._frame), _called(columns, self._frame)
         if columns is not None:
-            if not isinstance(node.meta, pd.DataFrame):
-                raise TypeError("a series has no columns; write series.iloc[rows]")
             node = columns_at(node, columns)
         if is_lazy_mask(rows) or _is_of_labels(rows):
             return wrap(node)[rows]
@@ -56,24 +54,64 @@ class ILoc:
         if isinstance(rows, (int, np.integer)):
             return wrap(_row_at(node, int(rows)))
         if is_mask(rows):
-            return wrap(Filter(node, condition_at_hand(self._frame, by_place(rows)).expr))
+            return wrap(Filter(node, mask_of_rows(self._frame, by_place(rows), "iloc")))
         if isinstance(rows, (list, np.ndarray)) and all(isinstance(one, (int, np.integer)) for one in rows):
             return wrap(_rows_at(node, tuple(map(int, rows))))
+        if rows is None or isinstance(rows, (str, float, np.floating)):
+            raise TypeError(f"{shown('iloc', rows)}: Cannot index by location index with a non-integer key")
         raise NotImplementedError(
             f"{shown('iloc', rows)}: positions, lists of them and slices work; by a condition rows are chosen as frame[condition]"
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
         frame, key = self._frame, key_at_hand(key)
-        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        rows, columns = rows_and_columns("iloc", key, frame.expr.meta, slice(None))
         names: Any = slice(None)
         if isinstance(frame.expr.meta, pd.DataFrame):
             chosen = frame.columns[columns]
             names = list(chosen) if isinstance(chosen, pd.Index) else chosen
-        elif isinstance(key, tuple):
-            raise TypeError("a series has no columns; write series.iloc[rows] = ...")
         what = shown("iloc", key)
         set_values(frame, positions_to_set(frame, rows, what), names, value, what)
+
+
+def rows_and_columns(name: str, key: Any, meta: Any, all_columns: Any) -> tuple[Any, Any]:
+    """Return what the key of an indexer says of rows and of columns, of which ``...`` and what is left out mean all.
+
+    Raises
+    ------
+    pandas.errors.IndexingError
+        If it says more than that.
+    """
+    parts = key if isinstance(key, tuple) else (key,)
+    places = [place for place, one in enumerate(parts) if one is Ellipsis]
+    if len(places) > 1:
+        raise pd.errors.IndexingError(f"{name}[...]: indexer may only contain one '...' entry; it has {len(places)}")
+    if places:
+        all_others = (slice(None),) * (meta.ndim - len(parts) + 1)
+        parts = (*parts[: places[0]], *all_others, *parts[places[0] + 1 :])
+    if len(parts) > meta.ndim:
+        of_what = "a frame has rows and columns" if meta.ndim == 2 else "a series has no columns"
+        raise pd.errors.IndexingError(f"{shown(name, key)}: Too many indexers; {of_what}")
+    rows = parts[0] if parts else slice(None)
+    columns = parts[1] if len(parts) > 1 else all_columns
+    return rows, (all_columns if isinstance(columns, slice) and columns == slice(None) else columns)
+
+
+def mask_of_rows(frame: Any, rows: Any, name: str) -> FrameExpr:
+    """Return the node of booleans for the rows of a frame.
+
+    Raises
+    ------
+    IndexError
+        If an array or list isn't as long as the frame.
+    """
+    try:
+        node: FrameExpr = condition_at_hand(frame, rows).expr
+    except ValueError as error:
+        if isinstance(rows, pd.Series):
+            raise
+        raise IndexError(f"{name}: Boolean index has wrong length: {len(rows)}; {error}") from error
+    return node
 
 
 def _called(key: Any, frame: Any) -> Any:

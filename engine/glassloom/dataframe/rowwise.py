@@ -24,6 +24,7 @@ from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows
+from glassloom.dataframe.operands_at_hand import operand_of_rows
 from glassloom.dataframe.options import is_columns, piped, refused
 from glassloom.dataframe.replacing import clipping, replacing
 from glassloom.dataframe.rows_of_label import is_of_label
@@ -181,9 +182,9 @@ class RowByRow(TimeLabels):
         Parameters
         ----------
         cond
-            A lazy object of the same rows, or a function of this one that returns one.
+            A lazy object of the same rows, or a function of this one that returns one; also an array or list of booleans for all rows.
         other
-            A constant, a lazy object of the same rows, or a function of this one. Where it is missing, whole numbers become floats
+            A constant, a lazy object of the same rows, an array with a value for each, or a function of this one. Where it is missing, whole numbers become floats
             and booleans objects in all partitions, also if nothing is replaced (pandas keeps them then); but not where `cond` says
             just which values are missing (``x.where(x.notna(), None)``), as theirs never are.
         axis
@@ -204,6 +205,10 @@ class RowByRow(TimeLabels):
         if inplace:
             condition = _of_all_rows(self, condition, method == "where")
         value = other(self) if callable(other) and not is_node(other) else other
+        if not is_node(condition):
+            condition = operand_of_rows(self, condition, f"{method}(cond)")
+        if not is_node(value) and not _is_one_value(self, value):
+            value = operand_of_rows(self, value, f"{method}(other)")
         args = () if value is _UNSET else (value,)
         kwargs = {} if axis is None else {"axis": axis}
         return operate(replacing(method, (self, condition, *args), kwargs), self, condition, *args, kwargs=kwargs)
@@ -295,6 +300,11 @@ class RowByRow(TimeLabels):
     def _explode(self, kwargs: dict[str, Any], ignore_index: bool) -> Any:
         made = self._of_rows("explode", kwargs, LabelKeeping)
         return wrap(renumber(made.expr)) if ignore_index else made
+
+
+def _is_one_value(frame: Any, other: Any) -> bool:
+    """Whether a list for a series has one value, which is for all rows."""
+    return frame.ndim == 1 and pd.api.types.is_list_like(other) and hasattr(other, "__len__") and len(other) == 1
 
 
 def _of_all_rows(frame: Any, condition: Any, otherwise: bool) -> Any:

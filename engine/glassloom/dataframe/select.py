@@ -23,9 +23,9 @@ from glassloom.dataframe.key_levels import (
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_slices import rows_between
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, Projection, SomeRows
-from glassloom.dataframe.positions import rows_by_label, rows_of_one_label, value_at
+from glassloom.dataframe.positions import mask_of_rows, rows_and_columns, rows_by_label, rows_of_one_label, value_at
 from glassloom.dataframe.rows_of_label import RowsOfLabel
-from glassloom.dataframe.setting_rows import condition_at_hand, is_mask, rows_to_set, set_values, shown
+from glassloom.dataframe.setting_rows import is_mask, rows_to_set, set_values, shown
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
@@ -58,8 +58,6 @@ class Loc:
         if isinstance(node.meta.index, pd.MultiIndex) and not _is_of_rows(rows):
             return self._of_levels(key, rows, columns)
         if columns is not None:
-            if not isinstance(node.meta, pd.DataFrame):
-                raise TypeError("a series has no columns; write series.loc[rows]")
             node = _some_columns(node, columns)
         if is_node(rows):
             return wrap(Filter(*cut_alike([node, rows.expr], "loc", takes_single=True)))
@@ -70,7 +68,7 @@ class Loc:
         if is_lazy_mask(rows):
             return wrap(rows_by_lazy_array(wrap(node), rows))
         if is_mask(rows):
-            return wrap(Filter(node, condition_at_hand(self._frame, rows).expr))
+            return wrap(Filter(node, mask_of_rows(self._frame, rows, "loc")))
         if isinstance(rows, (list, pd.Index, np.ndarray)):
             return wrap(rows_by_label(node, rows))
         if pd.api.types.is_scalar(rows):
@@ -140,13 +138,13 @@ class Loc:
 
 def _rows_and_columns(key: Any, meta: Any, all_columns: Any) -> tuple[Any, Any]:
     """Return what a key says of rows and of columns. A tuple may be a key of rows alone, of an index of several levels."""
+    if key is Ellipsis:
+        return slice(None), all_columns
     if not isinstance(key, tuple):
         return key, all_columns
     if meta.index.nlevels > 1 and (len(key) != 2 or isinstance(meta, pd.Series)):
         return key, all_columns
-    if len(key) != 2:
-        raise IndexError(f"{shown('loc', key)}: Too many indexers; a frame has rows and columns")
-    return key
+    return rows_and_columns("loc", key, meta, all_columns)
 
 
 def _some_columns(node: FrameExpr, columns: Any) -> FrameExpr:

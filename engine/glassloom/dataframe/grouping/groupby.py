@@ -31,7 +31,7 @@ from glassloom.dataframe.grouping.metas import meta_of
 from glassloom.dataframe.grouping.methods import Methods
 from glassloom.dataframe.grouping.narrow_means import with_narrow_means
 from glassloom.dataframe.grouping.not_there import refuse
-from glassloom.dataframe.grouping.nth_rows import nth_rows
+from glassloom.dataframe.grouping.nth_rows import NthRows
 from glassloom.dataframe.grouping.recipe import Recipe, is_numbered
 from glassloom.dataframe.grouping.rows import broadcast_groups, get_group, group_numbers, kept_first, rows_of_group
 from glassloom.dataframe.grouping.spec import (
@@ -540,17 +540,10 @@ class GroupBy(Methods):
             return self._some_rows(partial(ends_mask, method, n), f"groupby-{method}")
         return wrap(kept_first(self._of_whole_rows(), method, n))
 
-    def nth(self, n: Any, dropna: Any = None) -> Any:
-        """Return row `n` of each group, counted from 0, or from the end with negative numbers; or several rows.
-
-        Parameters
-        ----------
-        n
-            A number, a slice, or a list of those. The rows of one number are in one partition, the others in theirs.
-        dropna
-            Which rows don't count, with one number: ``"any"``, those with a missing value; ``"all"``, those with nothing else.
-        """
-        return wrap(nth_rows(self._of_whole_rows(), n, dropna))
+    @property
+    def nth(self) -> NthRows:
+        """Return row `n` of each group, as ``nth(n, dropna=None)``, or several rows, as ``nth[0:2]``. See `NthRows`."""
+        return NthRows(self)
 
     def ngroup(self, ascending: bool = True) -> Any:
         """Return the number of each row's group, in the order of the groups."""

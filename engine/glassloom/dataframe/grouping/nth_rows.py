@@ -19,6 +19,28 @@ _FAR = 1000
 """A tree keeps as many rows of each group as it counts up to: beyond that, whole groups move."""
 
 
+class NthRows:
+    """``groups.nth(0)``, ``groups.nth[0:2]`` and ``groups.nth[0, -1]``: rows by their place in the group."""
+
+    def __init__(self, groups: Any) -> None:
+        self._groups = groups
+
+    def __call__(self, n: Any, dropna: Any = None) -> Any:
+        """Return row `n` of each group, counted from 0, or from the end with negative numbers; or several rows.
+
+        Parameters
+        ----------
+        n
+            A number, a slice, or a list of those. The rows of one number are in one partition, the others in theirs.
+        dropna
+            Which rows don't count, with one number: ``"any"``, those with a missing value; ``"all"``, those with nothing else.
+        """
+        return wrap(nth_rows(self._groups._of_whole_rows(), n, dropna))
+
+    def __getitem__(self, n: Any) -> Any:
+        return self(list(n) if isinstance(n, tuple) else n)
+
+
 def nth_rows(grouping: Grouping, n: Any, dropna: Any) -> FrameExpr:
     """Return the node of the rows at some places in their groups.
 

@@ -159,7 +159,7 @@ def _with_labels_of(block: Any, dtypes: dict[int, Any]) -> Any:
     """Return a block with the categories of some dtypes in levels of its index."""
     index: Any = block.index
     for number, dtype in dtypes.items():
-        level = index.levels[number] if isinstance(index, pd.MultiIndex) else index
+        level: Any = index.levels[number] if isinstance(index, pd.MultiIndex) else index
         if _has_others(level.dtype, dtype):
             made = level.set_categories(dtype.categories)
             index = index.set_levels(made, level=number) if isinstance(index, pd.MultiIndex) else made

@@ -1,0 +1,44 @@
+"""Operands that were at hand, an array or list with a value for each row, or of a frame for each row and column, as lazy objects of its rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.dataframe.column_at_hand import with_column_at_hand
+from glassloom.dataframe.nodes import Projection
+from glassloom.dataframe.wrap import operate, wrap
+
+
+def operand_of_rows(frame: Any, values: Any, what: str) -> Any:
+    """Return an array or list with a value for each row of a series, or row and column of a frame, as a lazy object; anything else as it is.
+
+    Raises
+    ------
+    ValueError
+        If it has another shape than the series or frame.
+    """
+    if isinstance(values, (list, tuple, range)):
+        of_objects = frame.ndim == 1
+        values = pd.Index(list(values), tupleize_cols=False).array if of_objects else np.asarray(list(values))
+    elif isinstance(values, pd.Index):
+        values = values.array
+    if not isinstance(values, (np.ndarray, pd.api.extensions.ExtensionArray)) or not values.ndim:
+        return values
+    shape = np.shape(values)
+    if len(shape) != frame.ndim or (frame.ndim == 2 and shape[1] != len(frame.columns)):
+        wanted = (
+            "a value for each row"
+            if frame.ndim == 1
+            else f"{len(frame.columns)} values for each row; a pandas series with axis=1 has a value for each column"
+        )
+        raise ValueError(f"{what}: an array of shape {shape} must be the same shape as self, with {wanted}")
+    if frame.ndim == 1:
+        made = wrap(with_column_at_hand(frame.to_frame()[[]], 0, values))[0]
+        return operate(pd.Series.rename, made, frame.name, label="values")
+    made = wrap(Projection(frame.expr, []))
+    for place in range(shape[1]):
+        made = wrap(with_column_at_hand(made, place, np.asarray(values)[:, place]))
+    return made.set_axis(frame.columns, axis=1)

@@ -1,0 +1,61 @@
+"""`where` and `mask` by arrays and lists with a value for each row; keys of `iloc` and `loc` that say more or less than rows and columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import check_in_parts, partitionings
+
+FRAME = pd.DataFrame({"x": range(8), "f": np.arange(8) * 1.5, "s": ["u", "v", None, "w"] * 2})
+MASK = [True, False, False, True] * 2
+TABLE = np.array([MASK, MASK[::-1]]).T
+
+REPLACED = {
+    "a list": lambda f: f.x.where(MASK),
+    "an array": lambda f: f.x.mask(np.array(MASK), 0),
+    "a nullable array": lambda f: f.x.where(pd.array([True, None] * 4)),
+    "an index": lambda f: f.s.where(pd.Index(MASK)),
+    "values in a list": lambda f: f.x.where(f.x > 3, list(range(8, 16))),
+    "values of wider numbers": lambda f: f.x.where(MASK, np.arange(8) / 2),
+    "texts": lambda f: f.s.mask(f.x > 3, list("abcdefgh")),
+    "one value": lambda f: f.x.where(f.x > 3, [5]),
+    "an array of a frame": lambda f: f[["x", "f"]].where(TABLE),
+    "lists of a frame": lambda f: f[["x", "f"]].mask(TABLE.tolist(), 0),
+    "values of a frame": lambda f: f[["x", "f"]].where(f[["x", "f"]] > 3, np.arange(16).reshape(8, 2)),
+    "too short": lambda f: f.x.where(MASK[1:]),
+    "a row of a frame": lambda f: f[["x", "f"]].where(f[["x", "f"]] > 3, np.array([1, 2])),
+}
+CHOSEN = {
+    "all by place": lambda f: f.iloc[()],
+    "all of a series": lambda f: f.x.iloc[()],
+    "rows alone": lambda f: f.iloc[(slice(1, 5),)],
+    "an ellipsis": lambda f: f.iloc[...],
+    "an ellipsis for rows": lambda f: f.iloc[..., [0, 2]],
+    "an ellipsis for columns": lambda f: f.iloc[[5, 1], ...],
+    "an ellipsis by label": lambda f: f.loc[..., ["s"]],
+    "text": lambda f: f.iloc["a"],
+    "None": lambda f: f.iloc[None],
+}
+NOT_THERE = {
+    "more than columns": (lambda f: f.iloc[1, 2, 3], pd.errors.IndexingError, r"iloc\[1, 2, 3\]: Too many indexers"),
+    "labels of more": (lambda f: f.loc[1, "x", "f"], pd.errors.IndexingError, "Too many indexers; a frame has rows"),
+    "columns of a series": (lambda f: f.x.iloc[0, 0], pd.errors.IndexingError, "a series has no columns"),
+    "two ellipses": (lambda f: f.iloc[..., ...], pd.errors.IndexingError, "only contain one '...' entry"),
+    "a short mask": (lambda f: f.iloc[[True, False]], IndexError, "iloc: Boolean index has wrong length: 2"),
+    "a short mask by label": (lambda f: f.loc[[True, False]], IndexError, "loc: Boolean index has wrong length: 2"),
+    "a list for columns": (lambda f: f[["x", "f"]].where(f[["x", "f"]] > 3, [1, 2]), ValueError, "with axis=1"),
+}
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("operation", [*REPLACED.values(), *CHOSEN.values()], ids=[*REPLACED, *CHOSEN])
+def test_what_is_at_hand_for_rows_is_taken_as_by_pandas(operation):
+    check_in_parts(FRAME, operation)
+
+
+@pytest.mark.parametrize(("operation", "error", "text"), NOT_THERE.values(), ids=NOT_THERE)
+def test_keys_that_fit_nothing_are_named(operation, error, text):
+    for lazy in partitionings(FRAME)[1:]:
+        with pytest.raises(error, match=text):
+            operation(lazy)
