@@ -124,6 +124,11 @@ RESULTS = (
         "they stay, without an error",
     ),
     ("`loc[label] = value` of a label that no row has", "an error when computing", "a new row"),
+    (
+        "`reindex` of labels of which others, that aren't asked for, occur several times",
+        "the rows: partitions without them aren't read",
+        "ValueError",
+    ),
 )
 """Known differences of results: of what, here, and in pandas."""
 

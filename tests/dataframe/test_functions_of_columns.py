@@ -65,6 +65,21 @@ def test_aggregations_are_those_of_pandas(frame, aggregate):
     assert_same(aggregate(lazy(frame)).compute(), aggregate(frame))
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f: f[["a", "b"]].agg(["mean", "mean"]),
+        lambda f: f.a.transform(["cumsum", "cumsum"]),
+        lambda f: f.a.ewm(alpha=0.5).agg(["mean", "std", "mean"]),
+        lambda f: f[["a"]].expanding().agg({"a": ["sum", "sum"]}),
+    ],
+)
+def test_functions_of_one_name_side_by_side_are_refused_as_by_pandas(frame, call):
+    for one in (frame, lazy(frame)):
+        with pytest.raises(pd.errors.SpecificationError, match="Function names must be unique"):
+            call(one)
+
+
 @pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="pandas 2 calls the methods")
 def test_functions_of_python_are_told_apart_from_methods(frame):
     with pytest.raises(ValueError, match=r"'max' is NaN without rows"):
@@ -133,7 +148,7 @@ def test_functions_that_give_something_else_are_refused(frame):
         lazy(frame).transform(span)
     with pytest.raises(ValueError, match="Function did not transform"):
         lazy(frame).transform("sum")
-    with pytest.raises(ValueError, match="agg: the functions need different names, and have"):
+    with pytest.raises(pd.errors.SpecificationError, match="agg: Function names must be unique .* they are"):
         lazy(frame).agg([lambda column: 1, lambda column: 2])
 
 

@@ -6,7 +6,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same
+from frame_helpers import assert_same, check_in_parts
 
 INLINE = {"scheduler": "inline"}
 IDX = pd.IndexSlice
@@ -70,9 +70,54 @@ def test_slices_of_levels_choose_the_rows_that_pandas_chooses(name):
     compared(OF_SORTED[name], FRAME)
 
 
-def test_rows_between_labels_of_levels_need_no_order():
-    lazy = gd.from_pandas(MIXED, npartitions=3, sort=False)
-    assert_same(lazy.loc["a":"b"].compute(**INLINE), MIXED[MIXED.index.get_level_values(0) <= "b"])
+UNSORTED = {
+    "labels of the first level": lambda f: f.loc["a":"b"],
+    "labels of two levels": lambda f: f.loc[("a", 1) : ("b", 2)],
+    "one end": lambda f: f.n.loc[("a", 1) :],
+    "a slice of a level": lambda f: f.loc[(slice("a", "b"), 1), :],
+    "a slice beside a label": lambda f: f.loc[("a", slice(1, 2)), "n"],
+    "a slice beside a list": lambda f: f.loc[(["a", "c"], slice(1, 2)), :],
+}
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("operation", UNSORTED.values(), ids=UNSORTED)
+@pytest.mark.parametrize(
+    "rows", [[3, 0, 5, 1, 2, 4], [1, 0, 3, 2, 5, 4], [0, 1, 2, 3, 4, 5], [0, 3, 2, 5, 1, 4]], ids=str
+)
+def test_slices_need_the_order_of_as_many_levels_as_they_name(operation, rows):
+    """In the second order the first level is sorted, and the second one isn't."""
+    frame = pd.DataFrame({"n": range(6)}, index=pd.MultiIndex.from_product([["a", "b", "c"], [1, 2]])).iloc[rows]
+    check_in_parts(frame, operation)
+
+
+def test_values_are_set_between_labels_of_levels_that_are_in_order():
+    frame = pd.DataFrame({"n": range(6)}, index=pd.MultiIndex.from_product([["a", "b", "c"], [1, 2]]))
+    for own, is_sorted in ((frame, True), (frame.iloc[[3, 0, 5, 1, 2, 4]], False)):
+        lazy, own = gd.from_pandas(own, npartitions=3, sort=False), own.copy()
+        lazy.loc["a":"b", "n"] = -1
+        if is_sorted:
+            own.loc["a":"b", "n"] = -1
+            assert_same(lazy.compute(**INLINE), own)
+        else:
+            with pytest.raises(
+                pd.errors.UnsortedIndexError, match="slices need the labels of the first level in order"
+            ):
+                lazy.compute(**INLINE)
+
+
+def test_labels_that_are_columns_too_are_looked_for_among_the_levels_first():
+    levels = pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1), ("b", 3)])
+    frame = pd.DataFrame({"x": range(4), 1: range(4, 8), 3: range(8, 12)}, index=levels)
+    lazy = gd.from_pandas(frame, npartitions=2, sort=False)
+    assert_same(lazy.loc["a", 1].compute(**INLINE), frame.loc[[("a", 1)]])  # pandas has the row
+    assert_same(lazy.loc["a", 3].compute(**INLINE), frame.loc["a", 3])
+    assert_same(lazy.loc["a", "x"].compute(**INLINE), frame.loc["a", "x"])
+    lazy.loc["a", 1] = -1
+    lazy.loc["a", 3] = -2
+    frame.loc["a", 1] = -1
+    frame.loc["a", 3] = -2
+    assert_same(lazy.compute(**INLINE), frame)
 
 
 def test_a_label_of_each_level_gives_a_value_or_a_frame_of_its_row():

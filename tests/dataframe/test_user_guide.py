@@ -182,6 +182,7 @@ UNDER_OTHERS = {
     "first rows": lambda a, b: a.reindex(b.index).head(2),
     "labels at hand": lambda a, b: a.reindex(pd.Index(["b", "q"])),
     "labels at hand, of a name": lambda a, b: b.reindex(["b", "q"]),
+    "no labels": lambda a, b: b.reindex([]),
 }
 
 
@@ -223,7 +224,7 @@ def test_texts_are_joined_with_those_of_others(name):
 
 def test_texts_are_not_joined_with_numbers_or_other_rows():
     lazy = lazily(TEXTS)
-    with pytest.raises(NotImplementedError, match=r"str\.cat\(others=5\)"):
+    with pytest.raises(TypeError, match=r"str\.cat\(others=5\)"):
         lazy.str.cat(5)
     with pytest.raises(NotImplementedError, match=r"align\(\) the series before"):
         lazy.str.cat(lazily(MORE), join="outer")

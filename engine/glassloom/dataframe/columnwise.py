@@ -137,17 +137,18 @@ def aggregation_names(functions: list[Any]) -> list[str]:
     return [_function_name(one) if _is_own(one) else reduction_name(one) for one in functions]
 
 
-def require_distinct_names(names: Sequence[str]) -> None:
-    """Check that functions whose results are rows of a frame are told apart by their names.
+def require_distinct_names(method: str, names: Sequence[Any]) -> None:
+    """Check that functions whose results are beside each other are told apart by their names.
 
     Raises
     ------
-    ValueError
+    pandas.errors.SpecificationError
         If they aren't.
     """
     if len(set(names)) < len(names):
-        raise ValueError(
-            f"agg: the functions need different names, and have {list(names)}; name them by def, or agg them by themselves"
+        raise pd.errors.SpecificationError(
+            f"{method}: Function names must be unique if there is no new column names assigned, and they are {list(names)}: name functions "
+            "by def, or call them by themselves"
         )
 
 
@@ -175,6 +176,7 @@ def transformed(frame: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, 
         if not is_series:
             return _of_columns(frame, {name: transformed(frame[name], func, args, kwargs) for name in frame.columns})
         names = [one if isinstance(one, str) else _function_name(one) for one in func]
+        require_distinct_names("transform", names)
         return _of_columns(
             frame, {name: transformed(frame, one, args, kwargs) for name, one in zip(names, func, strict=True)}
         )

@@ -10,9 +10,11 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import FrameExpr, SomeRows
-from glassloom.dataframe.prefix import CarriedRows
+from glassloom.dataframe.label_order import Run, joined_runs, run_of
+from glassloom.dataframe.nodes import FrameExpr, Projection, SomeRows
+from glassloom.dataframe.prefix import CarriedRows, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
+from glassloom.dataframe.wrap import wrap
 
 
 def is_key_of_levels(rows: Any, index: pd.Index) -> bool:
@@ -35,9 +37,13 @@ def rows_of_key(node: FrameExpr, key: Any) -> FrameExpr:
     """Return the node of the rows of a key. Rows between labels stay in their partitions; others are in one, in pandas' order.
 
     A tuple of a label for each level gives the rows that have it, with all levels; of fewer labels, their rows without these levels.
-    Computing it raises KeyError if no row has a label.
+    Computing it raises KeyError if no row has a label, and UnsortedIndexError if a slice is of levels that aren't in order.
     """
-    chosen = SomeRows(node, (), BlockCall(_having, (Block(0), key), label="loc"))
+    chosen: FrameExpr = SomeRows(node, (), BlockCall(_having, (Block(0), key), label="loc"))
+    if depth := sliced_levels(key):
+        before = scan(node, partial(run_of_levels, depth), joined_runs, "order-before")
+        in_order = BlockCall(partial(_having_in_order, depth), (Block(0), key, Block(1)), label="loc")
+        chosen = CarriedRows(node, (before,), in_order, node.meta)
     if isinstance(key, slice):
         return chosen
     if isinstance(key, tuple) and any(isinstance(one, slice) for one in key) and not any(map(_has_order, key)):
@@ -47,6 +53,55 @@ def rows_of_key(node: FrameExpr, key: Any) -> FrameExpr:
     is_part = _is_part_of_label(key, node.meta.index)
     meta = node.meta.droplevel(list(range(len(key)))) if is_part else node.meta
     return tree(chosen, Operation(_same, concat, finish), meta, "loc")
+
+
+def has_key(node: FrameExpr, key: tuple[Any, ...]) -> bool:
+    """Compute whether a row has labels of the first levels."""
+    found = BlockCall(partial(_count_having, key), (Block(0),), label="labels")
+    labels = Projection(node, []) if isinstance(node.meta, pd.DataFrame) else node
+    counted = tree(labels, Operation(found, sum, sum), 0, "labels")
+    return bool(wrap(counted).compute())
+
+
+def _count_having(key: Any, block: Any) -> int:
+    return int(where_key(block.index, key).sum())
+
+
+def may_be_key(key: Any, index: pd.Index) -> bool:
+    """Whether a tuple of labels and none else may be labels of the first levels, by their dtypes."""
+    if len(key) > index.nlevels or not all(map(pd.api.types.is_scalar, key)):
+        return False
+    return all(_may_be_among(one, index.get_level_values(level).dtype) for level, one in enumerate(key))
+
+
+def _may_be_among(label: Any, dtype: Any) -> bool:
+    if isinstance(label, str):
+        return not pd.api.types.is_numeric_dtype(dtype)
+    return not isinstance(dtype, pd.StringDtype) and getattr(dtype, "kind", "O") not in "mM"
+
+
+def sliced_levels(key: Any) -> int:
+    """Return of how many of the first levels the labels must be in order, as pandas needs them for the slices of a key."""
+    if isinstance(key, slice):
+        return max(len(_prefix(end) or ()) for end in (key.start, key.stop))
+    if not isinstance(key, tuple):
+        return 0
+    return max((level + 1 for level, one in enumerate(key) if isinstance(one, slice) and one != slice(None)), default=0)
+
+
+def run_of_levels(depth: int, block: Any) -> Run:
+    """Return what the labels of the first levels say of their order."""
+    index = block.index
+    some = pd.MultiIndex(levels=index.levels[:depth], codes=index.codes[:depth], verify_integrity=False)
+    return run_of(some if depth > 1 else some.get_level_values(0))
+
+
+def levels_not_in_order(depth: int) -> pd.errors.UnsortedIndexError:
+    """Return the error of a slice of levels that aren't in order."""
+    levels = "the first level" if depth == 1 else f"the first {depth} levels"
+    return pd.errors.UnsortedIndexError(
+        f"loc: slices need the labels of {levels} in order, and they aren't: sort_index() before, or reset_index() and filter by a condition"
+    )
 
 
 def require_plain_labels(key: Any, index: pd.Index) -> None:
@@ -117,6 +172,13 @@ def _has_order(key: Any) -> bool:
 
 def _having(block: Any, key: Any) -> Any:
     return block[where_key(block.index, key)]
+
+
+def _having_in_order(depth: int, block: Any, key: Any, before: Run | None) -> Any:
+    run = run_of_levels(depth, block)
+    if not (run if before is None else joined_runs([before, run])).rises:
+        raise levels_not_in_order(depth)
+    return _having(block, key)
 
 
 def where_key(index: Any, key: Any) -> Any:

@@ -92,9 +92,7 @@ def rows_and_columns(name: str, key: Any, meta: Any, all_columns: Any) -> tuple[
     if len(parts) > meta.ndim:
         of_what = "a frame has rows and columns" if meta.ndim == 2 else "a series has no columns"
         raise pd.errors.IndexingError(f"{shown(name, key)}: Too many indexers; {of_what}")
-    rows = parts[0] if parts else slice(None)
-    columns = parts[1] if len(parts) > 1 else all_columns
-    return rows, (all_columns if isinstance(columns, slice) and columns == slice(None) else columns)
+    return parts[0] if parts else slice(None), parts[1] if len(parts) > 1 else all_columns
 
 
 def mask_of_rows(frame: Any, rows: Any, name: str) -> FrameExpr:

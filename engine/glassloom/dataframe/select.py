@@ -14,9 +14,11 @@ from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columns import are_keys_of_levels, listed_names, require_columns
 from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.key_levels import (
+    has_key,
     is_full_label,
     is_key_of_levels,
     levels_left_out,
+    may_be_key,
     require_plain_labels,
     rows_of_key,
 )
@@ -102,6 +104,8 @@ class Loc:
         node: FrameExpr = self._frame.expr
         meta = node.meta
         is_of_columns = isinstance(meta, pd.DataFrame) and columns is not None and _are_columns(columns, meta)
+        if is_of_columns and is_key_of_rows(node, key):
+            return Loc(self._frame)[key, :]
         whole = rows if is_of_columns or not isinstance(key, tuple) else key
         if not is_key_of_levels(whole, meta.index):
             return None
@@ -130,7 +134,8 @@ class Loc:
         meta = frame.expr.meta
         rows, columns = _labels_at_hand(rows), listed_names(_labels_at_hand(columns, of_columns=True), meta)
         is_of_levels = isinstance(key, tuple) and meta.index.nlevels > 1 and is_key_of_levels(key, meta.index)
-        if is_of_levels and isinstance(meta, pd.DataFrame) and not _are_columns(columns, meta):  # as without a value
+        is_frame = isinstance(meta, pd.DataFrame)
+        if is_of_levels and is_frame and (not _are_columns(columns, meta) or is_key_of_rows(frame.expr, key)):
             rows, columns = key, slice(None)
         what = shown("loc", key)
         set_values(frame, rows_to_set(frame, rows, what), columns, value, what)
@@ -178,6 +183,11 @@ def _labels_at_hand(labels: Any, *, of_columns: bool = False) -> Any:
 def _is_of_rows(rows: Any) -> bool:
     """Whether rows are chosen by something else than labels."""
     return is_node(rows) or callable(rows) or is_mask(rows) or (isinstance(rows, slice) and rows == slice(None))
+
+
+def is_key_of_rows(node: FrameExpr, key: Any) -> bool:
+    """Whether a tuple that could be a row's label and a column's is labels of levels, as pandas looks for these first: which is found out now."""
+    return isinstance(key, tuple) and may_be_key(key, node.meta.index) and has_key(node, key)
 
 
 def _are_columns(columns: Any, meta: Any) -> bool:

@@ -21,9 +21,16 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.columns import are_keys_of_levels
 from glassloom.dataframe.divisions import cut_alike
-from glassloom.dataframe.key_levels import is_key_of_levels, require_plain_labels, where_key
+from glassloom.dataframe.key_levels import (
+    is_key_of_levels,
+    levels_not_in_order,
+    require_plain_labels,
+    run_of_levels,
+    sliced_levels,
+    where_key,
+)
 from glassloom.dataframe.keys_of_rows import as_series
-from glassloom.dataframe.label_order import Run, not_in_order, order_of_labels
+from glassloom.dataframe.label_order import Run, joined_runs, not_in_order, order_of_labels
 from glassloom.dataframe.nodes import FrameExpr, Projection, empty
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import Carried, scan
@@ -80,12 +87,22 @@ def _of_key(frame: Any, key: Any, what: str) -> Any:
     if isinstance(key, list):
         return reduce(operator.or_, [_of_key(frame, one if isinstance(one, tuple) else (one,), what) for one in key])
     found = operate(_where_key, frame, key, label="labels")
+    if depth := sliced_levels(key):
+        steps = Operation(partial(run_of_levels, depth), joined_runs, joined_runs)
+        order = wrap(tree(frame.expr, steps, run_of_levels(depth, frame.expr.meta), "order-of-labels"))
+        found = operate(_if_in_order, found, depth, order, label="labels")
     count = wrap(tree(found.expr, Operation(_count_true, sum, partial(_require_any, what)), 0, "labels"))
     return operate(_checked, found, count, label="labels")
 
 
 def _where_key(block: Any, key: Any) -> Any:
     return pd.Series(where_key(block.index, key), index=block.index)
+
+
+def _if_in_order(found: Any, depth: int, order: Run) -> Any:
+    if not order.rises:
+        raise levels_not_in_order(depth)
+    return found
 
 
 def _require_any(what: str, totals: list[int]) -> int:

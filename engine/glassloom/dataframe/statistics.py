@@ -243,7 +243,7 @@ class Statistics(Frame):
         lists = {name: one if isinstance(one, list) else [one] for name, one in functions.items()}
         names = {name: tuple(aggregation_names(one)) for name, one in lists.items()}
         for every in names.values():
-            require_distinct_names(every)
+            require_distinct_names("agg", every)
         parts = [aggregated(self[column], how).expr for column, every in lists.items() for how in every]
         are_single = not any(isinstance(one, list) for one in functions.values())
         dtypes = (

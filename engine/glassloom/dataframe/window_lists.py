@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.by_name import with_own_arguments
+from glassloom.dataframe.columnwise import require_distinct_names
 from glassloom.dataframe.grouping.spec import known_functions
 from glassloom.dataframe.nodes import Rowwise
 from glassloom.dataframe.wrap import operate
@@ -63,6 +64,7 @@ def _listed(func: Any, names: Sequence[str], what: str) -> list[str]:
     for one in found:
         if not isinstance(one, str) or one not in names:
             raise NotImplementedError(f"{what}.agg() of {one!r} isn't supported; it takes {', '.join(names)} by name")
+    require_distinct_names(f"{what}.agg", found)
     return found
 
 

@@ -19,7 +19,7 @@ from glassloom.dataframe.wrap import wrap
 
 def reindexed(node: FrameExpr, labels: Any, options: dict[str, Any]) -> FrameExpr:
     """Return the node of ``frame.reindex(labels, **options)``, in one partition: partitions without them aren't read."""
-    index = labels if isinstance(labels, pd.Index) else pd.Index(labels)
+    index = labels if isinstance(labels, pd.Index) else pd.Index(labels) if len(labels) else node.meta.index[:0]
     if not hasattr(labels, "name"):
         index = index.rename(node.meta.index.names if index.nlevels > 1 else node.meta.index.name)
     meta = empty(node.meta.reindex(index[:0], **options))
