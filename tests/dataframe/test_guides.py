@@ -198,17 +198,42 @@ def test_rows_are_set_where_labels_fulfil_a_condition():
     check_in_parts(GROUPED, of_series)
 
 
-def test_ambiguous_times_are_told_apart_each_by_itself():
-    times = pd.Series(
-        pd.DatetimeIndex(["2011-11-06 00:00", "2011-11-06 01:00", "2011-11-06 01:00", "2011-11-06 02:00"])
-    )
-    check_in_parts(times, lambda series: series.dt.tz_localize("US/Eastern", ambiguous="NaT"))
-    lazy = gd.from_pandas(times, npartitions=2)
-    for ambiguous in ("infer", [True, True, False, False]):
-        with pytest.raises(NotImplementedError, match="isn't supported.*say 'NaT' or a boolean"):
-            lazy.dt.tz_localize("US/Eastern", ambiguous=ambiguous)
-        with pytest.raises(NotImplementedError, match="isn't supported.*say 'NaT' or a boolean"):
-            lazy.to_frame("t").set_index("t").tz_localize("US/Eastern", ambiguous=ambiguous)
+CLOCK = ["00:30", "01:00", "01:30", "01:00", "01:30", "02:00"]
+"""In New York the hour from one to two occurs twice on a day in November."""
+LOCALIZED = {
+    "inferred": lambda f: f.t.dt.tz_localize("US/Eastern", ambiguous="infer"),
+    "inferred of labels": lambda f: f.set_axis(pd.DatetimeIndex(TWICE.t), axis=0).tz_localize(
+        "US/Eastern", ambiguous="infer"
+    ),
+    "inferred of an index": lambda f: f.set_axis(pd.DatetimeIndex(TWICE.t), axis=0).index.tz_localize(
+        "US/Eastern", "infer"
+    ),
+    "missing": lambda f: f.t.dt.tz_localize("US/Eastern", ambiguous="NaT"),
+    "an array": lambda f: f.t.dt.tz_localize("US/Eastern", ambiguous=np.arange(len(TWICE)) % 3 == 0),
+    "a column": lambda f: f.t.dt.tz_localize("US/Eastern", f.b),
+    "without a repetition": lambda f: f[f.b].t.dt.tz_localize("US/Eastern", ambiguous="infer"),
+    "too few": lambda f: f.t.dt.tz_localize("US/Eastern", ambiguous=[True, False]),
+}
+TWICE = pd.DataFrame(
+    {
+        "t": pd.DatetimeIndex(
+            [*(f"{day} {time}" for day in ("2011-11-06", "2012-11-04") for time in CLOCK), None, "2013-05-01"]
+        ),
+        "b": [True, True, True, False, False, False] * 2 + [False, False],
+    }
+)
+
+
+@pytest.mark.parametrize("operation", LOCALIZED.values(), ids=LOCALIZED)
+def test_which_of_two_times_a_clock_shows_follows_from_the_rows_beside(operation):
+    check_in_parts(TWICE, operation)
+
+
+def test_rounding_does_not_infer_which_of_two_times_a_clock_shows():
+    lazy = gd.from_pandas(TWICE, npartitions=2).t.dt.tz_localize("US/Eastern", ambiguous="infer")
+    for rounded in (lazy.dt.floor, lazy.dt.round, lazy.to_frame("t").set_index("t").index.round):
+        with pytest.raises(NotImplementedError, match="isn't supported: say 'NaT' or a boolean"):
+            rounded("h", ambiguous="infer")
 
 
 def test_categories_come_back_of_dummies():

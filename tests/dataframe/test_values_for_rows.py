@@ -1,4 +1,4 @@
-"""`where` and `mask` by arrays and lists with a value for each row; keys of `iloc` and `loc` that say more or less than rows and columns."""
+"""`where`, `mask` and `set_axis` by arrays and lists with a value for each row; keys of `iloc` and `loc` that say more or less than rows and columns."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ REPLACED = {
     "too short": lambda f: f.x.where(MASK[1:]),
     "a row of a frame": lambda f: f[["x", "f"]].where(f[["x", "f"]] > 3, np.array([1, 2])),
 }
+LABELLED = {
+    "labels": lambda f: f.set_axis(list("hgfedcba")),
+    "labels of a series": lambda f: f.x.set_axis(range(10, 18)),
+    "tuples": lambda f: f.set_axis([("a", one) for one in range(8)]),
+    "lists of each level": lambda f: f.set_axis([list("aabbccdd"), [1, 2] * 4]),
+    "a column": lambda f: f.set_axis(f.f),
+    "names of columns": lambda f: f.set_axis(list("uvw"), axis="columns"),
+    "too few labels": lambda f: f.set_axis([1, 2]),
+    "columns of a series": lambda f: f.x.set_axis([1, 2], axis=1),
+}
 CHOSEN = {
     "all by place": lambda f: f.iloc[()],
     "all of a series": lambda f: f.x.iloc[()],
@@ -49,7 +59,9 @@ NOT_THERE = {
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("operation", [*REPLACED.values(), *CHOSEN.values()], ids=[*REPLACED, *CHOSEN])
+@pytest.mark.parametrize(
+    "operation", [*REPLACED.values(), *LABELLED.values(), *CHOSEN.values()], ids=[*REPLACED, *LABELLED, *CHOSEN]
+)
 def test_what_is_at_hand_for_rows_is_taken_as_by_pandas(operation):
     check_in_parts(FRAME, operation)
 

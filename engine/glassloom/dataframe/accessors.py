@@ -13,6 +13,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import is_frame
 from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.collection import compute
+from glassloom.dataframe.ambiguous_times import by_rows_beside
 from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_at_hand import beside_values_at_hand, is_column, with_column_at_hand
@@ -20,7 +21,6 @@ from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.nodes import BlockOp, Rowwise
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.reduce import Operation, tree
-from glassloom.dataframe.time_labels import require_of_each_time
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 _NOT_ROW_BY_ROW = {
@@ -132,8 +132,8 @@ class Accessor:
             return operate(Attribute(self._name, attribute), self._series)
 
         def method(*args: Any, **kwargs: Any) -> Any:
-            if attribute == "tz_localize":
-                require_of_each_time(f"dt.{attribute}", args[1] if len(args) > 1 else kwargs.get("ambiguous"))
+            if self._name == "dt" and (made := by_rows_beside(self._series, attribute, args, kwargs)) is not None:
+                return made
             kind = MatchesOfRows if attribute == "extractall" else Rowwise
             return self._of_rows(
                 attribute, operate(self._method(attribute), self._series, *args, kind=kind, kwargs=kwargs)

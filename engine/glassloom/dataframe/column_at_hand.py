@@ -98,7 +98,7 @@ def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
         setting = BlockCall(_with_labels, (Block(0), name, Block(1)), label="setitem")
         return WithColumn(node, setting, _pieces_by_label(node, _as_wide_as_needed(frame, value)))
     array = pd.Series(value).array if isinstance(value, list) else value
-    pieces = _pieces_by_place(frame, array, f"column {name!r}")
+    pieces = pieces_by_place(frame, array, f"column {name!r}")
     return WithColumn(node, BlockCall(_with_array, (Block(0), name, Block(1)), label="setitem"), pieces)
 
 
@@ -113,7 +113,7 @@ def beside_values_at_hand(series: Any, function: Callable[[Any, Any], Any], valu
     if isinstance(values, Array):
         return beside_lazy_array(series, function, values, what)
     array = pd.Series(values).array if isinstance(values, list) else values
-    pieces = _pieces_by_place(series, array, what)
+    pieces = pieces_by_place(series, array, what)
     return BesideValues(series.expr, BlockCall(function, (Block(0), Block(1)), label=what), pieces)
 
 
@@ -132,7 +132,7 @@ def with_labels_at_hand(frame: Any, labels: pd.Index) -> FrameExpr:
     ValueError
         If there are not as many labels as rows.
     """
-    pieces = _pieces_by_place(frame, labels, "index")
+    pieces = pieces_by_place(frame, labels, "index")
     made = WithLabels(frame.expr, BlockCall(_with_index, (Block(0), Block(1)), label="index"), pieces)
     if (
         labels.nlevels > 1
@@ -144,7 +144,7 @@ def with_labels_at_hand(frame: Any, labels: pd.Index) -> FrameExpr:
     return SetDivisions(made, (*(piece[0] for piece in pieces), labels[-1]))
 
 
-def _pieces_by_place(frame: Any, values: Any, what: str) -> tuple[Any, ...]:
+def pieces_by_place(frame: Any, values: Any, what: str) -> tuple[Any, ...]:
     """Return the values of each partition's rows; their numbers are computed now, if they aren't known."""
     lengths = frame.expr.lengths
     if lengths is None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.dataframe.ambiguous_times import by_rows_beside
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, BlockCall, Method
@@ -415,6 +416,7 @@ class Index(Frame):
         to = decimals if freq is None else freq
         if pd.api.types.is_numeric_dtype(self._meta.dtype):
             return self._relabelled("round", to)
+        by_rows_beside(self, "round", (to, ambiguous), {})
         return self._relabelled("round", to, ambiguous, nonexistent)
 
     def map(self, mapper: Any, na_action: Any = None, *, meta: Any = None) -> Any:
@@ -534,6 +536,8 @@ def _method_of(index: Index, name: str) -> Callable[..., Any]:
 
     @wraps_method(theirs)
     def method(*args: Any, **kwargs: Any) -> Any:
+        if (made := by_rows_beside(index, name, args, kwargs)) is not None:
+            return made
         return operate(Method(name), index, *args, kind=Labels, kwargs=kwargs)
 
     method.__signature__ = inspect.signature(theirs)  # type: ignore[attr-defined]  # of some, pandas 3.0 notes one with `self`

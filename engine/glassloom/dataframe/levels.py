@@ -104,15 +104,6 @@ class FrameLevels(Levels):
             raise refused("stack", "future_stack", future_stack, "leave it True; dropna() drops missing values")
         return operate(Method("stack"), self, kind=BlockOp, kwargs={"level": level, "future_stack": True})
 
-    def set_axis(self, labels: Any, *, axis: Any = 0, copy: Any = None) -> Any:
-        """Return the frame with other names of the columns: ``axis=1``. Labels of rows are set by ``frame.index = ...``."""
-        if not is_columns(axis, "set_axis"):
-            raise refused(
-                "set_axis", "axis", axis, "give axis=1; or for rows frame.index = a lazy index, or set_index()"
-            )
-        names = labels if isinstance(labels, pd.Index) else list(labels)
-        return operate(Method("set_axis"), self, names, kwargs={"axis": 1}, label="set-axis")
-
 
 def _rows_of_level(block: Any, key: Any, level: Any, drop_level: bool) -> Any:
     found = block[block.index.get_level_values(level) == key]

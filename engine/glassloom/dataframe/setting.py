@@ -104,13 +104,26 @@ def with_index(frame: Any, index: Any) -> FrameExpr:
         If there are not as many labels at hand as rows.
     """
     if is_column(index) or isinstance(index, range):
-        return with_labels_at_hand(frame, index if isinstance(index, pd.Index) else pd.Index(index))
+        return with_labels_at_hand(frame, _labels_at_hand(index))
     if not is_node(index) or not index.expr.has_rows or isinstance(index.expr.meta, pd.DataFrame):
         raise TypeError(
             f"index = a {type(index).__name__}: it takes a lazy index or series of the same rows, or labels at hand. A column "
             "becomes the index by set_index()"
         )
     return operate(_with_index, frame, index, kind=NewLabels, label="index").expr
+
+
+def _labels_at_hand(labels: Any) -> pd.Index:
+    """Return labels as pandas takes them: a list of lists or arrays has the labels of each level, and tuples are labels."""
+    if isinstance(labels, pd.Index):
+        return labels
+    if (
+        isinstance(labels, list)
+        and labels
+        and all(isinstance(one, (list, np.ndarray, pd.Series, pd.Index)) for one in labels)
+    ):
+        return pd.MultiIndex.from_arrays(labels)
+    return pd.Index(labels, tupleize_cols=False)
 
 
 def _with_index(block: Any, index: Any) -> Any:

@@ -46,7 +46,6 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     # Order and labels of rows.
     (_FRAMES, "asof", "it looks rows up in all partitions", "merge_asof()"),
     (_FRAMES, "iat", "positions across partitions need their lengths", "at[...] by label, or iloc[...].compute()"),
-    (_FRAMES, "set_axis", "labels of rows would have to be cut like the partitions", "frame.columns = ..., or frame.index = a lazy index"),
     (_FRAMES, "to_period to_timestamp tz_convert tz_localize", "it isn't there yet", "map_partitions(), or the methods of .dt on a column"),
     (_FRAMES, "transform", "it isn't there yet", "map_partitions(), apply(axis=1)"),
     # Series.

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.dataframe.ambiguous_times import is_of_plain_times, is_of_rows, localized_labels
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.cumulative import NewLabels
@@ -14,22 +15,6 @@ from glassloom.dataframe.nodes import Rowwise, SomeRows
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.upsampling import as_freq
 from glassloom.dataframe.wrap import operate, wrap
-
-
-def require_of_each_time(method: str, ambiguous: Any) -> None:
-    """Check that what `tz_localize` makes of ambiguous times is said of each by itself.
-
-    Raises
-    ------
-    NotImplementedError
-        If it follows from the times beside, or there is a value for each row.
-    """
-    if isinstance(ambiguous, str) and ambiguous == "infer":
-        raise refused(method, "ambiguous", ambiguous, "it looks at the times beside; say 'NaT' or a boolean")
-    if pd.api.types.is_list_like(ambiguous):
-        raise refused(
-            method, "ambiguous", ambiguous, "a value for each row isn't cut into partitions; say 'NaT' or a boolean"
-        )
 
 
 class TimeLabels(Frame):
@@ -53,8 +38,13 @@ class TimeLabels(Frame):
     def tz_localize(
         self, tz: Any, axis: Any = 0, level: Any = None, ambiguous: Any = "raise", nonexistent: Any = "raise"
     ) -> Any:
-        """Return the same rows with labels taken as times of a zone."""
-        require_of_each_time("tz_localize", ambiguous)
+        """Return the same rows with labels taken as times of a zone.
+
+        With ``ambiguous="infer"`` which of two times those are that a clock shows twice is found out now, as it follows from the rows beside.
+        """
+        if is_of_rows(ambiguous) and is_of_plain_times(self._meta.index) and tz is not None and level is None:
+            require_rows("tz_localize", axis)
+            return localized_labels(self, tz, ambiguous, nonexistent)
         return self._relabelled(
             "tz_localize", axis, level, {"tz": tz, "ambiguous": ambiguous, "nonexistent": nonexistent}
         )

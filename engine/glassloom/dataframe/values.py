@@ -41,6 +41,15 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
     def index(self, labels: Any) -> None:
         self._expr = with_index(self, labels)
 
+    def set_axis(self, labels: Any, *, axis: Any = 0, copy: Any = None) -> Any:
+        """Return the same rows with other labels, at hand or a lazy index of them; with ``axis=1`` the frame with other names of the columns."""
+        if axis in (0, "index"):
+            return wrap(with_index(self, labels))
+        if not isinstance(self._meta, pd.DataFrame) or not is_columns(axis, "set_axis"):
+            raise ValueError(f"No axis named {axis} for object type {type(self._meta).__name__}")
+        names = labels if isinstance(labels, pd.Index) else list(labels)
+        return operate(Method("set_axis"), self, names, kwargs={"axis": 1}, label="set-axis")
+
     @property
     def iloc(self) -> ILoc:
         """Rows by position, and columns: ``iloc[10:20]``, ``iloc[-1]``, ``iloc[[3, 1], 0:2]``."""
