@@ -87,13 +87,22 @@ def test_small_results_become_plain_objects():
         _ = lazy.when.max().yaer
 
 
-def test_large_ones_are_not_computed_unasked():
+def test_small_ones_are_computed_whatever_their_partitions():
+    lazy = gd.from_pandas(FRAME, npartitions=3)
+    assert_same(lazy[["kind", "age"]].T.compute(), FRAME[["kind", "age"]].T)
+    assert_same(lazy[lazy.age > 30].T.compute(), FRAME[FRAME.age > 30].T)
+    labelled = lazy.reset_index().set_index(["sex", "index"], sort=False)
+    assert_same(labelled.age.unstack().compute(), FRAME.reset_index().set_index(["sex", "index"]).age.unstack())
+
+
+def test_large_ones_are_not_computed_unasked(monkeypatch):
+    monkeypatch.setattr("glassloom.dataframe.at_hand.MOST_ROWS", {"transpose": 5, "unstack": 5})
     lazy = gd.from_pandas(FRAME, npartitions=3)
     with pytest.raises(
-        NotSupported, match=r"unstack of 3 partitions isn't supported.* repartition\(npartitions=1\) before"
+        NotSupported, match=r"unstack of 6 rows in 3 partitions isn't supported.* repartition\(npartitions=1\) before"
     ):
         lazy.set_index(["sex", "kind"], sort=False).age.unstack()
-    with pytest.raises(NotSupported, match=r"Use compute\(\)\.T, or repartition\(npartitions=1\)\.T of a small frame"):
+    with pytest.raises(NotSupported, match=r"Use compute\(\)\.T, or repartition\(npartitions=1\)\.T"):
         _ = lazy.T
     assert_same(lazy[["kind"]].repartition(npartitions=1).T.compute(), FRAME[["kind"]].T)
     with pytest.raises(ValueError, match="Not a valid normalize argument"):

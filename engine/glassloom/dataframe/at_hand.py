@@ -1,4 +1,4 @@
-"""Small results, whose shape depends on their values: frames and series of one partition, as group-by and `describe` make them, are computed now."""
+"""Small results, whose shape depends on their values, are computed now: frames and series of one partition, as group-by and `describe` make them, or of few rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class AtHand(Frame):
     """Methods of frames and series."""
 
     def unstack(self, level: Any = -1, fill_value: Any = None, sort: bool = True) -> Any:
-        """Return a level of the index as columns. Computes what is unstacked, now: it should have one partition.
+        """Return a level of the index as columns. Computes what is unstacked, now: it should be small, or have one partition.
 
         Parameters
         ----------
@@ -59,15 +59,19 @@ class FrameAtHand(AtHand):
         return self.transpose()
 
     def transpose(self) -> Any:
-        """Return the frame with rows as columns, such as ``frame.describe().T``. Computes it, now: it should have one partition."""
+        """Return the frame with rows as columns, such as ``frame.describe().T``. Computes it, now: it should be small, or have one partition."""
         return _computed(self, "transpose", lambda block: block.T, "compute().T, or melt() of frames")
 
 
+MOST_ROWS = {"transpose": 10_000, "unstack": 1_000_000}
+"""Of how many rows in several partitions each method is computed."""
+
+
 def _computed(frame: Any, method: str, function: Callable[[Any], Any], instead: str) -> Any:
-    if frame.npartitions > 1:
+    if frame.npartitions > 1 and (count := len(frame)) > MOST_ROWS[method]:
         raise NotSupported(
-            f"{method} of {frame.npartitions} partitions isn't supported: the result's columns depend on the values of all rows. "
-            f"Use {instead}; of a small frame repartition(npartitions=1) before"
+            f"{method} of {count} rows in {frame.npartitions} partitions isn't supported: it is computed now, and the result's columns depend on "
+            f"all rows. Use {instead}; or repartition(npartitions=1) before. Up to {MOST_ROWS[method]} rows need neither"
         )
     return at_hand(function(frame._computed_by_pandas()))
 

@@ -31,7 +31,7 @@ _COMPUTE = "compute() first, if the rows fit in memory"
 
 _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     # Of all kinds: memory, metadata and conversions of concrete objects.
-    (_ALL, "T transpose", "rows would become columns, and their number isn't known", "compute().T, or repartition(npartitions=1).T of a small frame, or melt() of frames"),
+    (_ALL, "T transpose", "rows would become columns, and there are many", "compute().T, or repartition(npartitions=1).T, or melt() of frames"),
     (_FRAMES, "attrs flags set_flags", "blocks keep no metadata", "a variable beside the frame"),
     (_FRAMES, "from_arrow", "concrete objects are converted by functions", "glassloom.dataframe.from_pandas(table.to_pandas())"),
     (_FRAMES, "plot hist", "drawing needs concrete values", "sample(frac=...).compute().plot, or aggregate and draw that"),
