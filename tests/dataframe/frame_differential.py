@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from frame_operations import FRAME_OPERATIONS
+from glassloom.dataframe.reduce import Length
+from glassloom.dataframe.wrap import wrap
 from glassloom.errors import DivisionError
 from pandas.api import types
 from random_frames import INLINE, LAST, ROWS, UNLABELLED, UNORDERED, Draw, Operation, cut, frame
@@ -39,6 +41,8 @@ class Case:
     promised: str = ROWS
     meta: Any = None
     """What the lazy object said that it would be."""
+    rows: Any = None
+    """How many rows there are when they alone are counted; None: it has none."""
 
 
 def run(seed: int) -> Case:
@@ -69,9 +73,9 @@ def run(seed: int) -> Case:
                 break
             if isinstance(x, pd.DataFrame) and not len(x.columns):
                 break
-        return Case(
-            "; ".join(texts), x, attempt(lambda: computed(v)), promised, getattr(getattr(v, "expr", None), "meta", None)
-        )
+        node = getattr(v, "expr", None)
+        rows = attempt(lambda: computed(wrap(Length(node)))) if getattr(node, "has_rows", False) else None
+        return Case("; ".join(texts), x, attempt(lambda: computed(v)), promised, getattr(node, "meta", None), rows)
 
 
 def _is_told_by_rows(text: str) -> bool:
@@ -122,6 +126,7 @@ def difference(case: Case) -> str | None:
     try:
         _assert_same(found, expected, case.promised)
         _assert_meta(case.meta, expected)
+        assert case.rows is None or case.rows == len(expected), f"{case.rows!r} rows are counted"
     except AssertionError as error:
         return f"{error}\nfound:\n{found!r}\nexpected:\n{expected!r}"
     return None

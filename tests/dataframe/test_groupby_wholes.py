@@ -486,3 +486,20 @@ def test_groups_of_keys_that_do_not_compare_are_in_pandas_order(split_out, aggre
     got = getattr(lazy.groupby("m", sort=True).v, aggregation)(split_out=split_out)
     assert got.npartitions == (3 if split_out is True else split_out)
     assert_same(got.compute(), getattr(frame.groupby("m", sort=True).v, aggregation)())
+
+
+SOME_ROWS = {
+    "filter": lambda f: f.groupby("k").filter(lambda group: len(group) > 1),
+    "filter of a series": lambda f: f.groupby("k").x.filter(lambda group: group.sum() > 3),
+    "several rows": lambda f: f.groupby("k").nth([0, 2]),
+    "all but the last": lambda f: f.groupby("k").head(-1),
+    "columns of some rows": lambda f: f.groupby("k").filter(lambda group: len(group) > 1)[["x"]],
+    "all rows": lambda f: f.groupby("k").x.transform("median"),
+}
+
+
+@pytest.mark.parametrize("choose", SOME_ROWS.values(), ids=SOME_ROWS)
+def test_rows_of_groups_are_counted_after_some_are_left_out(choose):
+    frame = pd.DataFrame({"k": [1, 1, 2, 1, 3, 2, None], "x": range(7)})
+    lazy = choose(gd.from_pandas(frame, npartitions=3))
+    assert len(lazy) == len(choose(frame)) == len(lazy.compute(**INLINE))

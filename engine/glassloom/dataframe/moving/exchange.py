@@ -149,6 +149,8 @@ class Exchange(FrameExpr):
     count: int
 
     adds_no_rows = True
+    keeps_rows = False
+    """Whether all rows come through, so that they can be counted before they move."""
 
     @property
     def keeps_backend(self) -> bool:

@@ -23,6 +23,11 @@ from glassloom.expr import Expr, apply_rules, rule, walk, whole_plan
 
 
 @rule(Length, Exchange)
+def count_before_exchange(node: Length, inner: Exchange) -> Expr | None:
+    """Count rows before they move, if none is left out or replaced."""
+    return Length(inner.frame, origin=node.origin) if inner.keeps_rows else None
+
+
 @rule(Length, Redivide)
 @rule(Length, Repartition)
 @rule(Length, SetDivisions)

@@ -28,6 +28,8 @@ class HashShuffle(Exchange):
 
     keys: tuple[Any, ...]
 
+    keeps_rows = True
+
     @cached_property
     def hashed_by(self) -> tuple[Any, ...] | None:
         are_columns = not isinstance(self.meta, pd.DataFrame) or set(self.keys) <= set(self.meta.columns)

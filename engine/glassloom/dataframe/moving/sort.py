@@ -175,6 +175,8 @@ class SortedExchange(Exchange):
     sorting: Sorting
     found_divisions: tuple[Any, ...] | None
 
+    keeps_rows = True
+
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
         return self.found_divisions or (None,) * (self.count + 1)
