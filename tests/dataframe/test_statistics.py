@@ -426,6 +426,12 @@ def test_correlations_of_ranks_are_those_of_pandas():
         assert_same(got, some[["f", "n"]].corr("spearman", min_periods=3).loc["f", "n"])
     check_in_parts(frame[["f", "s", "b"]], lambda f: f.corr("spearman", min_periods=7, numeric_only=True))
     check_in_parts(frame, lambda f: f[["i", "f"]].corrwith(f.n, method="spearman"))
+    named = frame[["i", "f", "n"]].rename_axis(columns="q")
+    check_in_parts(named, lambda f: f.corrwith(f.i))
+    check_in_parts(named, lambda f: f.corrwith(f[["f", "i"]]))
+    check_in_parts(named, lambda f: f.corrwith(f[["f", "i"]].rename_axis(columns="r"), drop=True))
+    levels = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")], names=["l", "m"])
+    check_in_parts(named[["i", "f"]].set_axis(levels, axis=1), lambda f: f.corrwith(f * 2))
     check_in_parts(frame, lambda f: f.corr("spearman"))
 
 

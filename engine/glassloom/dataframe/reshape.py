@@ -98,11 +98,12 @@ class Reshaping(Frame):
         if numeric_only:
             frame = wrap(numeric_columns(self.expr))
             other = other if is_series else wrap(numeric_columns(other.expr))
-        union = frame.columns if is_series else frame.columns.union(other.columns)
-        names = [name for name in union if name in frame.columns and (is_series or name in other.columns)]
+        columns: pd.Index = frame.columns
+        own = columns if is_series else columns[columns.isin(other.columns)]
+        others = own[:0] if drop or is_series else columns.union(other.columns).difference(own)
         periods = min_periods if is_series else None  # pandas heeds it only then
-        parts = [frame[name].corr(other if is_series else other[name], method, periods).expr for name in names]
-        labels = names if drop else [*names, *(name for name in union if name not in names)]
+        parts = [frame[name].corr(other if is_series else other[name], method, periods).expr for name in own]
+        labels = own.append(others) if len(others) else own
         return assembled(partial(_row, labels), parts, "corrwith")
 
     def nlargest(self, n: int, columns: Any, keep: str = "first", *, split_every: int | None = None) -> Any:
@@ -247,7 +248,7 @@ def _counted_rows(
     return joined.astype("int64").rename("count")
 
 
-def _row(labels: list[Any], *values: Any) -> Any:
+def _row(labels: pd.Index, *values: Any) -> Any:
     return pd.Series([*values, *[np.nan] * (len(labels) - len(values))], index=labels)
 
 
