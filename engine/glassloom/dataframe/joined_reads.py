@@ -193,7 +193,9 @@ def _groups(reads: Sequence[Read], least: int) -> list[tuple[int, ...]]:
     lengths = first.source.most_rows
     assert lengths is not None
     total = max(sum(lengths[number] for number in numbers), 1)
-    count = max(least if first.npartitions >= least else LEAST_PARTITIONS, -(-total * bytes_of_row // JOINED_BYTES))
+    least = least if first.npartitions >= least else LEAST_PARTITIONS
+    count = max(least, -(-total * bytes_of_row // JOINED_BYTES))
+    count = _even(count, total / max(1, *(lengths[number] for number in numbers)), least)
     if count >= len(numbers):
         return [(number,) for number in numbers]
     groups: dict[int, list[int]] = defaultdict(list)
@@ -202,6 +204,19 @@ def _groups(reads: Sequence[Read], least: int) -> list[tuple[int, ...]]:
         groups[(before + lengths[number] // 2) * count // total].append(number)
         before += lengths[number]
     return [tuple(group) for group in groups.values()]
+
+
+def _even(count: int, n_partitions: float, least: int) -> int:
+    """Return the number of groups nearest to `count` that have equally many partitions, if that is `least` or more; else `count`.
+
+    Where some groups have one partition and others two, threads wait at the end for those that got a group of two last.
+
+    >>> _even(21, 24.0, 8), _even(14, 24.0, 8), _even(10, 24.0, 8), _even(8, 20.0, 8)
+    (24, 12, 12, 8)
+    """
+    each = max(int(n_partitions / count + 0.5), 1)
+    even = round(n_partitions / each)
+    return even if even >= least else count
 
 
 def _numbers(read: Read) -> Sequence[int]:
