@@ -70,6 +70,30 @@ def test_values_are_counted_as_by_pandas(count, seed, options, npartitions):
         assert_same(got.unstack(), expected.unstack())
 
 
+@pytest.mark.parametrize("split_out", [1, 2])
+@pytest.mark.parametrize(
+    "count",
+    [
+        lambda f, o: f.groupby("a", observed=True).b.value_counts(**o),
+        lambda f, o: f.groupby("a", observed=True, as_index=False).b.value_counts(**o),
+        lambda f, o: f.groupby(["a", "e"], observed=True).b.value_counts(**o),
+        lambda f, o: f.groupby("a", observed=True)[["b", "e"]].value_counts(**o),
+    ],
+    ids=["a column", "numbered", "two keys", "a frame"],
+)
+def test_categories_and_missing_ones_of_other_groups_are_counted_as_in_pandas(count, split_out):
+    categories = pd.Categorical(["x", None, "y", "x", "x", "y"], categories=["x", "y", "z"])
+    frame = pd.DataFrame({"a": [0, 0, 0, 1, 1, 2], "b": categories, "e": [True, False, True, False, True, True]})
+    lazy = gd.from_pandas(frame, npartitions=6)
+    for options in ({}, {"dropna": False}):
+        expected, got = count(frame, options), count(lazy, {**options, "split_out": split_out}).compute(**INLINE)
+        if isinstance(expected, pd.Series):  # equally frequent ones may come in another order
+            expected, got = (one.sort_index(na_position="first") for one in (expected, got))
+        else:
+            expected, got = (one.sort_values(["a", "b"], ignore_index=True) for one in (expected, got))
+        assert_same(got, expected)
+
+
 UNIQUE = {
     "texts": lambda f: f.groupby("a").b.unique(),
     "missing keys too": lambda f: f.groupby("b", dropna=False).c.unique(),

@@ -296,7 +296,7 @@ class GroupBy(Methods):
         is_odd = wholes.is_odd(method, recipe, has_categories=has_categories, in_one=split_out == 1)
         # Each partition would list all combinations of categories, or in pandas 2 only those that it has.
         lists_categories = has_categories and (not recipe.observed or wholes.has_categories_met(meta, recipe))
-        if is_odd or lists_categories:
+        if is_odd or lists_categories or wholes.counts_categories(method, meta):
             blocks = tuple(in_one_partition(block) for block in grouping.blocks)
             whole = replace(grouping, node=in_one_partition(grouping.node), blocks=blocks)
             return wrap(of_groups(whole, call, meta, title, 1))

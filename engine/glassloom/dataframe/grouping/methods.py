@@ -237,7 +237,7 @@ class Methods:
         """Return how often each value (of frames: each row) occurs in each group. `subset`: columns, of frames only.
 
         Only distinct rows move, but of categories and objects all do. With `split_out` over 1, equally frequent values may come in
-        another order than pandas'.
+        another order than pandas'; with categories, of which pandas lists those of other groups, the result is one partition.
         """
         if subset is not None and (pd.api.types.is_scalar(subset) or self._is_single):
             instead = "give the options of one column by name, as in value_counts(normalize=True)"

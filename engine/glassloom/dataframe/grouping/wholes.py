@@ -248,6 +248,15 @@ def is_odd(method: str, recipe: Recipe, *, has_categories: bool, in_one: bool) -
     return is_numbered or (method in _ODD_ORDERS and (has_categories or not recipe.sort))
 
 
+def counts_categories(method: str, meta: Any) -> bool:
+    """Whether a result counts categories: pandas lists those that no row of a group has, too, and what is missing if it is in any group."""
+    if method != "value_counts":
+        return False
+    levels = meta.index.levels if meta.index.nlevels > 1 else [meta.index]
+    dtypes = [*(level.dtype for level in levels), *(meta.dtypes if isinstance(meta, pd.DataFrame) else [])]
+    return any(isinstance(dtype, pd.CategoricalDtype) for dtype in dtypes)
+
+
 def has_categories_met(meta: Any, recipe: Recipe) -> bool:
     """Whether the groups' level of a result has only the categories that rows have: before pandas 3, where rows are below groups."""
     return not HAS_COPY_ON_WRITE and meta.index.nlevels > len(recipe.keys)
