@@ -138,7 +138,8 @@ def merge(
     """Join two frames, as `pandas.merge` does. Missing keys match missing keys, as in pandas.
 
     A side of one partition, or one that is taken to be small, is joined with each partition of the other side, if `how`
-    allows it: the result has the other side's partitions, with its rows in their order. How large a side is follows from
+    allows it: the result has the other side's partitions, with its rows in their order, as pandas since 3.1; before, an inner
+    join of pandas has further rows of a repeated key last. How large a side is follows from
     what is known of its sources; filters are taken to leave a quarter. A side of up to 1 GiB, and a quarter of
     what the smallest worker may use (of the memory, without a client), counts as small, too, if the other one has three times as many rows. Two frames that are joined by index and whose divisions are known are
     joined partition by partition. Otherwise the rows of both are moved by the hash of their keys. Then each partition's
