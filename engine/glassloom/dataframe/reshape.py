@@ -24,6 +24,7 @@ from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.plain_dummies import plain_dummies
 from glassloom.dataframe.reduce import Operation, keep_some, tree
 from glassloom.dataframe.statistics import is_text_or_object
+from glassloom.dataframe.time_texts import times_of_texts
 from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap
 from glassloom.errors import OptionError
 
@@ -361,8 +362,11 @@ def to_datetime(arg: Any, errors: str = "raise", dayfirst: bool = False, yearfir
                 format: str | None = None, exact: bool = True, unit: str | None = None, origin: Any = "unix") -> Any:  # fmt: skip
     """Return text or numbers as times; a frame of year, month, day... as a series.
 
-    Without `format` each partition finds out its own. Options are pandas'; ``errors="ignore"`` isn't supported.
+    Without `format` texts are parsed by that of the first one, which is looked for now unless rows have moved before. A dict of lazy series
+    is a frame of them. Options are pandas'; ``errors="ignore"`` isn't supported.
     """
+    if isinstance(arg, dict) and any(map(is_node, arg.values())):
+        arg = _frame_of(arg)
     require_lazy("to_datetime", arg)
     if errors == "ignore":
         raise refused("to_datetime", "errors", errors, "'coerce' makes missing values of what is no time")
@@ -379,8 +383,18 @@ def to_datetime(arg: Any, errors: str = "raise", dayfirst: bool = False, yearfir
         **({} if origin == "unix" else {"origin": origin}),
         **({} if exact is True else {"exact": exact}),
     }
+    dtype = getattr(arg.expr.meta, "dtype", None)
+    if format is None and unit is None and dtype is not None and is_text_or_object(dtype):
+        return times_of_texts(arg, {name: value for name, value in kwargs.items() if name != "format"})
     text = "2000-01-02" if format is None or "%" not in format else pd.Timestamp(2000, 1, 2).strftime(format)
     return _converted(_of_filled(pd.to_datetime, text, arg, kwargs), arg, kwargs, "to-datetime")
+
+
+def _frame_of(columns: dict[Any, Any]) -> Any:
+    """Return a frame of lazy series and constants."""
+    name, first = next((name, one) for name, one in columns.items() if is_node(one))
+    made = first.to_frame(name=name).assign(**{other: one for other, one in columns.items() if other != name})
+    return made[list(columns)]
 
 
 def to_timedelta(arg: Any, unit: str | None = None, errors: str = "raise") -> Any:
