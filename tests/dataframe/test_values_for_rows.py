@@ -36,6 +36,33 @@ LABELLED = {
     "too few labels": lambda f: f.set_axis([1, 2]),
     "columns of a series": lambda f: f.x.set_axis([1, 2], axis=1),
 }
+
+
+def with_set(key, value):
+    def made(frame):
+        frame = frame.copy()
+        frame[key] = value(frame) if callable(value) else value
+        return frame
+
+    return made
+
+
+SET = {
+    "a range": with_set("z", range(8)),
+    "a tuple": with_set("z", tuple("abcdefgh")),
+    "keys": with_set("z", dict.fromkeys(range(8)).keys()),
+    "a dict by label": with_set("z", {1: 5, 7: 6}),
+    "an array of one column": with_set("x", np.ones((8, 1))),
+    "an array without axes": with_set("z", np.array(5)),
+    "an array for columns": with_set(["x", "z"], TABLE),
+    "lists for columns": with_set(["x", "z"], [[1, 2]] * 8),
+    "a pandas frame for columns": with_set(["x", "f"], pd.DataFrame({"a": range(8), "b": list("abcdefgh")})),
+    "values of columns": with_set(["x", "z"], lambda frame: frame[["f", "x"]].values),
+    "a value for each column": with_set(["x", "z"], [1, "a"]),
+    "a series for columns": with_set(["x", "f"], lambda frame: frame["x"]),
+    "too few in a range": with_set("z", range(7)),
+    "a set": with_set("z", set(range(8))),
+}
 CHOSEN = {
     "all by place": lambda f: f.iloc[()],
     "all of a series": lambda f: f.x.iloc[()],
@@ -60,7 +87,9 @@ NOT_THERE = {
 
 @pytest.mark.more
 @pytest.mark.parametrize(
-    "operation", [*REPLACED.values(), *LABELLED.values(), *CHOSEN.values()], ids=[*REPLACED, *LABELLED, *CHOSEN]
+    "operation",
+    [*REPLACED.values(), *LABELLED.values(), *SET.values(), *CHOSEN.values()],
+    ids=[*REPLACED, *LABELLED, *SET, *CHOSEN],
 )
 def test_what_is_at_hand_for_rows_is_taken_as_by_pandas(operation):
     check_in_parts(FRAME, operation)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, KeysView, Sequence, ValuesView
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.arguments import with_arguments
@@ -200,6 +201,7 @@ class DataFrame(
 
     def _assigned(self, columns: dict[Any, Any]) -> Any:
         values = []
+        columns = {name: _plain_value(one) for name, one in columns.items()}
         for name, value in columns.items():
             if is_node(value):
                 values.append(value.expr)
@@ -455,6 +457,17 @@ class DataFrame(
             observed=observed,
             dropna=dropna,
         )
+
+
+def _plain_value(value: Any) -> Any:
+    """Return what is assigned to a column as a list, series or array of one axis, or a constant, if it is like one of these."""
+    if isinstance(value, (range, tuple, KeysView, ValuesView)):
+        return list(value)
+    if isinstance(value, dict):
+        return pd.Series(value)
+    if isinstance(value, np.ndarray) and value.ndim != 1:
+        return value.item() if value.ndim == 0 else value[:, 0] if value.shape[1:] == (1,) else value
+    return value
 
 
 def _with_columns(node: FrameExpr, names: Sequence[Any], values: Sequence[Any]) -> Assign:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.array.api.array import Array
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import is_column, with_labels_at_hand
@@ -40,10 +41,9 @@ class Setting(Frame):
         self._expr = self.drop(columns=[name]).expr
 
     def _set_columns(self, names: list[Any], value: Any) -> None:
-        if is_node(value) and isinstance(value.expr.meta, pd.DataFrame):
-            values = [wrap(Projection(value.expr, column)) for column in value.expr.meta.columns]
+        if (values := _columns_of_table(value)) is not None:
             if len(values) != len(names):
-                raise ValueError(f"{len(names)} columns are assigned {len(values)}")
+                raise ValueError(f"Columns must be same length as key: {len(names)} columns are assigned {len(values)}")
         elif isinstance(value, (list, tuple)):
             if len(value) != len(names):
                 raise ValueError(f"{len(names)} columns are assigned {len(value)} values")
@@ -91,6 +91,23 @@ def _with_columns(block: Any, names: Any) -> Any:
     block = block.copy(deep=False)
     block.columns = names
     return block
+
+
+def _columns_of_table(value: Any) -> list[Any] | None:
+    """Return the columns of a lazy or pandas frame, or of an array or lists of two axes; a series is one column; None of anything else."""
+    if is_node(value):
+        meta = value.expr.meta
+        if isinstance(meta, pd.DataFrame):
+            return [wrap(Projection(value.expr, column)) for column in meta.columns]
+        return [value] if isinstance(meta, (pd.Series, pd.Index)) else None
+    if isinstance(value, pd.DataFrame):
+        return [value.iloc[:, place] for place in range(value.shape[1])]
+    if isinstance(value, Array):
+        return [value[:, place] for place in range(value.shape[1])] if value.ndim == 2 else None
+    if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) == 2:
+        table = pd.DataFrame(value)
+        return [table[place].array for place in table.columns]
+    return None
 
 
 def with_index(frame: Any, index: Any) -> FrameExpr:
