@@ -64,6 +64,7 @@ GROUPS = {
     "rolling correlations": lambda g: g[["i", "f"]].rolling(3).corr(),
     "ewm": lambda g: g["f"].ewm(span=3).mean(),
     "ewm column": lambda g: g.ewm(alpha=0.3, adjust=False)["i"].std(),
+    "several of ewm": lambda g: g["f"].ewm(span=3).agg(["mean", "std"]),
     "apply": lambda g: g[["f", "i"]].apply(lambda rows: rows.f.sum() + len(rows)),
     "apply of frames": lambda g: g[["f", "i"]].apply(lambda rows: rows.head(2)),
 }
@@ -265,7 +266,8 @@ def test_what_windows_of_groups_lack_is_named(events):
     with pytest.raises(UnknownColumn, match="no column 'g'. The columns are 'f', 'i'"):
         groups[["f", "i"]].rolling(2)["g"]
     with pytest.raises(
-        AttributeError, match=r"ewm\(\) of groups has no 'median'; it has corr, cov, mean, std, sum, var"
+        AttributeError,
+        match=r"ewm\(\) of groups has no 'median'; it has agg, aggregate, corr, cov, mean, std, sum, var",
     ):
         groups.f.ewm(span=2).median()
     with pytest.raises(

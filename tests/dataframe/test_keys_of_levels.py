@@ -319,3 +319,22 @@ def test_labels_beside_all_of_a_level_leave_their_levels_out():
     lazy = gd.from_pandas(frame, npartitions=2)
     assert_same(lazy.loc[0, :, 1].compute(), frame.loc[0, :, 1])
     assert_same(lazy.x.loc[0, :, 1].compute(), frame.x.loc[0, :, 1])
+
+
+OF_INDEX = {
+    "labels of a level": lambda f: f.index.get_level_values("second"),
+    "labels of the last level": lambda f: f.index.get_level_values(-1),
+    "rows by a level": lambda f: f[f.index.get_level_values("second") > 1],
+    "rows by labels of a level": lambda f: f[f.index.get_level_values(0).isin(["a"])],
+    "groups by a level": lambda f: f.groupby(f.index.get_level_values(0)).n.sum(),
+    "a column of a level": lambda f: f.assign(z=f.index.get_level_values("first")),
+    "without a level": lambda f: f.index.droplevel("second"),
+    "without several levels": lambda f: f.set_axis(f.index.droplevel(["second", 2])),
+    "tuples": lambda f: f.index.to_flat_index(),
+    "no level": lambda f: f.index.get_level_values("third"),
+}
+
+
+@pytest.mark.parametrize("operation", OF_INDEX.values(), ids=OF_INDEX)
+def test_labels_of_levels_are_those_of_pandas(operation):
+    check_in_parts(MIXED, operation)

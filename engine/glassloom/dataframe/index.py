@@ -287,6 +287,18 @@ class Index(Frame):
         """The number of levels."""
         return int(self._meta.nlevels)
 
+    def get_level_values(self, level: Any) -> Any:
+        """Return the labels of one level, by its name or number."""
+        return self._relabelled("get_level_values", level)
+
+    def droplevel(self, level: Any = 0) -> Any:
+        """Return the labels without a level, or several, by name or number."""
+        return self._relabelled("droplevel", level)
+
+    def to_flat_index(self) -> Any:
+        """Return labels of several levels as tuples."""
+        return self._relabelled("to_flat_index")
+
     @property
     def ndim(self) -> int:
         """1."""

@@ -60,7 +60,6 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (("Index",), "reindex sort_values sortlevel", "rows of all partitions would have to move", "to_series(), and then sort it"),
     (("Index",), "drop_duplicates duplicated unique has_duplicates is_unique factorize", "codes would depend on all labels", "glassloom.dataframe.factorize(index)"),
     (("Index",), "groupby value_counts", "it is a series' method here", "to_series().value_counts(), to_series().groupby(...)"),
-    (("Index",), "droplevel get_level_values to_flat_index", "divisions are of one level", "reset_index() of the frame"),
     (("Index",), "equals identical is_", "comparing computes", "(one == other).to_series().all()"),
     (("Index",), "view ravel", "there is no one array", "values, or to_array()"),
     (("Index",), "infer_objects", "dtypes would depend on all labels", "astype(...)"),

@@ -20,7 +20,7 @@ METHODS = frozenset([
     "agg", "aggregate", "apply", "corr", "count", "cov", "first", "kurt", "last", "max", "mean", "median", "min",
     "nunique", "prod", "quantile", "rank", "sem", "size", "skew", "std", "sum", "var",
 ])  # fmt: skip
-_WEIGHTED = frozenset(["mean", "sum", "std", "var", "corr", "cov"])
+_WEIGHTED = frozenset(["agg", "aggregate", "mean", "sum", "std", "var", "corr", "cov"])
 _BINNED = METHODS - {"corr", "cov", "rank", "skew", "kurt"} | {
     "asfreq",
     "bfill",
