@@ -174,8 +174,8 @@ def test_what_isnt_there_yet_says_what_works(frame):
         frame.apply(lambda column: column[column > column.min()])
     with pytest.raises(TypeError, match="the truth of a lazy Series isn't known; compute"):
         bool(frame.delay > 1)
-    with pytest.raises(TypeError, match="column 'z' can be assigned a lazy series of the same rows, .* not a dict"):
-        frame["z"] = {}
+    with pytest.raises(TypeError, match="column 'z' can be assigned a lazy series of the same rows, .* not a set"):
+        frame["z"] = set()
     with pytest.raises(TypeError, match="has no attribute|Can only use .str accessor|can only use .str"):
         try:
             _ = frame.delay.str
