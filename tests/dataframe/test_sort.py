@@ -9,8 +9,10 @@ import pytest
 from frame_helpers import assert_same, blocks_of, cut_frames, plan
 from glassloom import config
 from glassloom.dataframe.moving import exchange
+from glassloom.dataframe.moving import sort as sorts
 from glassloom.dataframe.moving.boundaries import Order, Samples, choose_boundaries, places_among
-from glassloom.dataframe.moving.sort import SortedExchange
+from glassloom.dataframe.moving.ordering import places_of_ends, stable_order
+from glassloom.dataframe.moving.sort import SortedEnds, SortedExchange
 from glassloom.errors import DivisionError, OptionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -85,13 +87,83 @@ def test_the_ends_of_what_is_sorted_are_those_of_pandas(data):
     n, method = data.draw(st.sampled_from([0, 1, 3, 100])), data.draw(st.sampled_from(["head", "tail"]))
     ends = getattr(got, method)(n, npartitions=-1, compute=False)
     assert ends.npartitions == 1
-    assert_same(ends.compute(**INLINE), getattr(expected, method)(n))
-    with config.set({"compute.scheduler": "synchronous"}):
+    with config.set({"compute.scheduler": "synchronous"}), pytest.MonkeyPatch.context() as patch:
+        if data.draw(st.booleans()):  # as of many rows
+            patch.setattr(sorts, "_FROM", 1)
+            patch.setattr(sorts, "_SOME_OF", 1)
+        assert_same(ends.compute(), getattr(expected, method)(n))
         assert_same(getattr(got, method)(n), getattr(expected, method)(n))
-    labels = lazy.sort_index(ascending=False)
-    assert_same(
-        labels.head(n, -1, compute=False).compute(**INLINE), frame.sort_index(ascending=False, kind="stable").head(n)
+        labels = lazy.sort_index(ascending=False)
+        assert_same(
+            labels.head(n, -1, compute=False).compute(), frame.sort_index(ascending=False, kind="stable").head(n)
+        )
+
+
+KEYS = {
+    "few": lambda random, n: pd.Series(random.integers(0, 3, n)),
+    "many": lambda random, n: pd.Series(random.random(n)),
+    "the same": lambda random, n: pd.Series(np.ones(n)),
+    "missing": lambda random, n: pd.Series(random.choice([np.nan, -1.0, 0.0, np.inf], n)),
+    "booleans": lambda random, n: pd.Series(random.random(n) < 0.01),
+    "text": lambda random, n: pd.Series(
+        random.choice(["", "a", "a longer text", "a longer one", None], n), dtype="str"
+    ),
+    "times": lambda random, n: pd.Series(pd.to_datetime(random.integers(0, 4, n))),
+    "in order": lambda random, n: pd.Series(np.arange(n)),
+}
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+@pytest.mark.parametrize(("first", "second"), [*zip(KEYS, [*KEYS][3:] + [*KEYS][:3], strict=True)])
+def test_places_of_ends_are_those_of_all_rows_in_order(first, second, is_last):
+    random = np.random.default_rng(5)
+    keys = pd.DataFrame({0: KEYS[first](random, 500), 1: KEYS[second](random, 500)})
+    for ascending, na_position, n in [
+        ((True, False), "last", 1),
+        ((False, True), "first", 20),
+        ((True, True), "last", 500),
+    ]:
+        order = Order(ascending, na_position)
+        places = stable_order(keys, order)
+        expected = places[len(places) - n :] if is_last else places[:n]
+        assert places_of_ends(keys, order, n, is_last=is_last).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("values", ["random", "rising", "falling"])
+@pytest.mark.parametrize("labels", ["range", "numbers", "hours", "text"])
+def test_the_ends_of_many_rows_have_the_index_of_pandas(values, labels):
+    n = 5000
+    numbers = {
+        "random": np.random.default_rng(0).permutation(n),
+        "rising": np.arange(n),
+        "falling": np.arange(n, 0, -1),
+    }
+    index = {
+        "range": pd.RangeIndex(7, 7 + 2 * n, 2, name="at"),
+        "numbers": pd.Index(np.arange(n) % 7),
+        "hours": pd.date_range("2000", periods=n, freq="h"),
+        "text": pd.Index([f"a{number}" for number in range(n)]),
+    }[labels]
+    frame = pd.DataFrame({"x": numbers[values], "y": np.arange(n) * 0.5}, index=index)
+    lazy = gd.from_pandas(frame, npartitions=1, sort=False).sort_values("x")
+    ordered = frame.sort_values("x", kind="stable")
+    for count in (1, 2, 20):
+        for got, expected in ((lazy.head(count), ordered.head(count)), (lazy.tail(count), ordered.tail(count))):
+            assert_same(got, expected)
+            assert type(got.index) is type(expected.index)
+
+
+def test_not_all_rows_of_a_partition_are_sorted_for_the_first_ones(monkeypatch):
+    frame = pd.DataFrame({"x": np.random.default_rng(0).permutation(5000), "y": range(5000), "z": 1})
+    sorted_rows, sort_all = [], sorts.Sorting.sorted
+    monkeypatch.setattr(
+        sorts.Sorting, "sorted", lambda self, block: sorted_rows.append(len(block)) or sort_all(self, block)
     )
+    wanted = gd.from_pandas(frame, npartitions=1).sort_values("x").head(3, compute=False)[["y"]]
+    assert_same(wanted.compute(**INLINE), frame.sort_values("x").head(3)[["y"]])
+    assert not any(sorted_rows)
+    (ends,) = [node for node in plan(wanted) if isinstance(node, SortedEnds)]
+    assert list(ends.meta.columns) == ["x", "y"]
 
 
 def test_no_rows_move_for_the_first_rows_of_what_is_sorted():

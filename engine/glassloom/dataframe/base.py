@@ -305,10 +305,13 @@ class Frame(Collection, Operators, Explainable):
 
     def _first_or_last_rows(self, n: int, numbers: range, take: Callable[[FrameExpr, int], FrameExpr]) -> Any:
         """Return the lazy first or last rows of some partitions."""
-        if len(numbers) == self.npartitions and (found := ends_of_sorted(self._expr, n, take)) is not None:
+        if len(numbers) == self.npartitions and (found := self._ends_of_sorted(n, take)) is not None:
             return wrap(found)
         some = take(Partitions(self._expr, tuple(numbers)), n)
         return wrap(some if len(numbers) == 1 else take(join_all(some), n))
+
+    def _ends_of_sorted(self, n: int, take: Callable[[FrameExpr, int], FrameExpr]) -> FrameExpr | None:
+        return ends_of_sorted(self._expr, n, is_last=take is last_rows)
 
     def _search(self, n: int, numbers: Callable[[int, int], range], take: Callable[[FrameExpr, int], FrameExpr]) -> Any:
         """Return the first or last `n` rows: look into one partition, then into twice as many at a time."""
@@ -316,7 +319,7 @@ class Frame(Collection, Operators, Explainable):
             raise TypeError(f"n={n!r} should be a number of rows")
         if n < 0:  # all but the last, or first, n rows
             return wrap(take(join_all(self._expr), n)).compute()
-        if (ends := ends_of_sorted(self._expr, n, take)) is not None:
+        if (ends := self._ends_of_sorted(n, take)) is not None:
             return wrap(ends).compute()
         found: list[Any] = []
         done, count = 0, 1

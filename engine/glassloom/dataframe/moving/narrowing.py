@@ -16,7 +16,7 @@ from glassloom.dataframe.moving.lookup import LookupJoin, LookupTable
 from glassloom.dataframe.moving.merge import Join
 from glassloom.dataframe.moving.shape import Repartition, SetDivisions
 from glassloom.dataframe.moving.shuffle import HashShuffle
-from glassloom.dataframe.moving.sort import SortedBlocks, SortedExchange
+from glassloom.dataframe.moving.sort import SortedBlocks, SortedEnds, SortedExchange
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection
 from glassloom.dataframe.reduce import Length
 from glassloom.expr import Expr, apply_rules, rule, walk, whole_plan
@@ -118,7 +118,7 @@ def _has_unique_columns(node: FrameExpr) -> bool:
 
 def _wanted_columns(node: Expr, consumers: Sequence[Expr]) -> set[Any] | None:
     """Return the columns that are read of a node that moves rows; None if all are, or it doesn't."""
-    if not isinstance(node, (AnyJoin, HashShuffle, SortedExchange, SortedBlocks)) or not consumers:
+    if not isinstance(node, (AnyJoin, HashShuffle, SortedExchange, SortedBlocks, SortedEnds)) or not consumers:
         return None
     if not isinstance(node.meta, pd.DataFrame) or not node.meta.columns.is_unique:
         return None
@@ -136,7 +136,7 @@ def _narrowed(node: Expr, wanted: set[Any], consumers: dict[str, list[Expr]]) ->
     if isinstance(node, SortedExchange):
         split = _split_of_columns(node.split, wanted | (set(node.sorting.by) - set(node.sorting.by_levels)))
         return None if split is None else node.rebuild([split, *node.operands[1:]])
-    if isinstance(node, SortedBlocks):
+    if isinstance(node, (SortedBlocks, SortedEnds)):
         by = set(node.call.function.__self__.by)  # type: ignore[attr-defined]
         frame = _chosen(node.frame, wanted | by)
         return None if frame is None else node.rebuild([frame, *node.operands[1:]])

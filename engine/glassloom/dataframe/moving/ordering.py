@@ -1,4 +1,4 @@
-"""`stable_order`: where the rows of a block go when it is sorted by keys; as pandas' stable sorts, in less time.
+"""`stable_order`: where the rows of a block go when it is sorted by keys; as pandas' stable sorts, in less time. `places_of_ends`: of a few.
 
 Whole numbers are sorted by `stable_places`. Of other numbers NumPy's unstable sorts take a fifth of the time of its stable
 ones, so those that are equal are sorted by their place after that. Rows that are equal in the first part of their keys are sorted by the next.
@@ -23,12 +23,9 @@ def stable_order(keys: Any, order: Order) -> Any:
     keys
         A frame with a column for each key.
     """
-    parts = []
-    for number, ascending in enumerate(order.ascending):
-        found = comparable_parts(keys.iloc[:, number], ascending, order.na_position)
-        if found is None:
-            return None
-        parts.extend(found)
+    parts = _parts_of(keys, order)
+    if parts is None:
+        return None
     differing = _differing(parts, len(keys))
     values = next(differing, None)
     if values is None:
@@ -43,6 +40,42 @@ def stable_order(keys: Any, order: Order) -> Any:
         places, runs = _refined(places, runs, following)
         following = next(differing, None)
     return places if is_stable or runs is None else _in_order_of_place(places, runs)
+
+
+def places_of_ends(keys: Any, order: Order, n: int, *, is_last: bool) -> Any:
+    """Return the first or last `n` of the places that `stable_order` returns, or None where they aren't found. There are `n` rows or more.
+
+    One part of the keys after the other, all rows on the near side of the `n`-th value are among them, and those that are
+    equal to it are compared by the next part. Only these rows are sorted.
+    """
+    parts = _parts_of(keys, order)
+    if parts is None:
+        return None
+    rows, chosen, wanted = np.arange(len(keys)), [], n
+    for part in parts:
+        values = part.values(rows)
+        values = values if part.ascending else _reversed(values)
+        if values.dtype.kind == "f" and np.isnan(values).any():  # Arrow's, beside missing ones
+            return None
+        nth = len(rows) - wanted if is_last else wanted - 1
+        cut = np.partition(values, nth)[nth]
+        near = rows[values > cut] if is_last else rows[values < cut]
+        rows, wanted = rows[values == cut], wanted - len(near)
+        chosen.append(near)
+    some = np.sort(np.concatenate([*chosen, rows[len(rows) - wanted :] if is_last else rows[:wanted]]))
+    places = stable_order(keys.iloc[some], order)
+    return None if places is None else some[places]
+
+
+def _parts_of(keys: Any, order: Order) -> list[Any] | None:
+    """Return the keys as parts that NumPy compares; None if it doesn't."""
+    parts = []
+    for number, ascending in enumerate(order.ascending):
+        found = comparable_parts(keys.iloc[:, number], ascending, order.na_position)
+        if found is None:
+            return None
+        parts.extend(found)
+    return parts
 
 
 def _differing(parts: list[Any], count: int) -> Iterator[Any]:

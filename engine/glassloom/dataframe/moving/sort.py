@@ -28,7 +28,7 @@ from glassloom.dataframe.moving.boundaries import (
     sample_keys,
 )
 from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split, splits_on_device
-from glassloom.dataframe.moving.ordering import stable_order
+from glassloom.dataframe.moving.ordering import places_of_ends, stable_order
 from glassloom.dataframe.nodes import FrameExpr, Projection, SomeRows
 from glassloom.dataframe.on_device import is_on_device
 from glassloom.dataframe.reduce import Operation, join_all, tree
@@ -37,6 +37,8 @@ from glassloom.errors import OptionError
 
 _MOST_ROWS_OF_EACH = 10_000
 """Rows up to which the ends of a sorted frame are made of those of each partition."""
+_SOME_OF, _FROM = 8, 2**12
+"""Of how many times as many rows, and of how many at least, the ends are found without sorting all."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,24 @@ class Sorting:
             return block.sort_values(list(self.by), **options)
         return block.sort_values(**options)
 
+    def ends(self, block: Any, n: int, is_last: bool) -> Any:
+        """Return the first or last rows of a block in order: of many rows only those are sorted that may be among them."""
+        index = block.index
+        is_plain = self.key is None and not is_on_device(block) and getattr(index, "freq", None) is None
+        whole, count = None, max(n, 3)
+        if is_plain and n > 0 and len(block) >= max(count * _SOME_OF, _FROM):
+            places = places_of_ends(self.keys_of(block), self.order, count, is_last=is_last)
+            if places is not None and not (type(index) is pd.RangeIndex and _are_evenly_spaced(places)):
+                whole = block.take(places)
+        whole = self.sorted(block) if whole is None else whole
+        return whole.tail(n) if is_last else whole.head(n)
+
+
+def _are_evenly_spaced(places: Any) -> bool:
+    """Whether pandas makes a range of the labels at these places, which it may not where all rows are sorted."""
+    steps = np.diff(places)
+    return bool((steps == steps[0]).all())
+
 
 def _plain(labels: Any) -> Any:
     return pd.Series(labels.array, dtype=labels.dtype)
@@ -194,6 +214,14 @@ class SortedBlocks(SomeRows):
         return isinstance(self.frame.meta, pd.DataFrame) and bool(self.call.function.__self__.runs_on_device)  # type: ignore[attr-defined]
 
 
+class SortedEnds(SomeRows):
+    """The first or last rows of each partition as it would be sorted by itself."""
+
+    @property
+    def keeps_backend(self) -> bool:
+        return isinstance(self.frame.meta, pd.DataFrame) and bool(self.call.function.__self__.runs_on_device)  # type: ignore[attr-defined]
+
+
 class SampledChunk(Chunk):
     """Samples of the keys of each partition."""
 
@@ -228,15 +256,13 @@ def sort_blocks(node: FrameExpr, sorting: Sorting) -> FrameExpr:
     return SortedBlocks(node, (), BlockCall(sorting.sorted, (Block(0),), label="sort"))
 
 
-def ends_of_sorted(node: FrameExpr, n: int, take: Callable[[FrameExpr, int], FrameExpr]) -> FrameExpr | None:
+def ends_of_sorted(node: FrameExpr, n: int, *, is_last: bool) -> FrameExpr | None:
     """Return the first or last rows of a frame that was sorted, out of those of each partition before rows move.
 
     Parameters
     ----------
     node
         The frame. Columns may have been chosen since it was sorted.
-    take
-        `first_rows` or `last_rows`.
 
     Returns
     -------
@@ -245,12 +271,21 @@ def ends_of_sorted(node: FrameExpr, n: int, take: Callable[[FrameExpr, int], Fra
         many rows are asked for that it would save nothing.
     """
     if isinstance(node, Projection):
-        below = ends_of_sorted(node.frame, n, take)
+        below = ends_of_sorted(node.frame, n, is_last=is_last)
         return None if below is None else Projection(below, node.columns)
-    if not isinstance(node, SortedExchange) or node.sorting.key is not None or not 0 <= n <= _MOST_ROWS_OF_EACH:
+    if not 0 <= n <= _MOST_ROWS_OF_EACH:
         return None
-    some = take(sort_blocks(node.split.frame, node.sorting), n)
-    return take(sort_blocks(join_all(some), node.sorting), n)
+    if isinstance(node, SortedBlocks) and node.npartitions == 1:
+        sorting = node.call.function.__self__  # type: ignore[attr-defined]
+        return _ends_of_blocks(node.frame, sorting, n, is_last=is_last) if sorting.key is None else None
+    if not isinstance(node, SortedExchange) or node.sorting.key is not None:
+        return None
+    some = _ends_of_blocks(node.split.frame, node.sorting, n, is_last=is_last)
+    return _ends_of_blocks(join_all(some), node.sorting, n, is_last=is_last)
+
+
+def _ends_of_blocks(node: FrameExpr, sorting: Sorting, n: int, *, is_last: bool) -> FrameExpr:
+    return SortedEnds(node, (), BlockCall(sorting.ends, (Block(0), n, is_last), label="tail" if is_last else "head"))
 
 
 def sort_order(ascending: Any, n_keys: int, na_position: str) -> Order:
