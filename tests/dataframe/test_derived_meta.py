@@ -13,7 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
-from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_side_by_side, meta_with_columns
+from glassloom.dataframe.derived_meta import (
+    chosen_meta,
+    derived_meta,
+    meta_side_by_side,
+    meta_with_columns,
+    names_of,
+)
 from glassloom.dataframe.grouping import wholes
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,6 +112,15 @@ def test_what_a_user_holds_does_not_stand_for_others() -> None:
         assert list(one.reset_index().columns) == ["index", "x", "y"]
 
 
+@pytest.mark.parametrize("name", UNLIKE)
+def test_names_of_columns_are_read_once(name: str) -> None:
+    meta = UNLIKE[name]()
+    if isinstance(meta, pd.DataFrame):
+        assert list(names_of(meta)) == list(meta.columns)
+        common = derived_meta(lambda: meta, meta)
+        assert names_of(common) is names_of(common)
+
+
 @pytest.mark.parametrize("columns", [["y"], ["y", "x"], ["x", "x"], [], "x", ["x", 1], [1], [np.str_("x")]], ids=repr)
 def test_chosen_columns_are_those_of_pandas(columns: Any) -> None:
     meta = _with(_frame(x="int64", y="str", z="float64"), columns=pd.Index(["x", "y", 1], dtype=object))
@@ -189,7 +204,7 @@ def test_metas_that_follow_from_schemas_are_those_of_pandas(one: Any, other: Any
         if type(columns) is str or len(set(columns)) == len(columns):
             _require_alike(chosen_meta(left, columns), left[columns])
     beside = pd.concat([left, right], axis=1)
-    made = meta_side_by_side(left, right, beside.columns)
+    made = meta_side_by_side(left, right, [*beside.columns], beside.columns)
     assert made is not None or not (one and other)
     if made is not None:
         _require_alike(made, beside)

@@ -114,6 +114,12 @@ def _found_schema(meta: Any) -> Schema | None:
     return Schema(type(meta), labels_dtype, names, dtypes)
 
 
+def names_of(meta: Any) -> Sequence[Any]:
+    """Return the labels of a frame's columns, mostly as a tuple: of an index of text each is made anew of Arrow's whenever it is read."""
+    schema = schema_of(meta)
+    return meta.columns if schema is None else schema.names
+
+
 def meta_of_schema(schema: Schema) -> Any:
     """Return the object of a schema, which is the same for all who ask."""
     known = _common.get(schema)
@@ -189,12 +195,18 @@ def chosen_meta(meta: Any, columns: Any) -> Any:
     return known[choice]
 
 
-def meta_side_by_side(left: Any, right: Any, columns: pd.Index) -> Any | None:
-    """Return the meta of the columns of two frames under new labels, which are texts; None if schemas don't tell."""
+def meta_side_by_side(left: Any, right: Any, names: Sequence[Any], columns: pd.Index) -> Any | None:
+    """Return the meta of the columns of two frames under new labels, which are texts; None if schemas don't tell.
+
+    Parameters
+    ----------
+    names, columns
+        The labels, and the index of them.
+    """
     one, other = schema_of(left), schema_of(right)
     if one is None or other is None:
         return None
-    return meta_of_schema(Schema(pd.DataFrame, columns.dtype, tuple(columns), (*one.dtypes, *other.dtypes)))
+    return meta_of_schema(Schema(pd.DataFrame, columns.dtype, tuple(names), (*one.dtypes, *other.dtypes)))
 
 
 def meta_with_columns(frame: Any, names: tuple[Any, ...], values: Sequence[Any]) -> Any | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.nodes import (
     Assign,
@@ -69,12 +70,13 @@ def project_before_assign(node: Projection, inner: Assign) -> Expr | None:
     if not kept:
         return Projection(inner.frame, node.columns, origin=node.origin)
     replaced = {inner.names[place] for place in kept}
-    needed = [name for name in inner.frame.meta.columns if name in wanted and name not in replaced]
-    if len(kept) == len(inner.names) and len(needed) == len(inner.frame.meta.columns):
+    all_names = names_of(inner.frame.meta)
+    needed = [name for name in all_names if name in wanted and name not in replaced]
+    if len(kept) == len(inner.names) and len(needed) == len(all_names):
         return None
-    if not needed and inner.frame.meta.columns.size:
-        needed = [inner.frame.meta.columns[0]]  # it brings the rows
-        if len(kept) == len(inner.names) and len(inner.frame.meta.columns) == 1:
+    if not needed and len(all_names):
+        needed = [all_names[0]]  # it brings the rows
+        if len(kept) == len(inner.names) and len(all_names) == 1:
             return None
     below = Projection(inner.frame, needed, origin=node.origin)
     names = tuple(inner.names[place] for place in kept)

@@ -113,13 +113,18 @@ class Joining:
 
 
 def result_columns(left: Any, right: Any, joining: Joining) -> pd.Index:
-    """Return the columns of a join, as `pandas.merge` names them."""
+    """Return the columns of a join of frames with these, as `pandas.merge` names them."""
+    return pd.Index(result_names(left, right, joining))
+
+
+def result_names(left: Any, right: Any, joining: Joining) -> list[Any]:
+    """Return the labels of the columns of a join. See `result_columns`."""
     shared = set(joining.left_on or ()) if joining.same_keys else set()
     both = (set(left) & set(right)) - shared
     suffixes = [suffix or "" for suffix in joining.suffixes]
     names = [f"{name}{suffixes[0]}" if name in both and suffixes[0] else name for name in left]
     names += [f"{name}{suffixes[1]}" if name in both and suffixes[1] else name for name in right if name not in shared]
-    return pd.Index(names)
+    return names
 
 
 class AnyJoin(BlockOp):

@@ -20,8 +20,8 @@ from glassloom.dataframe.arrow.blocks import Column, Rows, TableBlock, Values, b
 from glassloom.dataframe.arrow.forms import Form
 from glassloom.dataframe.arrow.taking import taken
 from glassloom.dataframe.arrow.text import is_text
-from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_side_by_side
-from glassloom.dataframe.moving.joining import ANTI, AnyJoin, Joining, result_columns
+from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_side_by_side, names_of
+from glassloom.dataframe.moving.joining import ANTI, AnyJoin, Joining, result_columns, result_names
 from glassloom.dataframe.moving.number_table import NumberTable
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.expr import Expr
@@ -265,11 +265,12 @@ class LookupJoin(AnyJoin):
 
 
 def _joined_meta(left: Any, right: Any, joining: Joining) -> Any:
-    columns = result_columns(left.columns, right.columns, joining)
+    names = result_names(names_of(left), names_of(right), joining)
+    columns = pd.Index(names)
     if joining.same_keys:
         shared = joining.left_on or ()
-        right = chosen_meta(right, [name for name in right.columns if name not in shared])
-    made = meta_side_by_side(left, right, columns)
+        right = chosen_meta(right, [name for name in names_of(right) if name not in shared])
+    made = meta_side_by_side(left, right, names, columns)
     if made is not None:
         return made
     joined = pd.concat([_numbered(left), _numbered(right)], axis=1)
@@ -445,7 +446,7 @@ def can_join_by_lookup(left: Any, right: Any, joining: Joining, by_pandas: Calla
         return False
     if joining.how in ("leftsemi", "leftanti"):
         return True
-    columns = result_columns(left.columns, right.columns, joining)
+    columns = result_columns(names_of(left), names_of(right), joining)
     return _are_plain(left.columns, right.columns, columns, joining) or columns.identical(by_pandas().columns)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.divisions import Redivide
 from glassloom.dataframe.moving.exchange import Exchange, Split
 from glassloom.dataframe.moving.joining import AnyJoin, Joining
@@ -178,7 +179,8 @@ def needed_columns(left: Any, right: Any, joining: Joining, wanted: set[Any]) ->
     own, others = set(joining.left_on or ()), set(joining.right_on or ())
     if joining.how in ("leftsemi", "leftanti"):
         return wanted | own, others
-    both = set(left.columns) & set(right.columns)
+    of_left, of_right = names_of(left), names_of(right)
+    both = set(of_left) & set(of_right)
     if joining.same_keys:
         both -= own
     kept = {
@@ -187,8 +189,8 @@ def needed_columns(left: Any, right: Any, joining: Joining, wanted: set[Any]) ->
         if name in own | others | wanted or any(f"{name}{suffix or ''}" in wanted for suffix in joining.suffixes)
     }
     return (
-        own | kept | {name for name in left.columns if name in wanted},
-        others | kept | {name for name in right.columns if name in wanted},
+        own | kept | {name for name in of_left if name in wanted},
+        others | kept | {name for name in of_right if name in wanted},
     )
 
 
@@ -205,8 +207,9 @@ def _split_of_columns(split: Split, columns: set[Any]) -> Split | None:
 
 def _chosen(frame: FrameExpr, columns: set[Any]) -> FrameExpr | None:
     """Return some columns of a frame, in its order; None if those are all."""
-    names = [name for name in frame.meta.columns if name in columns]
-    return None if len(names) == len(frame.meta.columns) else Projection(frame, names)
+    all_names = names_of(frame.meta)
+    names = [name for name in all_names if name in columns]
+    return None if len(names) == len(all_names) else Projection(frame, names)
 
 
 def _rebuilt(
