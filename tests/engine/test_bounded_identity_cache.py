@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 import numpy as np
-from glassloom.graph.identity_cache import BoundedIdentityCache
+from glassloom.graph.identity_cache import BoundedIdentityCache, IdentityCache
 
 
 def test_equal_objects_are_told_apart_and_values_go_with_their_object() -> None:
@@ -31,3 +31,17 @@ def test_the_oldest_values_go_when_the_space_is_needed() -> None:
     assert cache.get(owners[0]) is None and cache.get(owners[5]) == 5
     cache.set(owners[1], 1, 100)
     assert [cache.get(owner) for owner in owners] == [None, 1, None, None, None, None]
+
+
+def test_an_entry_is_two_objects_for_the_garbage_collector() -> None:
+    cache: IdentityCache[int] = IdentityCache()
+    owners = [type("Owner", (), {})() for _ in range(50)]
+    gc.collect()
+    before = len(gc.get_objects())
+    for number, owner in enumerate(owners):
+        cache.set(owner, number)
+    assert len(gc.get_objects()) - before <= 2 * len(owners) + 10
+    assert [cache.get(owner) for owner in owners] == [*range(50)]
+    del owner, owners
+    gc.collect()
+    assert not len(cache)

@@ -3,9 +3,38 @@
 from __future__ import annotations
 
 import weakref
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+
+class _Reference(weakref.ref[object]):
+    """A weak reference that knows the identity of an object that is gone, so that all of a cache share one callback.
+
+    A callback each, with what it holds, would be four more objects for the garbage collector to walk.
+    """
+
+    __slots__ = ("identity",)
+
+    identity: int
+
+
+def _referring(owner: object, forget: Callable[[Any], None]) -> _Reference:
+    reference = _Reference(owner, forget)
+    reference.identity = id(owner)
+    return reference
+
+
+def _forgetting(entries: dict[int, Any]) -> Callable[[Any], None]:
+    """Return what removes the entry of a reference whose object is gone. The entries begin with the references."""
+
+    def forget(reference: _Reference) -> None:
+        entry = entries.get(reference.identity)
+        if entry is not None and entry[0] is reference:  # else another object has the id by now
+            entries.pop(reference.identity, None)
+
+    return forget
 
 
 class IdentityCache(Generic[T]):
@@ -15,7 +44,8 @@ class IdentityCache(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._entries: dict[int, tuple[weakref.ref[object], T]] = {}
+        self._entries: dict[int, tuple[_Reference, T]] = {}
+        self._forget = _forgetting(self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -27,14 +57,7 @@ class IdentityCache(Generic[T]):
 
     def set(self, owner: object, value: T) -> T:
         """Note and return what is known of an object, until it goes."""
-        identity, entries = id(owner), self._entries
-
-        def forget(reference: weakref.ref[object]) -> None:
-            entry = entries.get(identity)
-            if entry is not None and entry[0] is reference:  # else another object has the id by now
-                entries.pop(identity, None)
-
-        entries[identity] = (weakref.ref(owner, forget), value)
+        self._entries[id(owner)] = (_referring(owner, self._forget), value)
         return value
 
 
@@ -49,7 +72,8 @@ class BoundedIdentityCache(Generic[T]):
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
-        self._entries: dict[int, tuple[weakref.ref[object], T, int]] = {}
+        self._entries: dict[int, tuple[_Reference, T, int]] = {}
+        self._forget = _forgetting(self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -69,14 +93,8 @@ class BoundedIdentityCache(Generic[T]):
         if nbytes > self.most_bytes:
             return
         identity, entries = id(owner), self._entries
-
-        def forget(reference: weakref.ref[object]) -> None:
-            entry = entries.get(identity)
-            if entry is not None and entry[0] is reference:  # else another object has the id by now
-                entries.pop(identity, None)
-
         entries.pop(identity, None)
-        entries[identity] = (weakref.ref(owner, forget), value, nbytes)
+        entries[identity] = (_referring(owner, self._forget), value, nbytes)
         excess = self.nbytes - self.most_bytes
         while excess > 0:
             oldest = next(iter(list(entries)), None)
