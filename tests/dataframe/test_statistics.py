@@ -513,3 +513,12 @@ def test_times_that_are_all_missing_keep_their_dtype(dtype):
         assert_same(lazy.agg(["min", "max"]).compute(**INLINE), frame.agg(["min", "max"]))
     two = frame.assign(b=frame.a)
     assert_same(gd.from_pandas(two, npartitions=2).median().compute(**INLINE), two.median())
+
+
+def test_columns_correlate_with_themselves_exactly():
+    values = np.random.default_rng(13).normal(size=(40, 6)) * 10.0 ** np.arange(-3, 3) + 100
+    frame = pd.DataFrame(values, columns=list("abcdef")).assign(one=1.0, none=np.nan)
+    frame.iloc[::7, 0] = np.nan
+    found = gd.from_pandas(frame, npartitions=3).corr().compute(**INLINE)
+    assert np.diag(found)[:6].tolist() == [1.0] * 6
+    assert_same(found, frame.corr())

@@ -100,6 +100,7 @@ def _matrix(how: str, min_periods: int, ddof: int, columns: Any, parts: list[Pai
     with np.errstate(divide="ignore", invalid="ignore"):
         if how == "corr":
             made = np.clip(whole.products / np.sqrt(whole.squares * whole.squares.T), -1.0, 1.0)
+            np.fill_diagonal(made, 1.0)  # squares are rounded in another way than products
             made[(_is_constant(whole)) | _is_constant(whole).T] = np.nan
         else:
             free = whole.there - (ddof if (whole.there == whole.rows).all() else 1)  # pandas heeds it only then
