@@ -80,5 +80,6 @@ def _has_all(series: Any) -> bool:
 def _matrix(columns: pd.Index, pairs: list[tuple[int, int]], *values: Any) -> Any:
     made = np.full((len(columns), len(columns)), np.nan)
     for (row, column), value in zip(pairs, values, strict=True):
-        made[row, column] = made[column, row] = value
+        is_exact = row == column and not np.isnan(value)
+        made[row, column] = made[column, row] = 1.0 if is_exact else value
     return pd.DataFrame(made, index=columns, columns=columns)
