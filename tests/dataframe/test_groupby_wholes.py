@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, blocks_of, by_keys, cut_frames
 from glassloom import config
-from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.dataframe.grouping.encode import encode
 from glassloom.dataframe.grouping.extremes import with_extremes_only
 from glassloom.dataframe.grouping.spec import Call
@@ -253,7 +253,10 @@ def test_windows_of_groups_have_columns_and_keep_labels(events, how, as_index):
     try:
         how(events.groupby("k", as_index=as_index))
     except (AttributeError, ValueError):
-        assert not HAS_COPY_ON_WRITE  # there pandas has no pipe() of such windows, and refuses bins without as_index
+        assert PANDAS_VERSION < (
+            3,
+            1,
+        )  # there pandas refuses bins without as_index, and pandas 2 has no pipe() of such windows
         return
     for npartitions in (1, 4):
         lazy = gd.from_pandas(events, npartitions=npartitions)

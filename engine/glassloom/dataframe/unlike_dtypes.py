@@ -14,7 +14,7 @@ import pandas as pd
 from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.pandas_ import concat, sample
-from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe.call import Attribute, BlockCall, Method
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.io.read import Read
@@ -138,8 +138,8 @@ def with_numbers_of_categories(collection: Any, dtype: Any) -> Any:
 
 
 def with_numbers_for_functions(collection: Any) -> Any:
-    """Return a frame or series with plain numbers in place of nullable whole ones, as pandas before version 3 gives them to functions."""
-    if HAS_COPY_ON_WRITE or not isinstance(collection.expr.meta, (pd.DataFrame, pd.Series)):
+    """Return a frame or series with plain numbers in place of nullable whole ones, as pandas before version 3.1 gives them to functions."""
+    if PANDAS_VERSION >= (3, 1) or not isinstance(collection.expr.meta, (pd.DataFrame, pd.Series)):
         return collection
     places = [place for place, dtype in enumerate(dtypes_of(collection.expr.meta)) if _is_nullable_number(dtype)]
     return operate(_Numbers(tuple(places)), collection, label="numbers") if places else collection

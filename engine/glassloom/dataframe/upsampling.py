@@ -5,6 +5,7 @@ Each partition makes the times between its divisions, and looks them up among it
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -226,11 +227,10 @@ def interpolated_at_times(frame: Any, times: Any, options: dict[str, Any]) -> An
 
 def _at_steps(block: Any, step: Any) -> Any:
     """Return rows whose labels know that they are a step apart, if they are: a choice of rows doesn't know it."""
-    try:
-        labels = pd.DatetimeIndex(block.index, freq=step)
-    except ValueError:
-        labels = block.index.copy()
-        labels.freq = None
+    labels = block.index.copy()
+    labels.freq = None  # of one label it may be another one, which pandas 3.0 keeps to
+    with contextlib.suppress(ValueError):
+        labels = pd.DatetimeIndex(labels, freq=step)
     return block.set_axis(labels, axis=0)
 
 

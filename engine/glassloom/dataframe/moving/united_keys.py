@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.backends.pandas_ import union_categories
+from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.dataframe.columns import has_known_categories
 
 LABELS = ("labels of rows",)
@@ -15,8 +16,13 @@ LABELS = ("labels of rows",)
 
 def united_keys(left: Any, right: Any, joining: Any) -> tuple[tuple[Any, Any], ...]:
     """Return the pairs of keys that are categories on both sides of a join of frames with these metas, and unknown on one."""
-    if joining.left_index and joining.right_index and joining.how not in ("inner", "outer"):
-        return ()  # labels are those of one side
+    if (
+        joining.left_index
+        and joining.right_index
+        and joining.how not in ("inner", "outer")
+        and PANDAS_VERSION >= (3, 1)
+    ):
+        return ()  # labels are those of one side; before, pandas makes values of unlike ones
     own = [LABELS] if joining.left_index else list(joining.left_on or ())
     others = [LABELS] if joining.right_index else list(joining.right_on or ())
     if len(own) != len(others):  # pandas says what is wrong
