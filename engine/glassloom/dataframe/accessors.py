@@ -66,7 +66,9 @@ class TextMethod(Method):
         return self._of_each(args, kwargs, obj)
 
     def _of_each(self, args: tuple[Any, ...], kwargs: dict[str, Any], obj: Any) -> Any:
-        if _may_be_text(obj) or not isinstance(obj, pd.Series) or not len(obj):
+        if _fails_without_rows(obj):
+            pass  # beside a text it doesn't
+        elif _may_be_text(obj) or not isinstance(obj, pd.Series) or not len(obj):
             made = _with_index_of(super().__call__(obj, *args, **kwargs), obj)
             is_narrow = self.path[-1] in _IN_THREE and isinstance(made, pd.DataFrame) and made.shape[1] < 3
             if not is_narrow and not _is_of_missing_objects(made, obj):
@@ -75,6 +77,12 @@ class TextMethod(Method):
             obj = obj.astype(object)
         text = pd.Series(["a"], index=obj.index[:1] if len(obj) else None, name=obj.name, dtype=obj.dtype)
         return _with_index_of(super().__call__(pd.concat([obj, text]), *args, **kwargs).iloc[:-1], obj)
+
+
+def _fails_without_rows(obj: Any) -> bool:
+    """Whether methods of text may be an error of PyArrow's only because there are no rows: before pandas 3.1, of Arrow's texts."""
+    is_arrow = isinstance(obj, pd.Series) and isinstance(obj.dtype, pd.ArrowDtype)
+    return PANDAS_VERSION < (3, 1) and is_arrow and not len(obj)
 
 
 def _may_be_text(obj: Any) -> bool:
