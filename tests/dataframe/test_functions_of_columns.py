@@ -82,7 +82,7 @@ def test_functions_of_one_name_side_by_side_are_refused_as_by_pandas(frame, call
 
 @pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="pandas 2 calls the methods")
 def test_functions_of_python_are_told_apart_from_methods(frame):
-    with pytest.raises(ValueError, match=r"'max' is NaN without rows"):
+    with pytest.raises(ValueError, match=r"'max' is missing without rows"):
         lazy(frame[frame.a > 9]).a.agg(max).compute()
     with pytest.raises(TypeError, match=r"agg\(sum\): Python's function adds no values"):
         gd.from_pandas(pd.Series(["a", "b"]), npartitions=2).agg(sum)

@@ -20,6 +20,7 @@ from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.lazy_closures import LazyResult
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import refused
+from glassloom.dataframe.python_functions import is_of_python, of_python
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reduction_names import is_reduction, reduction_name
 from glassloom.dataframe.wrap import is_node, wrap
@@ -79,12 +80,7 @@ def aggregated(column: Any, how: Any, args: tuple[Any, ...] = (), kwargs: dict[s
         If the function returns no value.
     """
     if is_of_python(how) and not args and not kwargs and isinstance(column.expr.meta, pd.Series):
-        dtype = column.expr.meta.dtype
-        kind: str = dtype.kind if isinstance(dtype, np.dtype) else "O"
-        if kind in "biuf":
-            return _of_python(column, how, kind)
-        if how is sum and (kind in "mM" or isinstance(dtype, pd.StringDtype)):
-            raise TypeError(f"agg(sum): Python's function adds no values of dtype {dtype}; give 'sum'")
+        return of_python(column, how)
     if is_reduction(how) or not callable(how):
         reduction = getattr(column, reduction_name(how))
         return reduction(*args, **{**_options_of(how), **(kwargs or {})}) if callable(reduction) else reduction
@@ -93,34 +89,6 @@ def aggregated(column: Any, how: Any, args: tuple[Any, ...] = (), kwargs: dict[s
         kind = "the text of the lazy series" if isinstance(made, str) else f"a {type(made).__name__}"
         raise TypeError(f"agg: the function should return a value for a column; it returned {kind}")
     return made if is_node(made) else constant(column.expr, made, "agg")
-
-
-def is_of_python(how: Any) -> bool:
-    """Whether something is a function of Python's that pandas calls with all values since version 3; before, it called the method of its name."""
-    return HAS_COPY_ON_WRITE and any(how is one for one in (max, min, sum, all, any))
-
-
-def _of_python(column: Any, how: Callable[..., Any], kind: str) -> Any:
-    """Return what a function of Python's makes of a column of numbers: a number of Python's, of which NaN is less and greater than none."""
-    name = how.__name__
-    if how in (max, min):
-        first = column.head(1, npartitions=-1, compute=False)
-        return assembled(partial(_extreme, name), [first.expr, getattr(column, name)().expr], name)
-    of_numbers = column.astype("float64") if kind == "f" else column
-    options = {"skipna": False} if kind == "f" else {}
-    return assembled(_number, [getattr(of_numbers, name)(**options).expr], name)
-
-
-def _extreme(name: str, first: Any, found: Any) -> Any:
-    if not len(first):
-        raise ValueError(
-            f"{name}() iterable argument is empty: agg({name}) calls Python's function; '{name}' is NaN without rows"
-        )
-    return _number(first.iloc[0] if pd.isna(first.iloc[0]) else found)
-
-
-def _number(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _options_of(how: Any) -> dict[str, Any]:

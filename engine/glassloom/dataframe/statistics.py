@@ -21,12 +21,12 @@ from glassloom.dataframe.columnwise import (
     aggregated,
     aggregation_names,
     applied_to_columns,
-    is_of_python,
     require_distinct_names,
 )
 from glassloom.dataframe.correlation import correlation, correlation_of_two
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection
 from glassloom.dataframe.options import is_columns, refused
+from glassloom.dataframe.python_functions import is_of_python
 from glassloom.dataframe.quantiles import Wanted, column_quantiles, fractions_of
 from glassloom.dataframe.rank_correlation import (
     matrix_by_pandas,
