@@ -194,3 +194,11 @@ def test_where_no_value_has_a_category_the_codes_say_so():
     lazy = gd.from_pandas(frame, npartitions=2)
     assert lazy.f.astype("category").cat.codes.compute(scheduler="inline").tolist() == [-1, -1, -1]
     assert len(lazy[lazy.s > "c"].s.astype("category").cat.codes.compute(scheduler="inline")) == 0
+
+
+@pytest.mark.parametrize(("name", "options"), [("findall", ["e"]), ("rfind", ["e"]), ("casefold", []), ("wrap", [2])])
+def test_methods_of_arrows_texts_know_what_they_give_of_rows_in_no_pieces(name, options):
+    texts = pd.Series(["a e", None, "x e"], dtype=pd.ArrowDtype(pa.string()))
+    lazy = gd.from_pandas(texts, npartitions=2)
+    found, expected = (getattr(one.str.title().str, name)(*options) for one in (lazy, texts))
+    assert_same(found.compute(scheduler="inline"), expected)

@@ -67,8 +67,8 @@ class TextMethod(Method):
 
     def _of_each(self, args: tuple[Any, ...], kwargs: dict[str, Any], obj: Any) -> Any:
         if _fails_without_rows(obj):
-            pass  # beside a text it doesn't
-        elif _may_be_text(obj) or not isinstance(obj, pd.Series) or not len(obj):
+            obj = pd.Series(pd.array([], dtype=obj.dtype), index=obj.index, name=obj.name)
+        if _may_be_text(obj) or not isinstance(obj, pd.Series) or not len(obj):
             made = _with_index_of(super().__call__(obj, *args, **kwargs), obj)
             is_narrow = self.path[-1] in _IN_THREE and isinstance(made, pd.DataFrame) and made.shape[1] < 3
             if not is_narrow and not _is_of_missing_objects(made, obj):
@@ -80,9 +80,9 @@ class TextMethod(Method):
 
 
 def _fails_without_rows(obj: Any) -> bool:
-    """Whether methods of text may be an error of PyArrow's only because there are no rows: before pandas 3.1, of Arrow's texts."""
+    """Whether methods of Arrow's texts may be an error because there is no piece of an array at all: before pandas 3.1."""
     is_arrow = isinstance(obj, pd.Series) and isinstance(obj.dtype, pd.ArrowDtype)
-    return PANDAS_VERSION < (3, 1) and is_arrow and not len(obj)
+    return PANDAS_VERSION < (3, 1) and is_arrow and obj.array._pa_array.num_chunks == 0
 
 
 def _may_be_text(obj: Any) -> bool:

@@ -13,6 +13,8 @@ from typing import Any
 import pandas as pd
 from pandas.tseries.api import guess_datetime_format
 
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+
 _WITHOUT_VALUES = "ISO8601"
 """The only format that no text is ambiguous in."""
 USUAL_TIMES = pd.to_datetime(pd.Series(["2024-01-01"])).dtype
@@ -66,6 +68,8 @@ def with_date_formats(
         if has_values and sample[name].dtype.kind != "M":
             unparsed[name] = sample[name].dtype  # as pandas leaves it: the first value's format isn't that of all
             continue
+        if _is_arrows(sample[name].dtype, options):
+            continue
         formats[name] = format_of(texts[name], dayfirst=bool(options.get("dayfirst")))
         if not has_values and len(texts) and not is_all(texts):
             sample = sample.astype({name: USUAL_TIMES})
@@ -78,6 +82,12 @@ def with_date_formats(
     if unparsed and (dtype is None or isinstance(dtype, dict)):
         options["dtype"] = {**(dtype or {}), **unparsed}
     return options, sample
+
+
+def _is_arrows(dtype: Any, options: dict[str, Any]) -> bool:
+    """Whether PyArrow parses a column's times, of which pandas 2 makes objects if it is told the format of times of a zone."""
+    has_zone = isinstance(dtype, pd.DatetimeTZDtype)
+    return has_zone and options.get("engine") == "pyarrow" and not HAS_COPY_ON_WRITE
 
 
 # JSON, where numbers become times, too.
