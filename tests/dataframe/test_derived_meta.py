@@ -220,7 +220,7 @@ def test_metas_that_follow_from_schemas_are_those_of_pandas(one: Any, other: Any
 
 def test_a_meta_keeps_the_order_of_bytes_of_each_column() -> None:
     left, right = _frame(a="int64", b="float64"), _frame(c=">i8", d=">f8")
-    made = meta_side_by_side(left, right, pd.Index([*"abcd"]))
+    made = meta_side_by_side(left, right, [*"abcd"], pd.Index([*"abcd"]))
     assert made is not None
     assert [dtype.str for dtype in made.dtypes] == ["<i8", "<f8", ">i8", ">f8"]
 
