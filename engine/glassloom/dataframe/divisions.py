@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat, rows_between, sample
+from glassloom.dataframe.category_order import comparable
 from glassloom.dataframe.nodes import FrameExpr, describe_divisions, require_aligned
 from glassloom.errors import DivisionError
 from glassloom.graph import Key, Task, TaskRef
@@ -145,7 +146,8 @@ def _common_divisions(known: Sequence[FrameExpr], nodes: Sequence[FrameExpr], wh
     try:
         divisions = union_of_divisions(known)
         for node in nodes:
-            _ = sample(node.meta).index < divisions[0]
+            labels, first = comparable(sample(node.meta).index, divisions[0])
+            _ = labels < first
     except TypeError as error:
         shown = " and ".join(describe_divisions(node) for node in nodes)
         raise DivisionError(f"{what}: labels of {shown} have no common order: {error}") from None
@@ -170,7 +172,7 @@ def _between(blocks: list[Any], low: Any, high: Any) -> Any:
 
 
 def _cut(block: Any, low: Any, high: Any) -> Any:
-    index = block.index
+    index, low, high = comparable(block.index, low, high)
     if index.is_monotonic_increasing:
         start = 0 if low is None else index.searchsorted(low, side="left")
         end = len(index) if high is None else index.searchsorted(high, side="left")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat
+from glassloom.dataframe.category_order import comparable
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.prefix import Scan, scan
 from glassloom.dataframe.reduce import Operation, tree
@@ -43,12 +44,12 @@ def joined_runs(runs: list[Run]) -> Run:
 
 def order_of_labels(node: FrameExpr) -> TreeReduce:
     """Return the node of the `Run` of all labels of a frame."""
-    return tree(node, Operation(_run_of_labels, joined_runs, joined_runs), run_of(node.meta.index), "order-of-labels")
+    return tree(node, Operation(run_of_labels, joined_runs, joined_runs), run_of_labels(node.meta), "order-of-labels")
 
 
 def order_before(node: FrameExpr) -> Scan:
     """Return the node of the `Run` of the labels of all partitions before each."""
-    return scan(node, _run_of_labels, joined_runs, "order-before")
+    return scan(node, run_of_labels, joined_runs, "order-before")
 
 
 def not_in_order(what: str) -> KeyError:
@@ -59,5 +60,6 @@ def not_in_order(what: str) -> KeyError:
     )
 
 
-def _run_of_labels(block: Any) -> Run:
-    return run_of(block.index)
+def run_of_labels(block: Any) -> Run:
+    """Return what the labels of a partition say of their order: that of the categories, if they are such."""
+    return run_of(comparable(block.index)[0])

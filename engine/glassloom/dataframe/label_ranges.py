@@ -5,7 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
+import numpy as np
+
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.category_order import comparable
 from glassloom.dataframe.nodes import FrameExpr, SomeRows
 from glassloom.dataframe.partitions import Partitions
 
@@ -30,9 +33,21 @@ def partitions_in_range(node: FrameExpr, low: Any, high: Any) -> FrameExpr:
 
 def between(block: Any, low: Any, high: Any) -> Any:
     """Return the rows of a partition between labels, both included; None: no limit."""
-    keep = True
+    return block if low is None and high is None else block[is_between(block.index, low, high)]
+
+
+def is_between(index: Any, low: Any, high: Any) -> Any:
+    """Return where labels lie between two, both included; None: no limit."""
+    index, low, high = comparable(index, low, high)
+    keep = np.ones(len(index), dtype=bool)
     if low is not None:
-        keep = keep & (block.index >= low)
+        keep &= _are_true(index >= low)
     if high is not None:
-        keep = keep & (block.index <= high)
-    return block[keep] if keep is not True else block
+        keep &= _are_true(index <= high)
+    return keep
+
+
+def _are_true(found: Any) -> Any:
+    return (
+        found if isinstance(found, np.ndarray) else found.to_numpy(dtype=bool, na_value=False)
+    )  # a missing label's is missing

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.label_order import Run, joined_runs, not_in_order, order_before, order_of_labels, run_of
+from glassloom.dataframe.category_order import comparable, require_known_order
+from glassloom.dataframe.label_order import Run, joined_runs, not_in_order, order_before, order_of_labels, run_of_labels
 from glassloom.dataframe.label_ranges import between, rows_in_range
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.positions import rows_between_positions
@@ -39,9 +40,10 @@ def rows_between(node: FrameExpr, rows: slice) -> FrameExpr:
     if node.divisions[0] is not None:
         return rows_in_range(node, low, high)
     what = f"loc[{rows.start!r}:{rows.stop!r}]"
+    require_known_order(node.meta.index, what)
     are_texts = are_texts_of_times(node.meta.index, rows)
     is_one_sided = (low is None) != (high is None) and not are_texts
-    if is_one_sided or _is_greater(low, high):
+    if is_one_sided or _is_greater(*comparable(node.meta.index, low, high)[1:]):
         before: FrameExpr = order_of_labels(node)
         function: Callable[..., Any] = _between_one_sided if is_one_sided else _between_descending
     else:
@@ -56,6 +58,7 @@ def truncated(node: FrameExpr, before: Any, after: Any) -> FrameExpr:
     low, high = bounds(node.meta.index, slice(before, after))
     if node.divisions[0] is not None:
         return rows_in_range(node, low, high)
+    require_known_order(node.meta.index, "truncate")
     call = BlockCall(partial(_between_sorted, low, high), (Block(0), Block(1)), label="truncate")
     return CarriedRows(node, (order_before(node),), call, node.meta)
 
@@ -68,7 +71,7 @@ def _is_greater(one: Any, other: Any) -> bool:
 
 
 def _order_with(block: Any, before: Run | None) -> Run:
-    run = run_of(block.index)
+    run = run_of_labels(block)
     return run if before is None else joined_runs([before, run])
 
 
@@ -85,7 +88,8 @@ def _between_in_order(what: str, low: Any, high: Any, block: Any, before: Run | 
         return between(block, low, high)
     if not whole.falls:
         raise not_in_order(what)
-    if before is not None and before.rises and len(before.ends) and low < high and low <= before.ends[0] <= high:
+    _, least, most = comparable(block.index, low, high)
+    if before is not None and before.rises and len(before.ends) and least < most and least <= before.ends[0] <= most:
         raise KeyError(
             f"{what}: the labels fall, and partitions before the first that says so have none but {before.ends[0]!r}: sort_index() before"
         )

@@ -26,6 +26,7 @@ from glassloom.backends.pandas_ import columns_of, concat, is_frame, own, rows_b
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.category_order import can_divide
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_with_columns
 from glassloom.errors import DivisionError
 from glassloom.expr import Blockwise, Expr, Persisted
@@ -553,7 +554,9 @@ def describe_divisions(node: FrameExpr) -> str:
     """Return the partitions of a node as messages show them."""
     count = f"{node.npartitions} partition{'s' if node.npartitions != 1 else ''}"
     if node.divisions[0] is None:
-        return f"{count} with unknown divisions"
+        return (
+            f"{count} with unknown divisions{'' if can_divide(node.meta) else ' of categories not in ascending order'}"
+        )
     shown = [str(label) for label in node.divisions]
     if len(shown) > 5:
         shown = [*shown[:3], "...", shown[-1]]

@@ -18,6 +18,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import of_samples, sample
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.category_order import require_categories, require_known_order
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.columns import are_keys_of_levels
 from glassloom.dataframe.divisions import cut_alike
@@ -31,6 +32,7 @@ from glassloom.dataframe.key_levels import (
 )
 from glassloom.dataframe.keys_of_rows import as_series
 from glassloom.dataframe.label_order import Run, joined_runs, not_in_order, order_of_labels
+from glassloom.dataframe.label_ranges import is_between
 from glassloom.dataframe.nodes import FrameExpr, Projection, empty
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import Carried, scan
@@ -118,6 +120,8 @@ def _checked(found: Any, count: int) -> Any:
 def _between(frame: Any, rows: slice, what: str) -> Any:
     """Return where rows are between two labels. If the divisions aren't known, the labels must be in order, as `loc` needs them."""
     node: FrameExpr = frame.expr
+    if node.divisions[0] is None:
+        require_known_order(node.meta.index, what)
     order = wrap(order_of_labels(node)) if node.divisions[0] is None else None
     are_texts = are_texts_of_times(node.meta.index, rows)
     return operate(_is_between, frame, *bounds(node.meta.index, rows), order, what, are_texts, label="between")
@@ -214,9 +218,16 @@ def by_place(rows: Any) -> Any:
 
 
 def bounds(index: Any, rows: slice) -> tuple[Any, Any]:
-    """Return the labels of a slice as labels of the index: text becomes a time, "2000-01" the whole month."""
+    """Return the labels of a slice as labels of the index: text becomes a time, "2000-01" the whole month.
+
+    Raises
+    ------
+    KeyError
+        If one isn't among the known categories of an index that has such.
+    """
     some: Any = sample(index) if isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex)) else None
     if some is None:
+        require_categories(index, rows.start, rows.stop)
         return rows.start, rows.stop
     low = None if rows.start is None else some._maybe_cast_slice_bound(rows.start, "left")
     high = None if rows.stop is None else some._maybe_cast_slice_bound(rows.stop, "right")
@@ -411,12 +422,7 @@ def _is_between(
         if not order.falls or needs_rising:
             raise not_in_order(what)
         low, high = high, low
-    keep = np.ones(len(block), dtype=bool)
-    if low is not None:
-        keep &= np.asarray(block.index >= low)
-    if high is not None:
-        keep &= np.asarray(block.index <= high)
-    return pd.Series(keep, index=block.index)
+    return pd.Series(is_between(block.index, low, high), index=block.index)
 
 
 def _count_each(labels: pd.Index, block: Any) -> Any:

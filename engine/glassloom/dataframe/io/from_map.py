@@ -9,6 +9,7 @@ from typing import Any
 from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.category_order import can_divide
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.meta import checked, parse_meta
@@ -70,7 +71,7 @@ class FromDelayed(FrameExpr):
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
-        return self.given_divisions
+        return self.given_divisions if can_divide(self.meta) else (None,) * len(self.given_divisions)
 
     def tasks(self) -> dict[Key, Task]:
         tasks: dict[Key, Task] = {}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
+from glassloom.dataframe.category_order import can_divide
 from glassloom.dataframe.derived_meta import chosen_meta
 from glassloom.dataframe.io.conditions import Comparison, Condition, Term
 from glassloom.dataframe.nodes import FrameBlockwise
@@ -103,9 +104,10 @@ class Read(FrameBlockwise):
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
-        if self.numbers is None:
-            return self.source.divisions
-        return select_divisions(self.source.divisions, self.numbers)
+        known = self.source.divisions
+        if not can_divide(self.source.meta):
+            known = (None,) * len(known)
+        return known if self.numbers is None else select_divisions(known, self.numbers)
 
     @property
     def rows(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.category_order import can_divide
 from glassloom.dataframe.moving.boundaries import (
     SAMPLES_PER_PARTITION,
     Order,
@@ -106,7 +107,7 @@ def _sorted_ends(keys: FrameExpr, name: Any) -> list[Any]:
     """
     if isinstance(keys.meta.dtype, pd.CategoricalDtype):
         raise DivisionError(
-            f"divisions of categories can't be found out; give divisions=, or set_index({name!r}) without sorted=True"
+            f"divisions of categories can't be found out: set_index({name!r}) without sorted=True, or divisions= of categories in ascending order"
         )
     ends, _ = _look_at(keys, keys.npartitions)
     with_rows = {number: end for number, end in enumerate(ends) if end is not None}
@@ -174,6 +175,10 @@ def _require_between(block: Any, low: Any, high: Any) -> Any:
 
 def _checked_divisions(divisions: Sequence[Any], node: FrameExpr, npartitions: int | None) -> tuple[Any, ...]:
     """Return divisions as labels of a node's index."""
+    if not can_divide(node.meta):
+        raise DivisionError(
+            f"divisions={divisions!r} of categories that aren't known to be in ascending order don't tell where rows are: leave them out"
+        )
     found = tuple(pd.Series(list(divisions), dtype=node.meta.index.dtype).tolist())
     if len(found) < 2 or (npartitions is not None and len(found) != npartitions + 1):
         expected = "at least 2 labels" if npartitions is None else f"{npartitions + 1} labels"

@@ -11,6 +11,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, rows_between, sample
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.category_order import can_divide
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, OfSameLabels, empty
 from glassloom.expr import Expr
 from glassloom.graph import Key, Task, TaskRef, tokenize
@@ -100,6 +101,8 @@ class Concat(FrameExpr):
     def divisions(self) -> tuple[Any, ...]:
         unknown = (None,) * (sum(frame.npartitions for frame in self.frames) + 1)
         joined: list[Any] = []
+        if not can_divide(self.meta):
+            return unknown
         for frame in self.frames:
             if _has_other_categories(frame.meta.index, self.meta.index):  # whose order was another one
                 return unknown
