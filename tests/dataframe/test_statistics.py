@@ -523,3 +523,24 @@ def test_columns_correlate_with_themselves_exactly():
         found = gd.from_pandas(some, npartitions=3).corr(method).compute(**INLINE)
         assert set(np.diag(found)[:6]) == {1.0}
         assert_same(found, some.corr(method))
+
+
+@pytest.mark.parametrize("drop", [True, False])
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_columns_without_any_of_the_same_name_have_no_correlations(drop, method):
+    plain = pd.DataFrame({"a": [1.0, 2.0, 3.0, 5.0], "b": [2.0, 1.0, 4.0, 4.0], "t": list("wxyz")})
+    lazy = gd.from_pandas(plain, npartitions=2)
+    renamed = {"a": "p", "b": "q"}
+    options = {"drop": drop, "method": method, "numeric_only": True}
+    for other in (lambda frame: frame.rename(columns=renamed), lambda frame: frame[[]]):
+        assert_same(lazy.corrwith(other(lazy), **options).compute(), plain.corrwith(other(plain), **options))
+    assert_same(lazy[["t"]].corrwith(lazy.a, **options).compute(), plain[["t"]].corrwith(plain.a, **options))
+
+
+def test_several_reductions_of_no_columns_are_a_frame_without_columns():
+    plain = pd.DataFrame(index=range(4))
+    lazy = gd.from_pandas(plain, npartitions=2)
+    assert_same(lazy.agg(["sum", "mean"]).compute(), plain.agg(["sum", "mean"]))
+    assert_same(lazy.agg({}).compute(), plain.agg({}))
+    with pytest.raises(ValueError, match="the frame has no columns to describe; it has \\[\\]"):
+        lazy.describe()

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat
+from glassloom.backends.pandas_ import concat, sample
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import compute
 from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.arguments import with_function_arguments
-from glassloom.dataframe.assembled import assembled
+from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import columns_at, numeric_columns
@@ -102,6 +102,9 @@ class Reshaping(Frame):
         columns: pd.Index = frame.columns
         own = columns if is_series else columns[columns.isin(other.columns)]
         others = own[:0] if drop or is_series else columns.union(other.columns).difference(own)
+        if not len(own):  # as of any rows
+            some = sample(frame.expr.meta).corrwith(sample(other.expr.meta), drop=drop, method=method)
+            return constant(frame.expr, some, "corrwith")
         periods = min_periods if is_series else None  # pandas heeds it only then
         parts = [frame[name].corr(other if is_series else other[name], method, periods).expr for name in own]
         labels = own.append(others) if len(others) else own

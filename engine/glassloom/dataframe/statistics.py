@@ -167,6 +167,10 @@ class Statistics(Frame):
         )  # until pandas 3 always the median
         if isinstance(self._meta, pd.DataFrame):
             chosen = _described_columns(self._meta, include, exclude)
+            if not len(chosen):
+                raise ValueError(
+                    f"describe: the frame has no columns to describe; it has {list(self._meta.columns)[:20]!r}"
+                )
             require_distinct("describe", self._meta[chosen])
             columns = [self[name] for name in chosen]
         else:
@@ -210,6 +214,8 @@ class Statistics(Frame):
                 raise OptionError("agg: func=[] names no reduction; give some, such as ['sum', 'mean']")
             names = aggregation_names(func)
             if isinstance(self._meta, pd.DataFrame):
+                if not len(self._meta.columns):  # as of any rows
+                    return constant(self._expr, sample(self._meta).agg(func), "agg")
                 require_distinct("agg", self._meta)
                 return self._agg_by_column({name: func for name in self._meta.columns}, is_list=True)
             parts = [aggregated(self, one).expr for one in func]
@@ -239,6 +245,8 @@ class Statistics(Frame):
     def _agg_by_column(self, functions: dict[Any, Any], *, is_list: bool = False) -> Any:
         if not isinstance(self._meta, pd.DataFrame):
             raise refused("agg", "func", functions, "of a series give a name or a list of names")
+        if not functions:
+            return constant(self._expr, sample(self._meta).agg(functions), "agg")
         require_columns(functions, self._meta)
         lists = {name: one if isinstance(one, list) else [one] for name, one in functions.items()}
         names = {name: tuple(aggregation_names(one)) for name, one in lists.items()}
