@@ -60,7 +60,7 @@ CALLS: list[Call] = [
     lambda f, s: f("09:00", "11:00"), lambda f, s: f("09:00"), lambda f, s: f("UTC"), lambda f, s: f("CET"), lambda f, s: f("D"), lambda f, s: f(s, lambda a, b: a + b),
     lambda f, s: f(lambda row: row["x"], axis=1), lambda f, s: f(lambda one: one), lambda f, s: f(0, "new", 1.0), lambda f, s: f(["a", "b", "c"], axis=1), lambda f, s: f(0, s["x"]),
     lambda f, s: f(index="n", columns="m", values="x"), lambda f, s: f(["m"]), lambda f, s: f(["two", "one"]), lambda f, s: f([1, 0]), lambda f, s: f("two"), lambda f, s: f([(s > 3, 1)]),
-    lambda f, s: f(s[["x"]].rename(columns={"x": "w"})), lambda f, s: f(values="x", index="y", columns="n"), lambda f, s: f(3), lambda f, s: f(how="end"), lambda f, s: f(["a"], errors="ignore"),
+    lambda f, s: f(s[["x"]].rename(columns={"x": "w"}), how="left"), lambda f, s: f(values="x", index="y", columns="n"), lambda f, s: f(3), lambda f, s: f(how="end"), lambda f, s: f(["a"], errors="ignore"),
     lambda f, s: f(like="n"), lambda f, s: f("abs"), lambda f, s: f("x", "y", "n"), lambda f, s: f(s, keep_shape=True), lambda f, s: f(1, freq="1h"), lambda f, s: f(freq="D"),
     lambda f, s: f(items=["n"]), lambda f, s: f(s.astype("str")),
 ]  # fmt: skip
