@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import check_in_parts, partitionings
+from frame_helpers import assert_same, check_in_parts, partitionings
 
 FRAME = pd.DataFrame({"x": range(8), "f": np.arange(8) * 1.5, "s": ["u", "v", None, "w"] * 2})
 MASK = [True, False, False, True] * 2
@@ -100,3 +101,44 @@ def test_keys_that_fit_nothing_are_named(operation, error, text):
     for lazy in partitionings(FRAME)[1:]:
         with pytest.raises(error, match=text):
             operation(lazy)
+
+
+@pytest.mark.parametrize("own", ["float32", "float64", "int8", "int64", "uint8", "bool"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 2, 3, 4],
+        [1.0, 2.0, 3.0, 4.0],
+        [1.5, 2.0, 3.0, 4.0],
+        [1000, -2, 3, 4],
+        [2**53 + 1, 2, 3, 4],
+        [True, False] * 2,
+    ],
+)
+def test_values_that_replace_others_give_the_dtype_that_holds_them_all(own, values):
+    plain = pd.DataFrame({"x": pd.Series([1, 0, 1, 1]).astype(own), "k": [1, 2, 3, 1]})
+    lazy = gd.from_pandas(plain, npartitions=2)
+    for given in (values, np.array(values), np.array(values, dtype=object)):
+        assert_same(lazy.x.where(lazy.k > 1, given).compute(), plain.x.where(plain.k > 1, given))
+        assert_same(lazy.x.mask(lazy.k > 1, given).compute(), plain.x.mask(plain.k > 1, given))
+    if own != "bool":
+        table = np.array([values] * 2).T
+        assert_same(lazy.where(lazy.k > 1, table).compute(), plain.where(plain.k > 1, table))
+
+
+@pytest.mark.parametrize("labels", [[1, 2, 3, 4], list("abcd"), [1.5, 2.5, 3.5, 4.5]])
+def test_labels_are_replaced_by_values_for_each(labels):
+    plain = pd.DataFrame({"v": range(4)}, index=pd.Index(labels, name="n"))
+    keep = np.array([True, False, True, False])
+    lazy = gd.from_pandas(plain, npartitions=2)
+    for frame in (lazy, lazy[lazy.v >= 0]):  # the lengths of the second aren't known
+        for condition in (keep, keep.tolist(), pd.Series(keep), pd.Index(keep)):
+            for other in (0, None, plain.index[::-1], np.array([9, 8, 7, 6]), [9, 8, 7, 6.5]):
+                made = frame.index.where(condition, other).compute()
+                pd.testing.assert_index_equal(made, plain.index.where(condition, other))
+        with pytest.raises(
+            ValueError, match=r"where\(cond\).: Length of values \(3\) does not match length of index \(4\)"
+        ):
+            frame.index.where(keep[:3], 0)
+        with pytest.raises(ValueError, match=r"where\(other\).: Length of values \(2\) does not match"):
+            frame.index.where(keep, [1, 2])

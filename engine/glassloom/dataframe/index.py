@@ -23,6 +23,7 @@ from glassloom.dataframe.moving.membership import prepared, rows_among
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
+from glassloom.dataframe.operands_at_hand import operand_of_rows
 from glassloom.dataframe.options import number_of_outputs, refused
 from glassloom.dataframe.positions import rows_of_labels
 from glassloom.dataframe.reduce import Length, reduce_columns
@@ -460,7 +461,14 @@ class Index(Frame):
         return self._relabelled("shift", periods, freq=freq)
 
     def where(self, cond: Any, other: Any = None) -> Any:
-        """Return the labels where a condition holds, elsewhere `other`."""
+        """Return the labels where a condition holds, elsewhere `other`.
+
+        Parameters
+        ----------
+        cond, other
+            Lazy objects of the same rows, arrays or lists with a value for each label; `other` also a constant. Default: missing.
+        """
+        cond, other = _of_each_label(self, cond, "where(cond)"), _of_each_label(self, other, "where(other)")
         args = () if other is None else (other,)
         return operate(_where, self, cond, *args, kind=Labels, label="where")
 
@@ -538,8 +546,15 @@ def _labelled_by_itself(values: Any) -> Any:
     return values.set_axis(pd.Index(values), axis=0)
 
 
+def _of_each_label(index: Any, values: Any, what: str) -> Any:
+    """Return an array or list with a value for each label as a lazy series of the same rows; anything else as it is."""
+    if is_node(values):
+        return values
+    return operand_of_rows(index.to_series(), values.array if isinstance(values, pd.Series) else values, what)
+
+
 def _where(index: Any, cond: Any, *other: Any) -> Any:
-    return index.where(np.asarray(cond), *other)
+    return index.where(np.asarray(cond), *(one.array if isinstance(one, pd.Series) else one for one in other))
 
 
 def _method_of(index: Index, name: str) -> Callable[..., Any]:

@@ -9,17 +9,24 @@ import pandas as pd
 
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.nodes import Projection
+from glassloom.dataframe.widening import dtypes_of
 from glassloom.dataframe.wrap import operate, wrap
 
 
-def operand_of_rows(frame: Any, values: Any, what: str) -> Any:
+def operand_of_rows(frame: Any, values: Any, what: str, *, replaces: bool = False) -> Any:
     """Return an array or list with a value for each row of a series, or row and column of a frame, as a lazy object; anything else as it is.
+
+    Parameters
+    ----------
+    replaces
+        Whether some of them replace those of the series or frame: they get the dtype that pandas gives the result then.
 
     Raises
     ------
     ValueError
         If it has another shape than the series or frame.
     """
+    given = values
     if isinstance(values, (list, tuple, range)):
         of_objects = frame.ndim == 1
         values = pd.Index(list(values), tupleize_cols=False).array if of_objects else np.asarray(list(values))
@@ -35,10 +42,25 @@ def operand_of_rows(frame: Any, values: Any, what: str) -> Any:
             else f"{len(frame.columns)} values for each row; a pandas series with axis=1 has a value for each column"
         )
         raise ValueError(f"{what}: an array of shape {shape} must be the same shape as self, with {wanted}")
+    dtypes = dtypes_of(frame.expr.meta)
     if frame.ndim == 1:
-        made = wrap(with_column_at_hand(frame.to_frame()[[]], 0, values))[0]
+        values = _replacing(dtypes[0], given) if replaces else values
+        made = wrap(with_column_at_hand(frame.to_frame()[[]], what, values))[what]
         return operate(pd.Series.rename, made, frame.name, label="values")
     made = wrap(Projection(frame.expr, []))
     for place in range(shape[1]):
-        made = wrap(with_column_at_hand(made, place, np.asarray(values)[:, place]))
+        column = np.asarray(values)[:, place]
+        made = wrap(with_column_at_hand(made, place, _replacing(dtypes[place], column) if replaces else column))
     return made.set_axis(frame.columns, axis=1)
+
+
+def _replacing(own: Any, values: Any) -> Any:
+    """Return values of the dtype of a column in which some of them stand for numbers or booleans: its own where that holds them all.
+
+    A partition has some of them alone, which may say something else.
+    """
+    if not isinstance(own, np.dtype) or own.kind not in "iufb":
+        return values
+    none = np.zeros(len(values), own)
+    replaced = pd.Series(none).where(none.astype(bool), values)
+    return replaced.to_numpy() if isinstance(replaced.dtype, np.dtype) else replaced.array

@@ -208,7 +208,7 @@ class RowByRow(TimeLabels):
         if not is_node(condition):
             condition = operand_of_rows(self, condition, f"{method}(cond)")
         if not is_node(value) and not _is_one_value(self, value):
-            value = operand_of_rows(self, value, f"{method}(other)")
+            value = operand_of_rows(self, value, f"{method}(other)", replaces=True)
         args = () if value is _UNSET else (value,)
         kwargs = {} if axis is None else {"axis": axis}
         return operate(replacing(method, (self, condition, *args), kwargs), self, condition, *args, kwargs=kwargs)
