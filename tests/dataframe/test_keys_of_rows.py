@@ -117,6 +117,53 @@ def test_columns_of_a_frame_that_got_other_columns_are_still_its_own():
     assert_same(lazy.groupby(lazy_key).max().compute(), other.groupby(key).max())
 
 
+_CALLS = {
+    "filtered, both": lambda f: (f[f.y > 1], f.k[f.y > 1]),
+    "filtered twice": lambda f: (f[f.y > 1], f[f.y > 1].k),
+    "filtered twice, columns chosen": lambda f: (f[f.y > 1][["k", "y"]], f[f.y > 1].k),
+    "chosen, then filtered": lambda f: (f[["k", "y"]][f.y > 1], f[f.y > 1].k),
+    "assigned to, then filtered": lambda f: (f.assign(z=1)[f.y > 1], f[f.y > 1].k),
+    "a query, both": lambda f: (f.query("y > 1"), f.query("y > 1").k),
+    "a filtered frame's": lambda f: (lambda m: (m.assign(z=1)[["k", "y"]], m.k))(f[f.y > 1]),
+    "a slice's": lambda f: (f.loc[104:], f.loc[104:].k),
+    "assigned itself": lambda f: (f.assign(k=f.k), f.k),
+    "assigned another": lambda f: (f.assign(k=f.k.str.upper()), f.k),
+    "columns that pandas copies": lambda f: (f.assign(k=1)[["y", "x", "k"]], f.k),
+    "a frame of other rows": lambda f: (f.assign(z=1), [f.k, f.y[f.y > 1]]),
+}
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before, pandas compares the objects")
+@pytest.mark.parametrize("call", _CALLS.values(), ids=_CALLS)
+def test_columns_are_own_ones_where_pandas_has_them_without_a_copy(call):
+    frame, key = call(FRAME)
+    lazy, lazy_key = call(gd.from_pandas(FRAME, npartitions=3))
+    assert_same(lazy.groupby(lazy_key).max().compute(), frame.groupby(key).max())
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before, pandas compares the objects")
+def test_columns_that_pandas_copies_on_the_way_are_no_longer_own_ones():
+    plain = pd.DataFrame({"a": [1, 1, 2], "b": [3, 1, 2], "c": [1, 2, 3], "d": [5, 6, 7]})
+    lazy = gd.from_pandas(plain, npartitions=2)
+    for columns in (["a", "c"], ["a", "b", "d"], ["c", "d", "a"]):
+        expected = plain[columns].groupby(plain.a).sum()
+        assert_same(lazy[columns].groupby(lazy.a).sum().compute(), expected)
+        assert_same(lazy[columns].groupby(plain.a).sum().compute(), expected)
+
+
+def test_series_of_the_pandas_frame_with_other_values_or_labels_are_keys_by_their_values():
+    plain = pd.DataFrame({"a": [1, 1, 2, 3], "b": [3, 1, 2, 1], "s": list("abab")})
+    lazy = gd.from_pandas(plain, npartitions=2)
+    for key in (
+        plain.b.rename("a"),
+        plain.a.set_axis([3, 2, 1, 0]),
+        plain.s.iloc[::-1].set_axis(plain.index),
+        plain.a[1:],
+    ):
+        assert_same(lazy.groupby(key)[["b"]].sum().compute(), plain.groupby(key)[["b"]].sum())
+    assert_same(lazy.groupby(plain.a[::-1]).sum().compute(), plain.groupby(plain.a[::-1]).sum())
+
+
 def test_values_need_one_for_each_row():
     lazy = gd.from_pandas(FRAME, npartitions=3)
     with pytest.raises(ValueError, match="does not match length of index"):

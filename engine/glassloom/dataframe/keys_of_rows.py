@@ -12,7 +12,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.nodes import LabelKeeping, Projection
-from glassloom.dataframe.own_columns import NotOwn, own_column_at_hand
+from glassloom.dataframe.own_columns import NotOwn, own_column, own_column_at_hand
 from glassloom.dataframe.unlike_dtypes import with_one_dtype
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
@@ -44,8 +44,8 @@ def with_keys_of_its_rows(frame: Any, by: Any) -> tuple[Any, Any]:
         node, series = one.expr, next(found)
         if node.rows == frame.expr.rows and cut is frame:
             return one
-        if isinstance(node, Projection) and node.frame.name == frame.expr.name and not isinstance(node.columns, list):
-            return cut[node.columns]
+        if (column := own_column(frame.expr, node)) is not NotOwn:
+            return cut[column]
         call = BlockCall(_by_label, (Block(0), Block(1)), label="labels")
         return with_one_dtype(wrap(LabelKeeping(cut.expr, (series,), call)))
 

@@ -1,47 +1,93 @@
 """Which column of a frame a series is, if it is one: pandas leaves it out of what groups by it are made of.
 
-It looks at plans and at what pandas' objects refer to, never at values: an equal column of another frame is no column of this one.
+It looks at plans and at what pandas' objects refer to, never at values alone: an equal column of another frame is no column of this one.
+What pandas copies, such as the rows that a filter leaves, is other data, even if the plans are the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 
 from glassloom.backends.pandas_ import have_same_values
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.io.from_pandas import PandasSource
 from glassloom.dataframe.io.read import Read
-from glassloom.dataframe.nodes import FrameExpr, Projection
-from glassloom.expr import simplify
+from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection
 
 
 def own_column(frame: FrameExpr, series: FrameExpr) -> Any:
     """Return the label of the column that a lazy series is; `NotOwn` if it is none, or was another one before."""
-    if isinstance(series, Projection) and series.frame.name == frame.name and not isinstance(series.columns, list):
-        return series.columns
-    if not isinstance(series.meta, pd.Series) or not _is_label(frame, name := series.meta.name):
+    if not isinstance(series, Projection) or isinstance(series.columns, list):
         return NotOwn
-    same, other = simplify([Projection(frame, name), series])
-    return name if same.name == other.name else NotOwn
+    if series.frame is frame:
+        return series.columns
+    if not HAS_COPY_ON_WRITE:  # pandas compares the objects
+        return series.columns if series.frame.name == frame.name else NotOwn
+    name = series.columns
+    own = {(node.name, label): node for node, label in _same_data(frame, name)}
+    before = [(node, own.get((node.name, label))) for node, label in _same_data(series.frame, name)]
+    return name if any(other is not None and not _are_copies(one, other) for one, other in before) else NotOwn
 
 
 def own_column_at_hand(frame: FrameExpr, series: pd.Series) -> Any:
     """Return the label of the column that a pandas series is of the pandas frame that `from_pandas` was given; else `NotOwn`."""
-    if not _is_label(frame, series.name):
+    if not _has_label(frame, series.name):
         return NotOwn
-    (node,) = simplify([Projection(frame, series.name)])
-    read = node.frame if isinstance(node, Projection) else node
+    *_, (read, label) = _same_data(frame, series.name)
     if not isinstance(read, Read) or not isinstance(read.source, PandasSource) or read.numbers is not None:
         return NotOwn
-    data = read.source.data
-    is_own = isinstance(data, pd.DataFrame) and not read.condition and have_same_values(data[series.name], series)
-    return series.name if is_own else NotOwn
+    if read.condition or not isinstance(read.source.data, pd.DataFrame):
+        return NotOwn
+    column = read.source.data[label]
+    return series.name if have_same_values(column, series) and _are_equal(column, series) else NotOwn
 
 
 class NotOwn:
     """What stands for no label: None is one."""
 
 
-def _is_label(frame: FrameExpr, name: Any) -> bool:
+def _has_label(frame: FrameExpr, name: Any) -> bool:
+    """Whether one column of a frame has a label."""
     return isinstance(frame.meta, pd.DataFrame) and list(frame.meta.columns).count(name) == 1
+
+
+def _same_data(frame: FrameExpr, label: Any) -> Iterator[tuple[FrameExpr, Any]]:
+    """Yield a frame and the label of a column, then all frames before of which pandas' frame has this column without a copy, and its label there."""
+    node = frame
+    while _has_label(node, label):
+        yield node, label
+        if (isinstance(node, Projection) and _is_view(node, label)) or (
+            isinstance(node, Assign) and label not in node.names
+        ):
+            node = node.frame
+        elif isinstance(node, Assign) and isinstance(value := _assigned(node, label), Projection):
+            node, label = value.frame, value.columns
+        else:
+            return
+
+
+def _are_copies(one: FrameExpr, other: FrameExpr) -> bool:
+    """Whether two nodes of a name are two copies of the same rows: pandas copies the rows each time that a filter is asked for."""
+    return one is not other and isinstance(one, Filter) and isinstance(other, Filter)
+
+
+def _are_equal(column: pd.Series, series: pd.Series) -> bool:
+    """Whether a series has the values of a column under each label. Pandas finds "the same" also other columns of the dtype, and other labels."""
+    if not series.index.equals(column.index) and series.index.is_unique:
+        series = series.reindex(column.index)
+    return bool(column.equals(series))
+
+
+def _is_view(chosen: Projection, label: Any) -> bool:
+    """Whether pandas chooses columns of a frame without copying one of them, as far as it is known how the frame lies in memory."""
+    if not isinstance(chosen.frame, Read) or not isinstance(chosen.frame.source, PandasSource):
+        return True
+    data = chosen.frame.source.meta
+    return have_same_values(data[chosen.columns][label], data[label])
+
+
+def _assigned(node: Assign, label: Any) -> Any:
+    return dict(zip(node.names, node.values, strict=True))[label]
