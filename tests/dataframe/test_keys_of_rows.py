@@ -170,3 +170,44 @@ def test_values_need_one_for_each_row():
         lazy.groupby(TEXTS[1:])
     with pytest.raises(UnknownColumn, match="no column 'z'"):
         lazy.groupby(["z", "k"])
+
+
+_NUMBERED = pd.DataFrame(
+    {"k": list("aabb"), "i": [1, 2, 3, 4], "j": [4.0, 3, 1, 2], "index": [1, 1, 2, 2], "level_0": [3, 4, 5, 6]}
+)
+_ZEROS_AND_ONES = pd.Index([0, 1, 0, 1], name="k")
+_UNNAMED = {
+    "an array": lambda f: np.array([1, 2, 1, 2]),
+    "an array beside a column": lambda f: ["k", np.array([1, 2, 1, 2])],
+    "two arrays": lambda f: [np.array([1, 2, 1, 2]), np.array([1, 1, 2, 1])],
+    "a lazy key": lambda f: (f.i % 2).rename(None),
+    "two lazy keys": lambda f: [(f.i % 2).rename(None), (f.j > 2).rename(None)],
+    "a function": lambda f: lambda label: label % 2,
+    "a name that a value has": lambda f: f.i % 2,
+    "a column's name": lambda f: [_ZEROS_AND_ONES, "k"],
+    "a column's name after it": lambda f: ["k", _ZEROS_AND_ONES],
+    "a name twice, and a column": lambda f: [_ZEROS_AND_ONES.rename("q"), "k", pd.Index([1, 1, 0, 1], name="q")],
+}
+_AGGREGATIONS = {
+    "sum": lambda g: g.sum(),
+    "a column": lambda g: g.i.sum(),
+    "named": lambda g: g.agg(z=("i", "sum"), index=("j", "max")),
+    "lists": lambda g: g.agg({"i": ["sum", "max"]}),
+    "median": lambda g: g[["i", "j"]].median(),
+    "lists with whole groups": lambda g: g.agg({"i": ["sum", "median"]}),
+    "a function": lambda g: g[["i", "j"]].agg(lambda values: values.max()),
+    "a value of each group": lambda g: g[["i", "j"]].apply(lambda group: pd.Series({"u": group.i.sum()})),
+    "rows of each group": lambda g: g[["i", "j"]].apply(lambda group: group),
+    "described": lambda g: g[["i", "j"]].describe(),
+    "quantiles": lambda g: g[["i", "j"]].quantile([0.4, 0.6]),
+    "labels": lambda g: g[["i", "j"]].idxmax(),
+}
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before, pandas leaves such keys out")
+@pytest.mark.parametrize("aggregate", _AGGREGATIONS.values(), ids=_AGGREGATIONS)
+def test_keys_without_a_name_or_with_one_that_is_taken_become_columns_as_in_pandas(aggregate):
+    lazy = gd.from_pandas(_NUMBERED, npartitions=2)
+    for key in _UNNAMED.values():
+        expected = aggregate(_NUMBERED.groupby(key(_NUMBERED), as_index=False))
+        assert_same(aggregate(lazy.groupby(key(lazy), as_index=False)).compute(scheduler="inline"), expected)

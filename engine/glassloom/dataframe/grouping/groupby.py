@@ -27,12 +27,12 @@ from glassloom.dataframe.grouping.extremes import with_extremes_only
 from glassloom.dataframe.grouping.keys import own_options, resolve_keys
 from glassloom.dataframe.grouping.largest import largest
 from glassloom.dataframe.grouping.masks import ends_mask, filter_marks, filter_mask
-from glassloom.dataframe.grouping.metas import meta_of
+from glassloom.dataframe.grouping.metas import is_numbered, meta_of
 from glassloom.dataframe.grouping.methods import Methods
 from glassloom.dataframe.grouping.narrow_means import with_narrow_means
 from glassloom.dataframe.grouping.not_there import refuse
 from glassloom.dataframe.grouping.nth_rows import NthRows
-from glassloom.dataframe.grouping.recipe import Recipe, is_numbered
+from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.rows import broadcast_groups, get_group, group_numbers, kept_first, rows_of_group
 from glassloom.dataframe.grouping.spec import (
     Call,
@@ -301,7 +301,7 @@ class GroupBy(Methods):
             whole = replace(grouping, node=in_one_partition(grouping.node), blocks=blocks)
             return wrap(of_groups(whole, call, meta, title, 1))
         keeps_labels = getattr(call, "method", "") in LABELLED
-        renumbers = not recipe.as_index and not keeps_labels and is_numbered(meta, recipe)
+        renumbers = not recipe.as_index and not keeps_labels and is_numbered(grouping, call, meta)
         node = of_groups(grouping, call, meta, title, grouping.node.npartitions if split_out == 1 else split_out)
         if split_out == 1 or renumbers:
             node = in_one_partition(node)

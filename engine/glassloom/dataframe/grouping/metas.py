@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.dataframe.grouping.recipe import key_labels
 from glassloom.dataframe.grouping.spec import Call, users_of
 from glassloom.dataframe.grouping.wholes import Grouping
 from glassloom.dataframe.lazy_closures import LazyResult, failed_on_samples, names_of_lazy
@@ -48,6 +49,31 @@ def meta_of(grouping: Grouping, call: Callable[[Any], Any], given: Any, title: s
         raise
     except Exception as error:  # the user's function may raise anything
         raise failed_on_samples(title, error, users_of(call), ", an empty pandas object like the result")  # noqa: B904 - it has its cause
+
+
+def is_numbered(grouping: Grouping, call: Callable[[Any], Any], meta: Any) -> bool:
+    """Whether a result without `as_index` has the keys as columns and rows numbered from 0."""
+    if not isinstance(meta, pd.DataFrame) or not isinstance(meta.index, pd.RangeIndex):
+        return False
+    method = getattr(call, "method", "")
+    labels = [*key_labels([key.name for key in grouping.recipe.keys]), *(_OF_LISTS if method == "quantile" else ())]
+    if not any(label in meta.columns for label in labels):
+        return False
+    values = set(grouping.node.meta.columns).difference(grouping.recipe.key_columns)
+    return method != "apply" or values.isdisjoint(labels) or not _keeps_rows(grouping, call)
+
+
+_OF_LISTS = ("level_0",)
+"""What pandas names a single key without a name beside a list of quantiles."""
+
+
+def _keeps_rows(grouping: Grouping, call: Callable[[Any], Any]) -> bool:
+    """Whether a user's function returns rows with labels of their own, below the key. False if it can't be tried on made-up rows."""
+    try:
+        labels = grouping.sampled(call, is_users=True, as_index=True, group_keys=True).index
+    except Exception:  # the user's function may raise anything
+        return False
+    return bool(labels.nlevels > len(grouping.recipe.keys))
 
 
 def _require_at_hand(grouping: Grouping, call: Callable[[Any], Any]) -> None:

@@ -111,7 +111,7 @@ def _key_values(key: Key, block: Any, blocks: Sequence[Any]) -> Any:
     return pd.Series(level.array, index=block.index, name=key.name, dtype=level.dtype)
 
 
-def is_numbered(meta: Any, recipe: Recipe) -> bool:
-    """Whether a result has the keys as columns and rows numbered from 0."""
-    has_keys = isinstance(meta, pd.DataFrame) and any(key.name in meta.columns for key in recipe.keys)
-    return has_keys and isinstance(meta.index, pd.RangeIndex)
+def key_labels(names: Sequence[Any]) -> list[Any]:
+    """Return the labels that pandas gives keys as columns: the names of keys without one are those that `reset_index` gives."""
+    unnamed = ["index"] if len(names) == 1 else [f"level_{number}" for number in range(len(names))]
+    return [label if name is None else name for name, label in zip(names, unnamed, strict=True)]

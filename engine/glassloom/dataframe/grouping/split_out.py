@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.grouping.recipe import LEVEL, Recipe
+from glassloom.dataframe.grouping.recipe import LEVEL, Recipe, key_labels
 from glassloom.dataframe.grouping.spec import Call, NamedCall
 from glassloom.dataframe.grouping.tables import frame_of, table_of
 from glassloom.dataframe.grouping.tree import (
@@ -174,12 +174,19 @@ def _with_keys_as_columns(meta: Any, result: Any) -> Any:
     frame = result.to_frame() if isinstance(result, pd.Series) else result
     count = len(meta.columns) - frame.shape[1]
     index = frame.index
-    levels = [
-        level for level in range(index.nlevels) if count == index.nlevels or index.names[level] not in frame.columns
+    keys = [
+        _as_column(index.get_level_values(level)) for level in _levels_kept(index.names, list(meta.columns[:count]))
     ]
-    keys = [_as_column(index.get_level_values(level)) for level in levels[:count]]
     columns = [frame.iloc[:, place].reset_index(drop=True) for place in range(frame.shape[1])]
     return pd.concat([*keys, *columns], axis=1).set_axis(meta.columns, axis=1)
+
+
+def _levels_kept(names: Sequence[Any], columns: list[Any]) -> list[int]:
+    """Return the levels that become columns with these labels: as in pandas, the last one of those with a name, unless all do."""
+    if len(columns) == len(names):
+        return list(range(len(names)))
+    last = {name: level for level, name in enumerate(key_labels(names))}
+    return [last[column if column in last else column[0]] for column in columns]
 
 
 def _as_column(level: Any) -> Any:
