@@ -164,6 +164,24 @@ def test_series_of_the_pandas_frame_with_other_values_or_labels_are_keys_by_thei
     assert_same(lazy.groupby(plain.a[::-1]).sum().compute(), plain.groupby(plain.a[::-1]).sum())
 
 
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before, pandas compares the objects")
+@pytest.mark.parametrize(
+    "labels", [[0, 1, 2, 3], [2, 1, 3, 0], [2, 1, 2, 0]], ids=["in order", "sorted", "sorted, some twice"]
+)
+def test_columns_of_the_pandas_frame_are_own_ones_in_other_partitions_and_orders(labels):
+    plain = pd.DataFrame({"k": list("abab"), "i": [1, 2, 3, 4], "j": [4, 3, 1, 2]}, index=labels)
+    lazy = gd.from_pandas(plain, npartitions=3)
+    for key in (plain["k"], [plain["k"], plain["i"]]):
+        for frame in (lazy, lazy.repartition(npartitions=2), lazy.repartition(partition_size="1kB"), lazy.assign(z=1)):
+            expected = (plain.assign(z=1) if "z" in frame.columns else plain).groupby(key).max()
+            assert_same(frame.groupby(key).max().compute(scheduler="inline"), expected)
+    expected = plain.groupby(plain["k"]).max()
+    assert_same(lazy.repartition(npartitions=2).groupby(lazy["k"]).max().compute(scheduler="inline"), expected)
+    if plain.index.is_unique:
+        plain.loc[labels[0], "k"] = "z"
+        assert "k" in lazy.groupby(plain["k"]).max().columns
+
+
 def test_values_need_one_for_each_row():
     lazy = gd.from_pandas(FRAME, npartitions=3)
     with pytest.raises(ValueError, match="does not match length of index"):

@@ -363,6 +363,30 @@ def have_same_values(one: pd.Series, other: pd.Series) -> bool:
     return bool(one._mgr.references_same_values(other._mgr, 0))
 
 
+class References:
+    """What pandas notes of objects that share the memory of a column: no values. A pickle has none, as memory isn't shared elsewhere."""
+
+    def __init__(self, noted: Any = None) -> None:
+        self.noted = noted
+
+    def __reduce__(self) -> Any:
+        return (References, ())
+
+
+def references_of(frame: pd.DataFrame) -> list[References]:
+    """Return what pandas notes of each column of a frame."""
+    manager = frame._mgr
+    return [References(getattr(manager.blocks[number], "refs", None)) for number in manager.blknos]
+
+
+def refers_to(series: pd.Series, references: References) -> bool:
+    """Whether a series shares the memory of a column, as pandas finds it out for groups. (Before pandas 3, ours are copies: never.)"""
+    if not HAS_COPY_ON_WRITE or references.noted is None:
+        return False
+    (block,) = series._mgr.blocks
+    return any(block is noted() for noted in references.noted.referenced_blocks)
+
+
 # Sharing.
 
 

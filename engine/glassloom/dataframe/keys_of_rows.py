@@ -62,10 +62,13 @@ def _with_values_at_hand(frame: Any, by: Any) -> Any:
 
 
 def _own(frame: Any, by: Any) -> Any:
-    """Return the lazy column that a pandas series is of a frame; anything else as it is."""
-    if not isinstance(by, pd.Series) or (column := own_column_at_hand(frame.expr, by)) is NotOwn:
-        return by
-    return frame[column]
+    """Return the lazy column that a pandas series, or a lazy one of other partitions, is of a frame; anything else as it is."""
+    column: Any = NotOwn
+    if isinstance(by, pd.Series):
+        column = own_column_at_hand(frame.expr, by)
+    elif _is_series(by) and by.expr.rows != frame.expr.rows:
+        column = own_column(frame.expr, by.expr)
+    return by if column is NotOwn else frame[column]
 
 
 def _are_values(by: Any) -> bool:

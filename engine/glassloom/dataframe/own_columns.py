@@ -7,14 +7,17 @@ What pandas copies, such as the rows that a filter leaves, is other data, even i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import have_same_values
+from glassloom.backends.pandas_ import have_same_values, refers_to
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.dataframe.divisions import Redivide
 from glassloom.dataframe.io.from_pandas import PandasSource
 from glassloom.dataframe.io.read import Read
+from glassloom.dataframe.moving.repartition import Regroup
+from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection
 
 
@@ -41,8 +44,9 @@ def own_column_at_hand(frame: FrameExpr, series: pd.Series) -> Any:
         return NotOwn
     if read.condition or not isinstance(read.source.data, pd.DataFrame):
         return NotOwn
-    column = read.source.data[label]
-    return series.name if have_same_values(column, series) and _are_equal(column, series) else NotOwn
+    data, place = read.source.data, list(read.source.data.columns).index(label)
+    is_own = refers_to(series, read.source.references[place]) and _are_equal(data[label], series)
+    return series.name if is_own else NotOwn
 
 
 class NotOwn:
@@ -59,9 +63,7 @@ def _same_data(frame: FrameExpr, label: Any) -> Iterator[tuple[FrameExpr, Any]]:
     node = frame
     while _has_label(node, label):
         yield node, label
-        if (isinstance(node, Projection) and _is_view(node, label)) or (
-            isinstance(node, Assign) and label not in node.names
-        ):
+        if _keeps_column(node, label):
             node = node.frame
         elif isinstance(node, Assign) and isinstance(value := _assigned(node, label), Projection):
             node, label = value.frame, value.columns
@@ -76,9 +78,16 @@ def _are_copies(one: FrameExpr, other: FrameExpr) -> bool:
 
 def _are_equal(column: pd.Series, series: pd.Series) -> bool:
     """Whether a series has the values of a column under each label. Pandas finds "the same" also other columns of the dtype, and other labels."""
-    if not series.index.equals(column.index) and series.index.is_unique:
-        series = series.reindex(column.index)
+    if not series.index.equals(column.index):
+        series = series.reindex(column.index) if series.index.is_unique else series.sort_index(kind="stable")
     return bool(column.equals(series))
+
+
+def _keeps_column(node: FrameExpr, label: Any) -> TypeGuard[Projection | Assign | Repartition | Regroup | Redivide]:
+    """Whether a column is that of the frame before. It is in other partitions, too, of which pandas knows nothing."""
+    if isinstance(node, Projection):
+        return _is_view(node, label)
+    return isinstance(node, (Repartition, Regroup, Redivide)) or (isinstance(node, Assign) and label not in node.names)
 
 
 def _is_view(chosen: Projection, label: Any) -> bool:

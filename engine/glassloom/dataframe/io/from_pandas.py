@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from glassloom.backends.frames import converted, library_of
-from glassloom.backends.pandas_ import guarded, places_of, rows_between
+from glassloom.backends.pandas_ import References, guarded, places_of, references_of, rows_between
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
@@ -19,12 +19,21 @@ from glassloom.graph import tokenize
 
 
 class PandasSource(Source):
-    """A frame, series or index and the positions at which it is cut."""
+    """A frame, series or index and the positions at which it is cut.
+
+    `references` says of each column of a frame what shares its memory; those of the frame that it was made of, if that had to be sorted.
+    """
 
     label = "from-pandas"
     can_read_index = True
 
-    def __init__(self, data: Any, bounds: tuple[int, ...], divisions: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        data: Any,
+        bounds: tuple[int, ...],
+        divisions: tuple[Any, ...],
+        references: Sequence[References] = (),
+    ) -> None:
         self.data = guarded(data)  # since version 3 pandas itself copies what is written to later
         self.bounds = bounds
         self.meta = rows_between(data, None, 0)
@@ -32,6 +41,7 @@ class PandasSource(Source):
         self.lengths = tuple(int(after - before) for before, after in zip(bounds, bounds[1:], strict=False))
         self.can_project = isinstance(data, pd.DataFrame) and data.columns.is_unique
         self.token = tokenize(data, bounds)
+        self.references = references
 
     def piece(self, number: int) -> Any:
         return rows_between(self.data, self.bounds[number], self.bounds[number + 1])
@@ -89,6 +99,7 @@ def from_pandas(data: Any, npartitions: int | None = None, *, chunksize: int | N
     for name, value in (("npartitions", npartitions), ("chunksize", chunksize)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
             raise ValueError(f"{name}={value!r} should be a whole number, 1 or more")
+    references = references_of(data) if isinstance(data, pd.DataFrame) else []
     if sort and not data.index.is_monotonic_increasing:
         data = data.sort_index(kind="stable")
     bounds = _bounds(len(data), npartitions or 1, chunksize)
@@ -96,7 +107,7 @@ def from_pandas(data: Any, npartitions: int | None = None, *, chunksize: int | N
         bounds, divisions = _cut_between_labels(data.index, bounds)
     else:
         divisions = (None,) * len(bounds)
-    return wrap(Read(PandasSource(data, bounds, divisions), None, None, None))
+    return wrap(Read(PandasSource(data, bounds, divisions, references), None, None, None))
 
 
 def _bounds(length: int, npartitions: int, chunksize: int | None) -> tuple[int, ...]:
