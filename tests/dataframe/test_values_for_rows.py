@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_in_parts, partitionings
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 
 FRAME = pd.DataFrame({"x": range(8), "f": np.arange(8) * 1.5, "s": ["u", "v", None, "w"] * 2})
 MASK = [True, False, False, True] * 2
@@ -103,6 +104,7 @@ def test_keys_that_fit_nothing_are_named(operation, error, text):
             operation(lazy)
 
 
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="pandas 2 chooses the dtype by the values that stay")
 @pytest.mark.parametrize("own", ["float32", "float64", "int8", "int64", "uint8", "bool"])
 @pytest.mark.parametrize(
     "values",
@@ -126,6 +128,9 @@ def test_values_that_replace_others_give_the_dtype_that_holds_them_all(own, valu
         assert_same(lazy.where(lazy.k > 1, table).compute(), plain.where(plain.k > 1, table))
 
 
+UNLIKE = [[9, 8, 7, 6.5]] if HAS_COPY_ON_WRITE else []  # of which pandas 2 makes objects, if it gets some alone
+
+
 @pytest.mark.parametrize("labels", [[1, 2, 3, 4], list("abcd"), [1.5, 2.5, 3.5, 4.5]])
 def test_labels_are_replaced_by_values_for_each(labels):
     plain = pd.DataFrame({"v": range(4)}, index=pd.Index(labels, name="n"))
@@ -133,7 +138,7 @@ def test_labels_are_replaced_by_values_for_each(labels):
     lazy = gd.from_pandas(plain, npartitions=2)
     for frame in (lazy, lazy[lazy.v >= 0]):  # the lengths of the second aren't known
         for condition in (keep, keep.tolist(), pd.Series(keep), pd.Index(keep)):
-            for other in (0, None, plain.index[::-1], np.array([9, 8, 7, 6]), [9, 8, 7, 6.5]):
+            for other in (0, None, plain.index[::-1], np.array([9, 8, 7, 6]), *UNLIKE):
                 made = frame.index.where(condition, other).compute()
                 pd.testing.assert_index_equal(made, plain.index.where(condition, other))
         with pytest.raises(
