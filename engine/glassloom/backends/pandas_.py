@@ -356,13 +356,6 @@ def _arrays(value: Any) -> list[Any]:
     )
 
 
-def have_same_values(one: pd.Series, other: pd.Series) -> bool:
-    """Whether two series are one column of one frame, as pandas finds it out for groups. (Before pandas 3, ours are copies: never.)"""
-    if not HAS_COPY_ON_WRITE or len(one) != len(other):
-        return False
-    return bool(one._mgr.references_same_values(other._mgr, 0))
-
-
 class References:
     """What pandas notes of objects that share the memory of a column: no values. A pickle has none, as memory isn't shared elsewhere."""
 

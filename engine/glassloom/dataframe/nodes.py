@@ -14,7 +14,7 @@ A frame is a sequence of partitions. Each node has these properties without comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -30,7 +30,7 @@ from glassloom.dataframe.category_order import can_divide
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_with_columns
 from glassloom.errors import DivisionError
 from glassloom.expr import Blockwise, Expr, Persisted
-from glassloom.expr.blockwise import Mapping
+from glassloom.expr.blockwise import Mapping as BlockMapping
 from glassloom.expr.siblings import Siblings
 from glassloom.graph import Key, Task, tokenize
 
@@ -167,9 +167,10 @@ class Held(FrameExpr):
     def backend(self) -> str:
         return self.held_backend
 
-    def __init__(self, *operands: Any, origin: Any = None) -> None:
+    def __init__(self, *operands: Any, origin: Any = None, noted_columns: Mapping[Any, Any] | None = None) -> None:
         super().__init__(*operands, origin=origin)
         self.name = self.key_name
+        self.noted_columns = noted_columns or {}  # see `own_columns`
 
     @cached_property
     def meta(self) -> Any:
@@ -233,7 +234,7 @@ class FrameBlockwise(FrameExpr, Blockwise):
         return FrameExpr.output_keys(self)
 
     @property
-    def mappings(self) -> list[Mapping]:
+    def mappings(self) -> list[BlockMapping]:
         return [(None,) if self.is_broadcast(dependency) else (0,) for dependency in self.dependencies]
 
     def is_broadcast(self, dependency: Expr) -> bool:
