@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -201,6 +203,9 @@ def test_columns_stay_own_ones_when_a_frame_is_persisted():
         (frame, key), (wanted, lazy_key) = call(FRAME), call(lazy)
         persisted = wanted.persist(scheduler="inline")
         assert_same(persisted.groupby(lazy_key).max().compute(scheduler="inline"), frame.groupby(key).max())
+        pickled = pickle.loads(pickle.dumps(persisted))
+        assert_same(pickled.groupby(pickled.k).max().compute(scheduler="inline"), frame.groupby(frame.k).max())
+        assert "k" in pickled.groupby(FRAME["k"]).max().columns
         again = persisted.repartition(npartitions=2)
         assert_same(again.groupby(persisted.k).max().compute(scheduler="inline"), frame.groupby(frame.k).max())
 

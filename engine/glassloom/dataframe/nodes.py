@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -162,6 +163,7 @@ class Held(FrameExpr):
     identity: tuple[str, str]
     held_hashed_by: tuple[Any, ...] | None
     held_backend: str
+    noted_columns: Mapping[Any, Any] = MappingProxyType({})  # see `own_columns`; a pickle has none
 
     @cached_property
     def backend(self) -> str:
@@ -170,7 +172,7 @@ class Held(FrameExpr):
     def __init__(self, *operands: Any, origin: Any = None, noted_columns: Mapping[Any, Any] | None = None) -> None:
         super().__init__(*operands, origin=origin)
         self.name = self.key_name
-        self.noted_columns = noted_columns or {}  # see `own_columns`
+        self.noted_columns = noted_columns or self.noted_columns
 
     @cached_property
     def meta(self) -> Any:
