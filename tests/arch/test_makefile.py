@@ -43,25 +43,22 @@ def test_setup_runs_again_only_after_its_sources_changed(tmp_path: Path) -> None
     assert has_work(tmp_path)
 
 
+def printed(*arguments: str) -> str:
+    """Return the commands that make would run, also where make runs this test, which it says to the makes that it starts."""
+    command = ["make", "--dry-run", "--always-make", *arguments, f"UV={sys.executable}", "PYTEST_ARGS="]
+    env = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True).stdout.rstrip()
+
+
 @pytest.mark.parametrize(("name", "requirement"), [("pandas2", "pandas>=2.3.3,<3"), ("pandas30", "pandas>=3.0.6,<3.1")])
 def test_frames_are_tested_with_other_versions_of_pandas(name: str, requirement: str) -> None:
-    command = ["make", "--dry-run", "--always-make", f"test-{name}", f"UV={sys.executable}", "PYTEST_ARGS="]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = printed(f"test-{name}")
     assert f'"{requirement}" -e ".[test]"' in found
-    assert found.rstrip().endswith("tests/dataframe tests/expr") and f".venv-{name}/bin:" in found
+    assert found.endswith("tests/dataframe tests/expr") and f".venv-{name}/bin:" in found
 
 
 def test_what_needs_a_gpu_has_a_pandas_that_cudf_takes() -> None:
     """`constraints.txt` names one that it doesn't."""
-    command = [
-        "make",
-        "--dry-run",
-        "--always-make",
-        "test-gpu",
-        "CUDA_EXTRA=cuda13",
-        f"UV={sys.executable}",
-        "PYTEST_ARGS=",
-    ]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = printed("test-gpu", "CUDA_EXTRA=cuda13")
     assert '-c .venv-gpu/constraints.txt "pandas>=3,<3.1" -e ".[test,cuda13]"' in found
-    assert found.rstrip().endswith("pytest -m gpu tests/gpu") and ".venv-gpu/bin:" in found
+    assert found.endswith("pytest -m gpu tests/gpu") and ".venv-gpu/bin:" in found
