@@ -125,6 +125,21 @@ RESULTS = (
     ),
     ("`loc[label] = value` of a label that no row has", "an error when computing", "a new row"),
     (
+        "operators and methods of two frames (`f + g`, `f.combine_first(g)`) that are cut by their labels, of which some repeat",
+        "repeated labels pair one by one in partitions where both have equal labels, else each with each",
+        "one by one if all labels of both are equal, else each with each",
+    ),
+    (
+        '`sort_values(ascending=False, na_position="first")` by several keys of which one has infinite values and missing ones',
+        "missing ones, then infinite ones",
+        "both as if they were equal",
+    ),
+    (
+        "`groupby` by a column of the frame after steps that pandas makes without a copy, such as `rename` of another column or `reset_index`",
+        "the column is among the results",
+        "it is left out",
+    ),
+    (
         "`reindex` of labels of which others, that aren't asked for, occur several times",
         "the rows: partitions without them aren't read",
         "ValueError",
