@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 
 import glassloom.array as ga
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from device_processes import processes_on_devices
+from eventual import eventually
 from glassloom import Client, LocalCUDACluster
 
 pytestmark = pytest.mark.gpu
@@ -20,13 +21,6 @@ pytestmark = pytest.mark.gpu
 def pid_of_worker(client):
     """Return the id of the only worker's process; None while there is none."""
     return next(iter(client.run(os.getpid).values()), None)
-
-
-def wait_until(holds, timeout_s=60):
-    end_s = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < end_s, "it didn't come to be"
-        time.sleep(0.1)
 
 
 @pytest.fixture
@@ -47,7 +41,7 @@ def test_results_on_the_device_of_a_worker_that_is_killed_are_made_again(one_wor
     os.kill(pid, signal.SIGKILL)
     np.testing.assert_array_equal(sums(one_worker, held), expected)
     assert pid_of_worker(one_worker) != pid
-    wait_until(lambda: pid not in processes_on_devices())
+    eventually(lambda: pid not in processes_on_devices())
 
 
 def test_a_worker_that_is_stopped_for_a_while_goes_on(one_worker):
@@ -56,7 +50,7 @@ def test_a_worker_that_is_stopped_for_a_while_goes_on(one_worker):
     expected, pid = sums(one_worker, held), pid_of_worker(one_worker)
     os.kill(pid, signal.SIGSTOP)
     later = one_worker.compute(held.sum(axis=1))
-    time.sleep(2)
+    eventually(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED)
     assert not later.done()
     os.kill(pid, signal.SIGCONT)
     np.testing.assert_array_equal(later.result(60).get(), expected)
@@ -76,7 +70,7 @@ def test_after_a_kernel_that_breaks_the_device_for_its_process_the_worker_is_ano
     pid = pid_of_worker(one_worker)
     with pytest.raises(Exception, match=r"(?i)illegal|cuda|worker"):
         one_worker.submit(write_where_nothing_is, retries=0).result(120)
-    wait_until(lambda: pid_of_worker(one_worker) not in (pid, None))
+    eventually(lambda: pid_of_worker(one_worker) not in (pid, None))
     assert one_worker.submit(lambda: int(__import__("cupy").arange(10).sum())).result(60) == 45
 
 

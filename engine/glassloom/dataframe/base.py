@@ -16,6 +16,7 @@ from glassloom.array.api.joining import concatenate
 from glassloom.backends.frames import converted
 from glassloom.backends.pandas_ import concat, guarded, is_frame, rows_between
 from glassloom.collection import Collection
+from glassloom.dataframe.alignment import require_aligned
 from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.call import Attribute, BlockCall
 from glassloom.dataframe.divisions import cut_together, require_first_among
@@ -26,7 +27,7 @@ from glassloom.dataframe.moving.repartition import repartition
 from glassloom.dataframe.moving.set_index import current_divisions
 from glassloom.dataframe.moving.shape import Sample, SetDivisions
 from glassloom.dataframe.moving.sort import ends_of_sorted
-from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping, require_aligned
+from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping
 from glassloom.dataframe.operators import Operators
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.partition_info import NAME, information_of, informed, takes_information

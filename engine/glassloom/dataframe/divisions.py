@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat, rows_between, sample
+from glassloom.dataframe.alignment import describe_divisions, require_aligned
 from glassloom.dataframe.category_order import comparable
-from glassloom.dataframe.nodes import FrameExpr, describe_divisions, require_aligned
+from glassloom.dataframe.nodes import FrameExpr
 from glassloom.errors import DivisionError
 from glassloom.graph import Key, Task, TaskRef
 

@@ -27,9 +27,7 @@ from glassloom.backends.pandas_ import columns_of, concat, is_frame, own, rows_b
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.category_order import can_divide
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_with_columns
-from glassloom.errors import DivisionError
 from glassloom.expr import Blockwise, Expr, Persisted
 from glassloom.expr.blockwise import Mapping as BlockMapping
 from glassloom.expr.siblings import Siblings
@@ -530,40 +528,6 @@ class Filter(OfSameLabels):
     @property
     def arrow_form(self) -> Form | None:
         return filter_form
-
-
-def require_aligned(nodes: Sequence[FrameExpr], what: str) -> None:
-    """Check that frames can be combined partition by partition.
-
-    Raises
-    ------
-    DivisionError
-        If neither their layouts nor their known divisions are equal.
-    """
-    for other in nodes[1:]:
-        first = nodes[0]
-        has_layout = other.layout == first.layout and other.npartitions == first.npartitions
-        has_divisions = other.divisions == first.divisions and first.divisions[0] is not None
-        if has_layout or has_divisions or other.npartitions == first.npartitions == 1:
-            continue
-        raise DivisionError(
-            f"{what}: the operands are cut differently: {describe_divisions(first)} and {describe_divisions(other)}. "
-            "Take both from the same frame, compute() the smaller one first, join them with merge(), or sort both by index: set_index() and "
-            "sort_index() find the divisions"
-        )
-
-
-def describe_divisions(node: FrameExpr) -> str:
-    """Return the partitions of a node as messages show them."""
-    count = f"{node.npartitions} partition{'s' if node.npartitions != 1 else ''}"
-    if node.divisions[0] is None:
-        return (
-            f"{count} with unknown divisions{'' if can_divide(node.meta) else ' of categories not in ascending order'}"
-        )
-    shown = [str(label) for label in node.divisions]
-    if len(shown) > 5:
-        shown = [*shown[:3], "...", shown[-1]]
-    return f"{count} with divisions ({', '.join(shown)})"
 
 
 def empty(value: Any) -> Any:

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 
 from glassloom.array.api.array import Array
+from glassloom.dataframe.alignment import require_aligned
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import is_column, with_labels_at_hand
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.keys_of_rows import as_series
-from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, require_aligned
+from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise
 from glassloom.dataframe.options import is_of_positions
 from glassloom.dataframe.positions import ILoc
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask

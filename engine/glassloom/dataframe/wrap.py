@@ -13,9 +13,10 @@ import pandas as pd
 from glassloom.backends.pandas_ import is_frame
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import Collection
+from glassloom.dataframe.alignment import require_aligned
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.divisions import cut_alike
-from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, require_aligned
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise
 from glassloom.dataframe.rows_of_label import rows_beside
 from glassloom.graph import function_label
 

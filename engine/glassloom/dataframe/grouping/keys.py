@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.dataframe.alignment import require_aligned
 from glassloom.dataframe.columns import unknown_columns
 from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, LEVEL, Key
-from glassloom.dataframe.nodes import FrameExpr, require_aligned
+from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.own_columns import NotOwn, own_column
 from glassloom.dataframe.wrap import is_node, operate
 

@@ -11,6 +11,7 @@ import pandas as pd
 from pandas.api.extensions import no_default
 
 from glassloom.collection import Collection
+from glassloom.dataframe.alignment import require_aligned
 from glassloom.dataframe.argument_kinds import collection_of, options_of, require_function
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, require_some_columns, unused_name
@@ -29,7 +30,7 @@ from glassloom.dataframe.moving.sort import (
     sort_blocks,
     sort_order,
 )
-from glassloom.dataframe.nodes import FrameExpr, Projection, Relabelled, require_aligned
+from glassloom.dataframe.nodes import FrameExpr, Projection, Relabelled
 from glassloom.dataframe.options import is_columns, number_of_outputs
 from glassloom.dataframe.positions import reversed_partitions
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap

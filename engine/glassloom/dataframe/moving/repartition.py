@@ -12,10 +12,11 @@ import pandas as pd
 from glassloom import units
 from glassloom.backends.pandas_ import concat, rows_between
 from glassloom.backends.sizeof import sizeof
+from glassloom.dataframe.alignment import describe_divisions
 from glassloom.dataframe.argument_kinds import collection_of, distance
 from glassloom.dataframe.divisions import redivide
 from glassloom.dataframe.moving.shape import Repartition
-from glassloom.dataframe.nodes import FrameExpr, describe_divisions
+from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import DivisionError

@@ -206,20 +206,20 @@ class SortedExchange(Exchange):
         return partial(_sorted_whole, self.sorting)
 
 
-class SortedBlocks(SomeRows):
+class _OfSorting(SomeRows):
+    """What a method of a `Sorting` makes of each partition."""
+
+    @property
+    def keeps_backend(self) -> bool:
+        return isinstance(self.frame.meta, pd.DataFrame) and bool(self.call.function.__self__.runs_on_device)  # type: ignore[attr-defined]
+
+
+class SortedBlocks(_OfSorting):
     """A frame each of whose partitions is sorted by itself."""
 
-    @property
-    def keeps_backend(self) -> bool:
-        return isinstance(self.frame.meta, pd.DataFrame) and bool(self.call.function.__self__.runs_on_device)  # type: ignore[attr-defined]
 
-
-class SortedEnds(SomeRows):
+class SortedEnds(_OfSorting):
     """The first or last rows of each partition as it would be sorted by itself."""
-
-    @property
-    def keeps_backend(self) -> bool:
-        return isinstance(self.frame.meta, pd.DataFrame) and bool(self.call.function.__self__.runs_on_device)  # type: ignore[attr-defined]
 
 
 class SampledChunk(Chunk):
