@@ -17,7 +17,7 @@ export UV_PYTHON_DOWNLOADS := never
 # that it imports: 2.4 s of CPU instead of 0.7 s for the frames alone.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup lab test test-gpu test-pandas2 test-pandas30 long lint format bench conformance dask-suites wheel constraints clean
+.PHONY: setup lab test test-gpu test-pandas2 test-pandas30 long lint format bench conformance dask-suites pandas-suite wheel constraints clean
 .DEFAULT_GOAL := lab
 
 $(CURDIR)/.tools/bin/uv:
@@ -107,6 +107,10 @@ conformance: setup
 # Dask's own tests with our schedulers in the place of Dask's: a part of them; DASK_SUITES_ARGS="--all" runs all.
 dask-suites: setup
 	python tests/distributed/dask_suites.py $(DASK_SUITES_ARGS)
+
+# What pandas' own tests ask of frames, asked of ours; PANDAS_SUITE_ARGS names files below pandas/tests, and a report.
+pandas-suite: setup
+	python tests/dataframe/pandas_suite.py $(PANDAS_SUITE_ARGS)
 
 wheel: setup
 	rm -rf dist labextension/dist

@@ -1,0 +1,423 @@
+"""pandas' own test suite as an oracle: what its tests ask of frames is asked of lazy frames, too, and the results are compared.
+
+    python tests/dataframe/pandas_suite.py [--report FILE] [PATHS below pandas/tests ...]
+
+The tests run as they are, from where pandas is installed. Whenever a test itself calls a method of a frame, a series or an index, of its
+group-bys, windows and accessors, or one of the functions (`concat`, `merge`, ...), the same call is made of the same object in one partition
+and in three, and computed. What came of it is counted by method:
+
+- same: what pandas made, to the last dtype, label and missing value; or both raised an error;
+- order: the same rows in another order, as `set_index` and joins may have them (`docs/dataframe-support.md` says which);
+- labels: the same rows with other labels, as `reset_index` numbers those of each partition;
+- refused: `NotImplementedError`, `AttributeError` or another error of ours that says what isn't supported;
+- error: another error, which pandas does not raise;
+- different: another result;
+- accepted: pandas raised an error, ours gave a result.
+
+Nothing is copied: the tests are collected from where pandas is installed. A line of the report is a JSON object for each call that came out otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import functools
+import json
+import signal
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.core.groupby import DataFrameGroupBy, SeriesGroupBy
+from pandas.core.window import Expanding, ExponentialMovingWindow, Rolling
+
+TESTS = Path(pd.__file__).parent / "tests"
+PATHS = [
+    "frame/methods",
+    "frame/test_reductions.py",
+    "series/methods",
+    "groupby",
+    "reshape",
+    "window",
+    "resample",
+    "strings",
+]
+LIMIT_S = 10
+PARTS = (1, 3)
+ROWS = (pd.DataFrame, pd.Series, pd.Index)
+CONCRETE = (*ROWS, np.ndarray, pd.api.extensions.ExtensionArray, pd.Categorical)
+
+_OPERATORS = (
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or ror xor rxor eq ne lt le gt ge"
+    " neg pos abs invert divmod rdivmod len getitem"
+)
+_LEFT_OUT = (
+    "sample plot hist boxplot style sparse pipe copy info flags attrs set_flags array values memory_usage items iterrows"
+    " itertuples keys to_clipboard to_excel to_markdown to_latex to_xarray to_html to_xml to_stata to_feather to_iceberg to_hdf"
+    " to_pickle to_string to_csv to_json to_sql to_orc to_parquet from_arrow from_dict from_records is_ view list struct"
+    " searchsorted get_loc get_indexer get_indexer_for get_indexer_non_unique get_slice_bound slice_locs slice_indexer"
+)
+"""What isn't asked: what is drawn or written, random, views of one object, and what needs positions in one object."""
+_FUNCTIONS = (
+    "concat merge merge_asof pivot_table pivot crosstab cut qcut get_dummies from_dummies melt wide_to_long"
+    " to_datetime to_numeric to_timedelta isna notna factorize"
+)
+
+
+class Call(NamedTuple):
+    """A call of a test: of which object, in steps from it, with what."""
+
+    root: Any
+    steps: tuple[Callable[[Any], Any], ...]
+    name: str
+    arguments: str
+
+
+class Outcomes:
+    """What came of the calls."""
+
+    def __init__(self, report: str) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.file = open(report, "a") if report else None  # noqa: SIM115 - as long as the session
+        self.test = ""
+        self.busy = False
+
+    def add(self, call: Call, outcome: str, parts: int, text: str) -> None:
+        self.counts[call.name, outcome] += 1
+        if outcome != "same" and self.file:
+            row = {
+                "outcome": outcome,
+                "name": call.name,
+                "test": self.test,
+                "arguments": call.arguments,
+                "parts": parts,
+                "text": text,
+            }
+            self.file.write(json.dumps(row) + "\n")
+            self.file.flush()
+
+
+OUTCOMES: Outcomes
+_recipes: dict[int, tuple[Any, Call]] = {}
+"""How group-bys, windows and accessors were made: by their identity, with the object itself, so that it lives as long."""
+
+
+def _by_test(frame: FrameType) -> bool:
+    return str(TESTS) in frame.f_code.co_filename
+
+
+def asked(original: Callable[..., Any], name: str, *, function: bool = False) -> Callable[..., Any]:
+    """Return pandas' method or function, which asks ours the same if a test calls it."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if OUTCOMES.busy or kwargs.get("inplace") or not _by_test(sys._getframe(1)):
+            return original(*args, **kwargs)
+        OUTCOMES.busy = True
+        try:
+            return _both(original, name, args, kwargs, function)
+        finally:
+            OUTCOMES.busy = False
+
+    return call
+
+
+def _both(
+    original: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any], function: bool
+) -> Any:
+    given = args if function else args[1:]
+    if function and args and not isinstance(args[0], (pd.DataFrame, pd.Series, list, dict, tuple)):
+        return original(*args, **kwargs)  # of arrays and indexes pandas itself makes concrete results
+    try:
+        root, steps, label = (None, (), name) if function else _origin(args[0], name)
+        kept = _own(root), _own(given), _own(kwargs)
+    except _Unknown:
+        return original(*args, **kwargs)
+    step = _function_step(name, kept[1], kept[2]) if function else _method_step(name, kept[1], kept[2])
+    made = Call(kept[0], (*steps, step), label, _short((given, kwargs)))
+    try:
+        result = original(*args, **kwargs)
+    except Exception as error:
+        if not isinstance(error, (NotImplementedError, pytest.fail.Exception)):
+            _compare(made, None, error)
+        raise
+    if isinstance(result, LAZY_KINDS):
+        if len(_recipes) > 10_000:
+            _recipes.clear()
+        _recipes[id(result)] = (result, made)
+    elif isinstance(result, CONCRETE) or pd.api.types.is_scalar(result) or isinstance(result, tuple):
+        _compare(made, result, None)
+    return result
+
+
+def _own(value: Any) -> Any:
+    """A copy that the test can't write to."""
+    if isinstance(value, (pd.DataFrame, pd.Series)):
+        return value.copy()
+    if type(value) in (list, tuple):
+        return type(value)(_own(one) for one in value)
+    if type(value) is dict:
+        return {key: _own(one) for key, one in value.items()}
+    return copy.copy(value) if isinstance(value, (set, np.ndarray)) else value
+
+
+def _origin(owner: Any, name: str) -> tuple[Any, tuple[Callable[[Any], Any], ...], str]:
+    """Of which rows an object was made, and how."""
+    kind = type(owner).__name__
+    if isinstance(owner, ROWS):
+        if isinstance(owner, pd.Index):
+            kind = "Index"
+        return owner, (), f"{kind}.{name}"
+    known = _recipes.get(id(owner))
+    if known is not None and known[0] is owner:
+        return known[1].root, known[1].steps, f"{known[1].name}.{name}"
+    parent = getattr(owner, "_orig", None)
+    parent = getattr(owner, "orig", None) if parent is None else parent
+    parent = getattr(owner, "_parent", None) if parent is None else parent
+    accessor = {"StringMethods": "str", "CategoricalAccessor": "cat"}.get(kind, "dt")
+    if not isinstance(parent, ROWS):
+        raise _Unknown
+    return parent, (lambda lazy: getattr(lazy, accessor),), f"Series.{accessor}.{name}"
+
+
+class _Unknown(Exception):
+    """Nothing is known of how an object was made."""
+
+
+def _method_step(name: str, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+    if name == "__len__":
+        return len
+    return lambda lazy: getattr(lazy, name)(*args, **kwargs)
+
+
+def _function_step(name: str, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+    import glassloom.dataframe as gd
+
+    return lambda parts: getattr(gd, name)(*_lazily(args, parts), **_lazily(kwargs, parts))
+
+
+def _lazily(value: Any, parts: int) -> Any:
+    """Rows as lazy ones, wherever they are in arguments."""
+    if isinstance(value, (pd.DataFrame, pd.Series)):
+        return _lazy(value, parts)
+    if type(value) in (list, tuple):
+        return type(value)(_lazily(one, parts) for one in value)
+    if type(value) is dict:
+        return {key: _lazily(one, parts) for key, one in value.items()}
+    return value
+
+
+def _lazy(rows: Any, parts: int) -> Any:
+    import glassloom.dataframe as gd
+
+    if isinstance(rows, pd.Index):
+        return gd.from_pandas(pd.DataFrame(index=rows), npartitions=parts, sort=False).index
+    in_order = parts > 1 and rows.index.is_monotonic_increasing and not rows.index.hasnans
+    return gd.from_pandas(rows, npartitions=parts, sort=in_order)
+
+
+def _compare(call: Call, expected: Any, raised: Exception | None) -> None:
+    for parts in PARTS:
+        with warnings.catch_warnings(), np.errstate(all="ignore"), _limited():
+            warnings.simplefilter("ignore")
+            outcome, text = _outcome(call, expected, raised, parts)
+        OUTCOMES.add(call, outcome, parts, text)
+
+
+def _outcome(call: Call, expected: Any, raised: Exception | None, parts: int) -> tuple[str, str]:
+    try:
+        lazy = parts if call.root is None else _lazy(call.root, parts)
+    except Exception as error:
+        return "refused", f"from_pandas: {type(error).__name__}: {error}"[:300]
+    try:
+        for step in call.steps:
+            lazy = step(lazy)
+        got = _computed(lazy)
+    except _TooLong:
+        return "error", f"took longer than {LIMIT_S} s"
+    except Exception as error:
+        ours = isinstance(error, (NotImplementedError, AttributeError)) or type(error).__module__ == "glassloom.errors"
+        return "same" if raised is not None else "refused" if ours else "error", f"{type(error).__name__}: {error}"[
+            :400
+        ]
+    if raised is not None:
+        return "accepted", f"pandas: {type(raised).__name__}: {raised}; ours: {_short(got)}"[:400]
+    try:
+        _assert_same(got, expected)
+    except Exception as error:
+        outcome = next((name for name, change in _WEAKER.items() if _is_same_when(change, got, expected)), "different")
+        return outcome, f"{error}"[:500] + f" | ours: {_short(got, 300)} | pandas: {_short(expected, 300)}"
+    return "same", ""
+
+
+def _by_labels_and_values(rows: Any) -> Any:
+    frame = rows.reset_index() if isinstance(rows, pd.DataFrame) else rows.to_frame("values").reset_index()
+    frame.columns = range(frame.shape[1])
+    order = frame.map(repr).sort_values(list(frame.columns), kind="stable").index
+    return rows.iloc[order]
+
+
+_WEAKER = {
+    "order": _by_labels_and_values,
+    "labels": lambda rows: _by_labels_and_values(rows.reset_index(drop=True)).reset_index(drop=True),
+}
+"""What is done to both results before they're compared once more, by the outcome if they're the same then."""
+
+
+def _is_same_when(change: Callable[[Any], Any], got: Any, expected: Any) -> bool:
+    if type(got) is not type(expected) or not isinstance(expected, (pd.DataFrame, pd.Series)):
+        return False
+    try:
+        _assert_same(change(got), change(expected))
+    except Exception:
+        return False
+    return True
+
+
+def _computed(made: Any) -> Any:
+    if isinstance(made, tuple) and any(hasattr(one, "compute") for one in made):
+        return tuple(_computed(one) for one in made)
+    return made.compute(scheduler="inline") if hasattr(made, "compute") else made
+
+
+def _assert_same(got: Any, expected: Any) -> None:
+    if isinstance(expected, tuple):
+        assert isinstance(got, tuple), f"{type(got)} in place of a tuple"
+        assert len(got) == len(expected)
+        for ours, theirs in zip(got, expected, strict=True):
+            _assert_same(ours, theirs)
+    elif isinstance(expected, pd.DataFrame):
+        pd.testing.assert_frame_equal(
+            got, expected, check_freq=False, rtol=1e-9, check_index_type="equiv" if len(expected) else False
+        )
+    elif isinstance(expected, pd.Series):
+        pd.testing.assert_series_equal(
+            got, expected, check_freq=False, rtol=1e-9, check_index_type="equiv" if len(expected) else False
+        )
+    elif isinstance(expected, pd.Index):
+        pd.testing.assert_index_equal(got, expected, exact="equiv")
+    elif isinstance(expected, (np.ndarray, pd.api.extensions.ExtensionArray)):
+        got, expected = pd.Series(got), pd.Series(expected)
+        pd.testing.assert_series_equal(got, expected, rtol=1e-9)
+    elif pd.isna(expected):
+        assert pd.isna(got), f"{got!r} is not missing"
+    elif isinstance(expected, (float, np.floating, complex)):
+        assert got == pytest.approx(expected, rel=1e-9, abs=1e-8), f"{got!r} is not {expected!r}"
+    else:
+        assert bool(got == expected), f"{got!r} is not {expected!r}"
+
+
+class _TooLong(Exception):
+    """A call took too long."""
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        raise _TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(LIMIT_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _short(value: Any, length: int = 200) -> str:
+    try:
+        return repr(value)[:length]
+    except Exception as error:
+        return f"({type(error).__name__} in its repr)"
+
+
+LAZY_KINDS: tuple[type, ...] = ()
+"""pandas' objects that only hold what will be computed: group-bys, windows, bins of times."""
+
+
+def patch() -> None:
+    """Put what asks ours in the place of pandas' methods and functions."""
+    global LAZY_KINDS
+    from pandas.core.arrays.categorical import CategoricalAccessor
+    from pandas.core.indexes.accessors import DatetimeProperties, PeriodProperties, TimedeltaProperties
+    from pandas.core.resample import Resampler
+    from pandas.core.strings.accessor import StringMethods
+
+    LAZY_KINDS = (DataFrameGroupBy, SeriesGroupBy, Rolling, Expanding, ExponentialMovingWindow, Resampler)
+    accessors = (StringMethods, DatetimeProperties, PeriodProperties, TimedeltaProperties, CategoricalAccessor)
+    below = [kind for base in (pd.Index, Rolling, Expanding, Resampler) for kind in _subclasses(base)]
+    for kind in (*ROWS, *LAZY_KINDS, *accessors, *below):
+        inherited = kind in (*ROWS, *LAZY_KINDS, *accessors)
+        for name in dir(kind) if inherited else list(vars(kind)):
+            method = getattr(kind, name, None)
+            if (
+                _is_asked(name)
+                and hasattr(method, "__code__")
+                and not isinstance(vars(kind).get(name), (classmethod, staticmethod))
+            ):
+                setattr(kind, name, asked(method, name))
+    for name in _FUNCTIONS.split():
+        setattr(pd, name, asked(getattr(pd, name), name, function=True))
+
+
+def _is_asked(name: str) -> bool:
+    return name.strip("_") in _OPERATORS.split() if name.startswith("_") else name not in _LEFT_OUT.split()
+
+
+def _subclasses(kind: type) -> list[type]:
+    return [each for below in kind.__subclasses__() for each in (below, *_subclasses(below))]
+
+
+class Plugin:
+    """Notes which test runs."""
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        OUTCOMES.test = nodeid
+        _recipes.clear()
+
+
+def main() -> int:
+    """Run pandas' tests and print what came of their calls."""
+    global OUTCOMES
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--report", default="", help="where a line is written for each call that came out otherwise")
+    parser.add_argument("paths", nargs="*", default=PATHS)
+    options = parser.parse_args()
+    OUTCOMES = Outcomes(options.report)
+    patch()
+    settings = [
+        "-q",
+        "--tb=line",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "ignore",
+        "-c",
+        "/dev/null",
+        f"--rootdir={TESTS.parent}",
+    ]
+    chosen = ["-m", "not slow and not network and not db and not single_cpu"]
+    pytest.main([*settings, *chosen, *(str(TESTS / path) for path in options.paths)], plugins=[Plugin()])
+    kinds = ("same", "order", "labels", "refused", "error", "different", "accepted")
+    total = Counter[str]()
+    for (_, outcome), count in OUTCOMES.counts.items():
+        total[outcome] += count
+    print(
+        "\n".join(
+            f"{outcome:10} {total[outcome]:8,}  {total[outcome] / max(total.total(), 1):.1%}" for outcome in kinds
+        )
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
