@@ -3,7 +3,7 @@
     python tests/dataframe/pandas_suite.py [--report FILE] [PATHS below pandas/tests ...]
 
 The tests run as they are, from where pandas is installed. Whenever a test itself calls a method of a frame, a series or an index, of its
-group-bys, windows and accessors, or one of the functions (`concat`, `merge`, ...), the same call is made of the same object in one partition
+group-bys, windows and accessors, or one of the functions (`concat`, `merge`, `read_csv`, ...), the same call is made of the same object in one partition
 and in three, and computed. What came of it is counted by method:
 
 - same: what pandas made, to the last dtype, label and missing value; or both raised an error;
@@ -23,9 +23,11 @@ import argparse
 import contextlib
 import copy
 import functools
+import io
 import json
 import signal
 import sys
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -70,6 +72,7 @@ _FUNCTIONS = (
     "concat merge merge_asof pivot_table pivot crosstab cut qcut get_dummies from_dummies melt wide_to_long"
     " to_datetime to_numeric to_timedelta isna notna factorize"
 )
+_READERS = "read_csv read_table read_fwf read_json"
 
 
 class Call(NamedTuple):
@@ -196,6 +199,71 @@ def _method_step(name: str, args: Any, kwargs: Any) -> Callable[[Any], Any]:
     if name == "__len__":
         return len
     return lambda lazy: getattr(lazy, name)(*args, **kwargs)
+
+
+def read(original: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return pandas' reader, which lets ours read the same text from a file if a test calls it."""
+
+    @functools.wraps(original)
+    def call(source: Any = None, *args: Any, **kwargs: Any) -> Any:
+        content = None if OUTCOMES.busy or not _by_test(sys._getframe(1)) else _content(source)
+        if content is None or kwargs.get("chunksize") or kwargs.get("iterator"):
+            return original(source, *args, **kwargs)
+        OUTCOMES.busy = True
+        try:
+            return _read_by_both(original, name, source, content, args, kwargs)
+        finally:
+            OUTCOMES.busy = False
+
+    return call
+
+
+def _read_by_both(
+    original: Callable[..., Any], name: str, source: Any, content: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, Path(source).name if isinstance(source, (str, Path)) else "file.txt")
+        path.write_bytes(content)
+        made = Call(
+            None,
+            (_reading_step(name, str(path), len(content), _own(args), _own(kwargs)),),
+            name,
+            _short((content, args, kwargs), 400),
+        )
+        try:
+            result = original(source, *args, **kwargs)
+        except Exception as error:
+            if not isinstance(error, (NotImplementedError, pytest.fail.Exception)):
+                _compare(made, None, error)
+            raise
+        if isinstance(result, ROWS):
+            _compare(made, result, None)
+    return result
+
+
+def _reading_step(name: str, path: str, length: int, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+    import glassloom.dataframe as gd
+
+    def step(parts: int) -> Any:
+        cut = (
+            {}
+            if parts == 1 or name == "read_json" and not kwargs.get("lines")
+            else {"blocksize": max(length // parts, 1)}
+        )
+        return getattr(gd, name)(path, *args, **kwargs, **cut)
+
+    return step
+
+
+def _content(source: Any) -> bytes | None:
+    """Return what a test lets a reader read: of a text or file at hand, or of a file by its name."""
+    if isinstance(source, io.StringIO):
+        return source.getvalue()[source.tell() :].encode("utf-8", "surrogatepass")
+    if isinstance(source, io.BytesIO):
+        return source.getvalue()[source.tell() :]
+    if isinstance(source, (str, Path)) and "://" not in str(source) and Path(source).is_file():
+        return Path(source).read_bytes()
+    return None
 
 
 def _function_step(name: str, args: Any, kwargs: Any) -> Callable[[Any], Any]:
@@ -367,6 +435,12 @@ def patch() -> None:
                 setattr(kind, name, asked(method, name))
     for name in _FUNCTIONS.split():
         setattr(pd, name, asked(getattr(pd, name), name, function=True))
+    for name in _READERS.split():
+        made = read(getattr(pd, name), name)
+        setattr(pd, name, made)
+        for module in ("pandas.io.parsers", "pandas.io.parsers.readers", "pandas.io.json", "pandas.io.api"):
+            if hasattr(sys.modules.get(module), name):
+                setattr(sys.modules[module], name, made)
 
 
 def _is_asked(name: str) -> bool:
