@@ -185,10 +185,13 @@ def _origin(owner: Any, name: str) -> tuple[Any, tuple[Callable[[Any], Any], ...
     parent = getattr(owner, "_orig", None)
     parent = getattr(owner, "orig", None) if parent is None else parent
     parent = getattr(owner, "_parent", None) if parent is None else parent
-    accessor = {"StringMethods": "str", "CategoricalAccessor": "cat"}.get(kind, "dt")
+    parent = getattr(owner, "obj", None) if parent is None else parent
+    accessor = {"StringMethods": "str", "CategoricalAccessor": "cat", "_LocIndexer": "loc", "_iLocIndexer": "iloc"}.get(
+        kind, "dt"
+    )
     if not isinstance(parent, ROWS):
         raise _Unknown
-    return parent, (lambda lazy: getattr(lazy, accessor),), f"Series.{accessor}.{name}"
+    return parent, (lambda lazy: getattr(lazy, accessor),), f"{type(parent).__name__}.{accessor}.{name}"
 
 
 class _Unknown(Exception):
@@ -417,11 +420,14 @@ def patch() -> None:
     global LAZY_KINDS
     from pandas.core.arrays.categorical import CategoricalAccessor
     from pandas.core.indexes.accessors import DatetimeProperties, PeriodProperties, TimedeltaProperties
+    from pandas.core.indexing import _iLocIndexer, _LocIndexer
     from pandas.core.resample import Resampler
     from pandas.core.strings.accessor import StringMethods
 
     LAZY_KINDS = (DataFrameGroupBy, SeriesGroupBy, Rolling, Expanding, ExponentialMovingWindow, Resampler)
     accessors = (StringMethods, DatetimeProperties, PeriodProperties, TimedeltaProperties, CategoricalAccessor)
+    for indexer in (_LocIndexer, _iLocIndexer):
+        indexer.__getitem__ = asked(indexer.__getitem__, "__getitem__")
     below = [kind for base in (pd.Index, Rolling, Expanding, Resampler) for kind in _subclasses(base)]
     for kind in (*ROWS, *LAZY_KINDS, *accessors, *below):
         inherited = kind in (*ROWS, *LAZY_KINDS, *accessors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import warnings
 
 import glassloom.dataframe as gd
 import numpy as np
@@ -16,7 +17,7 @@ from glassloom.dataframe.io import blocks, csv
 from glassloom.dataframe.io.filesystems import LOCAL
 from glassloom.dataframe.io.paths import file_state
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
-from glassloom.errors import MetaError, ReadError
+from glassloom.errors import MetaError, ParseError, ReadError
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from long_tests import examples
@@ -191,3 +192,62 @@ def test_other_options_have_pandas_open_the_file(options):
     assert not takes_bytes(pd.read_csv, options)
     assert not takes_bytes(pd.read_fwf, {})
     assert takes_bytes(pd.read_csv, {"sep": ";", "skiprows": [1], "dtype": {"a": str}})
+
+
+@pytest.mark.parametrize(
+    "options", [{"on_bad_lines": "skip"}, {"usecols": ["x"]}, {"index_col": "x", "on_bad_lines": "warn"}]
+)
+def test_a_longer_row_means_the_same_wherever_a_block_begins(tmp_path, options):
+    """Of the first row of a text, pandas takes the fields that are too many for labels."""
+    rows = ["1,2\n"] * 2500
+    rows[1200] = "3,4,5\n"
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "".join(rows))
+    is_labelled = "index_col" in options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.ParserWarning)
+        wanted = pd.read_csv(path, **options)
+        for size in (1200 * 4, 1200 * 4 - 2):  # ends with the row, and before it
+            lazy = gd.read_csv(path, blocksize=size, **options)
+            assert_same(lazy.compute().reset_index(drop=not is_labelled), wanted.reset_index(drop=not is_labelled))
+            assert lazy.npartitions > 1
+
+
+def test_a_longer_row_at_the_beginning_of_a_block_is_an_error_that_names_its_line(tmp_path):
+    rows = ["1,2\n"] * 2500
+    rows[1200] = "3,4,5\n"
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "".join(rows))
+    lazy = gd.read_csv(path, blocksize=1200 * 4 - 2)
+    with pytest.raises(
+        ParseError, match=r"line 1202 has more fields than the header of the first file, 2\. Give names="
+    ):
+        lazy.compute()
+    assert lazy.x.sum().compute() == 2502  # whose fields are the first of each row
+
+
+def test_dtypes_come_from_the_first_file_with_rows(tmp_path):
+    for name, text in (("a", "x,y\n"), ("b", ""), ("c", "x,y\n1,2.5\n"), ("d", "x,y\n3,4.5\n")):
+        (tmp_path / f"{name}.csv").write_text(text)
+    read = gd.read_csv(tmp_path / "*.csv")
+    assert_same(read.compute().reset_index(drop=True), pd.DataFrame({"x": [1, 3], "y": [2.5, 4.5]}))
+
+
+def test_labels_of_a_flag_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    with pytest.raises(ValueError, match="index_col couldn't be 'True': give the name"):
+        gd.read_csv(tmp_path / "a.csv", index_col=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("  1  2\n123 98\n", {"infer_nrows": 1, "header": None}),
+        ("a~~b~~~c\n1..~~22~3\n44~~5.~~6\n", {"delimiter": "~"}),
+        ("left out\na  b  c\nleft out, too\n12 34 56\n78 90 12\n", {"skiprows": [0, 2]}),
+        ("a  b # text\n1  2\n34 5 # more\n", {"comment": "#"}),
+    ],
+)
+def test_fields_of_fixed_width_are_found_as_by_pandas(tmp_path, text, options):
+    (tmp_path / "a.txt").write_text(text)
+    assert_same(gd.read_fwf(tmp_path / "a.txt", **options).compute(), pd.read_fwf(tmp_path / "a.txt", **options))

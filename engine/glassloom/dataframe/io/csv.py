@@ -29,7 +29,7 @@ from glassloom.dataframe.io.blocks import (
 from glassloom.dataframe.io.common_types import is_text
 from glassloom.dataframe.io.compression import ENDINGS, chosen_compression
 from glassloom.dataframe.io.date_formats import with_date_formats
-from glassloom.dataframe.io.filesystems import Files, locate
+from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.fitting import (
     SAMPLE_ROWS,
     fitted,
@@ -274,6 +274,8 @@ def _read_text(
         if options.get(name):
             raise OptionError(f"{called} can't take {name}={options[name]!r}: {instead}")
     _require_dates_of_columns(options)
+    if options.get("index_col") is True:
+        raise ValueError("The value of index_col couldn't be 'True': give the name or the place of a column")
     labels, options = options.get("index_col"), {name: value for name, value in options.items() if name != "index_col"}
     if labels is False or isinstance(options.get("header"), (list, tuple)):  # names of several levels tell no columns
         options, labels = {**options, "index_col": labels}, None
@@ -295,7 +297,7 @@ def _read_text(
     if convert is not None:
         options = {**options, "converters": converters or None}
     parser = Parser(function, options, files, path_column(of_path, (state[0] for state in states), convert))
-    sample_path = next((state[0] for state in states if state[1]), states[0][0])  # files without a byte have no rows
+    sample_path = _path_of_sample(states, parser)
     sample = _read_sample(sample_path, parser)
     if assume_missing:
         options = {**options, "dtype": _with_floats(sample, options)}
@@ -379,6 +381,18 @@ def _with_labels(frame: Any, wanted: Any, parser: Parser) -> Any:
 def _labelled(block: Any, keys: list[Any], names: list[Any]) -> Any:
     made = block.set_index(keys).rename_axis(index=names if len(names) > 1 else names[0])
     return made if made.shape[1] else made.set_axis(made.columns.astype(object), axis=1)  # as pandas reads no column
+
+
+_MOST_WITHOUT_ROWS = 16
+
+
+def _path_of_sample(states: Sequence[State], parser: Parser) -> str:
+    """Return the first file with rows; the first of those with a header if all that are tried have no more."""
+    paths = [path for path, nbytes, _ in states if nbytes] or [states[0][0]]
+    others = paths[1:_MOST_WITHOUT_ROWS]
+    if not others or len(_first_rows(paths[0], parser)):
+        return paths[0]
+    return next((path for path in others if len(_first_rows(path, parser))), paths[0])
 
 
 def _read_sample(path: str, parser: Parser) -> Any:
@@ -496,15 +510,16 @@ def _compression_of(path: str, options: dict[str, Any]) -> Any:
 
 
 def _fields(data: bytes, options: dict[str, Any]) -> list[tuple[int, int]]:
-    """Return where fields begin and end: at columns of characters that are blank in all of the first lines."""
-    skipped = _skipped_lines(options) or 0
-    count = options.get("infer_nrows", 100)
+    """Return where fields begin and end: at columns of characters that are delimiters in all of the first lines, as pandas looks for them."""
+    skipped = options.get("skiprows")
+    left_out = range(skipped) if isinstance(skipped, int) else skipped or ()
     lines = data.decode(options.get("encoding") or "utf-8", errors="replace").splitlines()
-    comment = options.get("comment")
-    lines = [line.partition(comment)[0] if comment else line for line in lines[skipped:]]
-    used = [line for line in lines if line.strip()][: count + 1]
+    used = [line for number, line in enumerate(lines) if number not in left_out][: options.get("infer_nrows", 100)]
+    if options.get("comment"):
+        used = [line.partition(options["comment"])[0] for line in used]
+    delimiters = {*"\r\n", *(options.get("delimiter") or "\t ")}
     width = max(map(len, used), default=0)
-    is_used = [any(place < len(line) and not line[place].isspace() for line in used) for place in range(width)]
+    is_used = [any(place < len(line) and line[place] not in delimiters for line in used) for place in range(width)]
     edges = [
         place for place in range(width + 1) if (place < width and is_used[place]) != (place > 0 and is_used[place - 1])
     ]
@@ -514,7 +529,7 @@ def _fields(data: bytes, options: dict[str, Any]) -> list[tuple[int, int]]:
 def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
     try:
-        frame = parser.parse(block)
+        frame = _with_its_fields(parser.parse(block), block, parser, meta)
         if texts := _texts_read_as_others(frame, meta):
             dtypes = parser.options.get("dtype") or {}
             given = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
@@ -523,6 +538,8 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
                 frame[name] = again[name].astype("category") if _is_category(meta[name].dtype) else again[name]
     except pd.errors.EmptyDataError:  # no line, not even a header: as some programs write a partition without rows
         return meta
+    except ParseError:
+        raise
     except (pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
         raise ParseError(f"{block.path!r} can't be read as CSV: {error}") from error
     except ValueError as error:
@@ -543,6 +560,29 @@ def _read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     return fitted(
         frame, meta, where, lambda: _first_row_line(block, parser), formats if isinstance(formats, dict) else {}
     )
+
+
+def _with_its_fields(frame: Any, block: TextBlock, parser: Parser, meta: Any) -> Any:
+    """Return the frame of a block. Of a first row with more fields than the header has names pandas makes labels, where others are bad lines.
+
+    Raises
+    ------
+    ParseError
+        If such a row begins a block, or a file that isn't like the first one, and it isn't to be skipped.
+    """
+    if not isinstance(meta.index, pd.RangeIndex) or isinstance(frame.index, pd.RangeIndex) or not len(frame):
+        return frame
+    if parser.options.get("usecols") is not None:  # then pandas leaves out the fields of others that are too many, too
+        return parser.parse(block, index_col=False)
+    action = parser.options.get("on_bad_lines", "error")
+    if not block.start or action not in ("skip", "warn"):
+        raise ParseError(
+            f"{block.path!r} can't be read as CSV: line {_first_row_line(block, parser)} has more fields than the header of the first file, "
+            f"{len(meta.columns)}. Give names= for all fields, usecols= to leave some out, or on_bad_lines='skip'"
+        )
+    n_before = parser.headers.get(block.path, parser.header).count(b"\n")
+    skipped = [*range(_skipped_lines(parser.options) or 0), n_before]
+    return _with_its_fields(parser.parse(block, skiprows=skipped), block, parser, meta)
 
 
 def _texts_read_as_others(frame: Any, meta: Any) -> dict[Any, Any]:
