@@ -376,6 +376,12 @@ def _assert_same(got: Any, expected: Any) -> None:
     elif isinstance(expected, pd.Index):
         pd.testing.assert_index_equal(got, expected, exact="equiv")
     elif isinstance(expected, (np.ndarray, pd.api.extensions.ExtensionArray)):
+        if np.ndim(expected) != 1:
+            assert np.asarray(got).dtype == expected.dtype
+            np.testing.assert_allclose(
+                got, expected, 1e-9
+            ) if expected.dtype.kind in "fc" else np.testing.assert_array_equal(got, expected)
+            return
         got, expected = pd.Series(got), pd.Series(expected)
         pd.testing.assert_series_equal(got, expected, rtol=1e-9)
     elif pd.isna(expected):

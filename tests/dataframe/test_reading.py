@@ -410,3 +410,15 @@ def test_dates_of_several_columns_are_refused_before_anything_is_read(tmp_path, 
     (tmp_path / "a.csv").write_text("year,month\n2000,1\n")
     with pytest.raises(NotImplementedError, match=r"makes a column of several; .* call to_datetime\(\)"):
         gd.read_csv(tmp_path / "a.csv", parse_dates=dates)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zip"])
+def test_a_list_of_records_is_told_from_a_record_a_line(tmp_path, suffix):
+    frame = pd.DataFrame({"x": [1, 2, 3], "s": ["a", "b", None]})
+    path = tmp_path / f"a.json{suffix}"
+    frame.to_json(path, orient="records")
+    assert_same(gd.read_json(path).compute(), pd.read_json(path))
+    with pytest.raises(OptionError, match="needs lines=True"):
+        gd.read_json(path, blocksize=10)
+    frame.to_json(path, orient="records", lines=True)
+    assert_same(gd.read_json(path).compute(), pd.read_json(path, lines=True))

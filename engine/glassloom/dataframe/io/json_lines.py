@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
+from pandas.io.common import get_handle  # type: ignore[import-not-found]
 
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.blocks import NO_HEADER, TextBlock, cut_files, first_line, has_lines_of_bytes, likely_rows
-from glassloom.dataframe.io.compression import ENDINGS
+from glassloom.dataframe.io.compression import ENDINGS, chosen_compression
 from glassloom.dataframe.io.date_formats import json_formats, with_json_times
-from glassloom.dataframe.io.filesystems import Files, locate
+from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted
 from glassloom.dataframe.io.path_column import path_column
 from glassloom.dataframe.io.paths import PathLike
@@ -25,6 +26,7 @@ from glassloom.errors import MetaError, OptionError, ParseError
 from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
 
+_SAMPLE_BYTES = 1 << 10
 _SUFFIXES = tuple(suffix + ending for suffix in (".json", ".jsonl", ".ndjson") for ending in ("", *ENDINGS.values()))
 
 
@@ -85,7 +87,7 @@ def read_json(
     orient
         As in `pandas.read_json`; default ``"records"``.
     lines
-        Whether each line is a record. Default: if `orient` is ``"records"``.
+        Whether each line is a record. Default: if `orient` is ``"records"``, unless the first file begins with a bracket: it is a list of records then.
     blocksize
         About how many bytes of a file go into a partition, with `lines`. Default: each file is one.
     meta
@@ -115,14 +117,16 @@ def read_json(
     >>> gd.read_json(file).x.compute().tolist()
     [1, 2]
     """
-    by_line = orient == "records" if lines is None else lines
+    files, names = locate(path, filesystem, storage_options)
+    states = files.find(names, _SUFFIXES)
+    by_line = lines
+    if lines is None:
+        by_line = orient == "records" and not _is_list(states, files, options)
     size = None if blocksize is None else parse_bytes(blocksize)
     if size is not None and not by_line:
         raise OptionError(f"blocksize={blocksize!r} needs lines=True: other JSON can't be cut")
     if options.get("chunksize") is not None:
         raise OptionError(f"read_json can't take chunksize={options['chunksize']!r}: set blocksize")
-    files, names = locate(path, filesystem, storage_options)
-    states = files.find(names, _SUFFIXES)
     if options.get("nrows") is not None and len(states) > 1:
         raise OptionError(
             f"read_json can't take nrows={options['nrows']!r} of {len(states)} files: call head() on the frame"
@@ -153,6 +157,17 @@ def read_json(
     is_plain = by_line and not any(compressed) and options.get("nrows") is None
     rows = likely_rows(blocks, states, files) if is_plain else None
     return wrap(Read(JsonSource(blocks, settings, files, sample, token, rows), None, None, None))
+
+
+def _is_list(states: Sequence[State], files: Files, options: dict[str, Any]) -> bool:
+    """Whether the first file with anything in it begins with a bracket."""
+    path = next((path for path, nbytes, _ in states if nbytes), states[0][0])
+    start = files.read(path, 0, _SAMPLE_BYTES)
+    compression = chosen_compression(path.lower(), options.get("compression", "infer"))
+    if compression is not None:
+        with get_handle(io.BytesIO(files.read(path)), "rb", compression=compression, is_text=False) as handles:
+            start = handles.handle.read(_SAMPLE_BYTES)
+    return start.decode(options.get("encoding") or "utf-8", errors="ignore").lstrip("\ufeff \t\r\n").startswith("[")
 
 
 def _sample(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:
