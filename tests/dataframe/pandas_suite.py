@@ -291,7 +291,8 @@ def _lazy(rows: Any, parts: int) -> Any:
 
     if isinstance(rows, pd.Index):
         return gd.from_pandas(pd.DataFrame(index=rows), npartitions=parts, sort=False).index
-    in_order = parts > 1 and rows.index.is_monotonic_increasing and not rows.index.hasnans
+    has_gaps = rows.index.nlevels == 1 and rows.index.hasnans  # of several levels, monotonic ones have none
+    in_order = parts > 1 and rows.index.is_monotonic_increasing and not has_gaps
     return gd.from_pandas(rows, npartitions=parts, sort=in_order)
 
 
