@@ -275,7 +275,6 @@ _STABLE = "all sorts are stable"
 _WITHOUT_PATH = "pandas returns bytes without a path; frames are written to files"
 _DIFFERENT: tuple[tuple[str, str, str, str], ...] = (
     ("DataFrame Series", "fillna", "value", "a frame without one says how to fill from neighbours"),
-    ("DataFrame Series", "groupby", "observed", "the default is that of the pandas that is installed"),
     ("DataFrame Series", "groupby", "sort", "True sorts partitions of a result among each other, too, if there are several"),
     ("DataFrame Series", "info", "memory_usage", "bytes are computed only if asked for"),
     ("DataFrame Series", "info", "show_counts", "values are counted only if asked for"),

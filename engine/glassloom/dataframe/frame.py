@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import FrameAtHand
 from glassloom.dataframe.call import Method
@@ -417,7 +418,7 @@ class DataFrame(
         as_index: bool = True,
         sort: bool | None = None,
         group_keys: bool = True,
-        observed: bool | None = None,
+        observed: bool | None = HAS_COPY_ON_WRITE,
         dropna: bool = True,
     ) -> Any:
         """Group rows by the values of columns.
@@ -438,7 +439,7 @@ class DataFrame(
         group_keys
             Whether `apply` puts the keys before the labels of rows.
         observed
-            For categories: whether to leave out those that don't occur. Default: as the installed pandas.
+            For categories: whether to leave out those that don't occur. Default: as the installed pandas. None is False.
         dropna
             Whether to leave out rows whose key is missing; with False, missing is a key of its own.
 

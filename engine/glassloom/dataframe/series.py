@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.accessors import Accessor, Categories, Texts
 from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.arguments import with_arguments
@@ -195,7 +196,7 @@ class Series(
         as_index: bool = True,
         sort: bool | None = None,
         group_keys: bool = True,
-        observed: bool | None = None,
+        observed: bool | None = HAS_COPY_ON_WRITE,
         dropna: bool = True,
     ) -> Any:
         """Group by other series of the same frame, or index levels. See `DataFrame.groupby`."""

@@ -69,7 +69,7 @@ class GroupBy(Methods):
         as_index: bool = True,
         sort: bool | None = None,
         group_keys: bool = True,
-        observed: bool | None = None,
+        observed: bool | None = HAS_COPY_ON_WRITE,
         dropna: bool = True,
     ) -> None:
         sort, dropna = own_options(by, sort, dropna)
@@ -77,9 +77,8 @@ class GroupBy(Methods):
         keys, blocks, is_single = resolve_keys(frame, by, level)
         if not as_index and isinstance(frame.expr.meta, pd.Series):
             raise TypeError("as_index=False only valid with DataFrame")
-        is_observed = HAS_COPY_ON_WRITE if observed is None else bool(observed)  # pandas 3 has another default
         recipe = Recipe(
-            keys, is_single, bool(dropna), sort is None or bool(sort), is_observed, bool(as_index), bool(group_keys), None,
+            keys, is_single, bool(dropna), sort is None or bool(sort), bool(observed), bool(as_index), bool(group_keys), None,
             bool(config.get("dataframe.arrow")), bool(sort),
         )  # fmt: skip
         self._frame = frame
