@@ -124,7 +124,10 @@ def _level(index: Any, number: int) -> Any:
 
 def _with_level(index: Any, number: int, dtype: Any) -> Any:
     if isinstance(index, pd.MultiIndex):
-        return index.set_levels(index.levels[number].astype(dtype), level=number, verify_integrity=False)
+        levels: list[Any] = [
+            level.astype(dtype) if place == number else level for place, level in enumerate(index.levels)
+        ]
+        return index.set_levels(levels, verify_integrity=False)
     return index.astype(dtype)
 
 

@@ -20,6 +20,7 @@ import pandas as pd
 from glassloom.backends.pandas_version import COMPARES_VARIABLES
 from glassloom.collection import Collection
 from glassloom.dataframe.keys_at_hand import is_lazy_scalar
+from glassloom.dataframe.numbered_levels import level_at
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.setting_rows import is_mask
 from glassloom.dataframe.wrap import holds_lazy, is_node, operate, wrap
@@ -387,4 +388,4 @@ def _of_rows(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 
 def _level(block: Any, number: int) -> Any:
-    return pd.Series(block.index.get_level_values(number), index=block.index)
+    return pd.Series(level_at(block.index, number), index=block.index)

@@ -12,6 +12,7 @@ from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.label_order import Run, joined_runs, run_of
 from glassloom.dataframe.nodes import FrameExpr, Projection, SomeRows
+from glassloom.dataframe.numbered_levels import level_at, rows_without_levels
 from glassloom.dataframe.prefix import CarriedRows, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
 from glassloom.dataframe.wrap import wrap
@@ -51,7 +52,7 @@ def rows_of_key(node: FrameExpr, key: Any) -> FrameExpr:
         return CarriedRows(chosen, (Length(chosen),), check, chosen.meta)
     finish = partial(_by_key, key)
     is_part = _is_part_of_label(key, node.meta.index)
-    meta = node.meta.droplevel(list(range(len(key)))) if is_part else node.meta
+    meta = rows_without_levels(node.meta, range(len(key))) if is_part else node.meta
     return tree(chosen, Operation(_same, concat, finish), meta, "loc")
 
 
@@ -71,7 +72,7 @@ def may_be_key(key: Any, index: pd.Index) -> bool:
     """Whether a tuple of labels and none else may be labels of the first levels, by their dtypes."""
     if len(key) > index.nlevels or not all(map(pd.api.types.is_scalar, key)):
         return False
-    return all(_may_be_among(one, index.get_level_values(level).dtype) for level, one in enumerate(key))
+    return all(_may_be_among(one, level_at(index, level).dtype) for level, one in enumerate(key))
 
 
 def _may_be_among(label: Any, dtype: Any) -> bool:
@@ -93,7 +94,7 @@ def run_of_levels(depth: int, block: Any) -> Run:
     """Return what the labels of the first levels say of their order."""
     index = block.index
     some = pd.MultiIndex(levels=index.levels[:depth], codes=index.codes[:depth], verify_integrity=False)
-    return run_of(some if depth > 1 else some.get_level_values(0))
+    return run_of(some if depth > 1 else level_at(some, 0))
 
 
 def levels_not_in_order(depth: int) -> pd.errors.UnsortedIndexError:
@@ -113,7 +114,7 @@ def require_plain_labels(key: Any, index: pd.Index) -> None:
         If a text should stand for a stretch of time, or a slice of categories is asked for.
     """
     for level, part in enumerate(_parts_of_levels(key, index)):
-        _require_plain(part, index.get_level_values(level), index.names[level])
+        _require_plain(part, level_at(index, level), index.names[level])
 
 
 def _parts_of_levels(key: Any, index: pd.Index) -> list[Any]:
@@ -124,7 +125,7 @@ def _parts_of_levels(key: Any, index: pd.Index) -> list[Any]:
         return [list(level) for level in zip(*key, strict=True)] if isinstance(key[0], tuple) else [key]
     ends = [_prefix(end) for end in (key.start, key.stop) if end is not None]
     if not any(isinstance(end, tuple) for end in (key.start, key.stop)):  # texts of times are compared as pandas does
-        return [] if index.get_level_values(0).dtype.kind in "mM" else [key]
+        return [] if level_at(index, 0).dtype.kind in "mM" else [key]
     return [slice(*pair) if len(pair) == 2 else slice(pair[0], None) for pair in zip(*ends, strict=False)]
 
 
@@ -186,10 +187,10 @@ def where_key(index: Any, key: Any) -> Any:
     if isinstance(key, slice):
         return _where_between(index, _prefix(key.start), _prefix(key.stop))
     if isinstance(key, list):
-        return index.isin(key) if isinstance(key[0], tuple) else index.get_level_values(0).isin(key)
+        return index.isin(key) if isinstance(key[0], tuple) else level_at(index, 0).isin(key)
     keep = np.ones(len(index), dtype=bool)
     for level, wanted in enumerate(key):
-        values = index.get_level_values(level)
+        values = level_at(index, level)
         if isinstance(wanted, slice):
             keep &= _at_least(index, level, wanted.start) & _at_most(index, level, wanted.stop)
         elif isinstance(wanted, list):
@@ -200,11 +201,11 @@ def where_key(index: Any, key: Any) -> Any:
 
 
 def _at_least(index: Any, level: int, label: Any) -> Any:
-    return True if label is None else np.asarray(index.get_level_values(level) >= label)
+    return True if label is None else np.asarray(level_at(index, level) >= label)
 
 
 def _at_most(index: Any, level: int, label: Any) -> Any:
-    return True if label is None else np.asarray(index.get_level_values(level) <= label)
+    return True if label is None else np.asarray(level_at(index, level) <= label)
 
 
 def _where_between(index: Any, low: tuple[Any, ...] | None, high: tuple[Any, ...] | None) -> Any:
@@ -220,7 +221,7 @@ def _is_before(index: Any, label: tuple[Any, ...], *, is_after: bool = False) ->
     """Return where the first levels come before a label, or after it."""
     found = np.zeros(len(index), dtype=bool)
     for level in reversed(range(len(label))):
-        values = index.get_level_values(level)
+        values = level_at(index, level)
         outside = values > label[level] if is_after else values < label[level]
         found = np.asarray(outside) | (np.asarray(values == label[level]) & found)
     return found
@@ -239,7 +240,7 @@ def _by_key(key: Any, blocks: list[Any]) -> Any:
     if is_full_label(key, whole.index):
         return whole
     if _is_part_of_label(key, whole.index):
-        return whole.droplevel(list(range(len(key))))
+        return rows_without_levels(whole, range(len(key)))
     return whole.loc[key] if isinstance(whole, pd.Series) else whole.loc[key, :]
 
 

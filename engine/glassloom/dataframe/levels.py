@@ -10,6 +10,7 @@ from glassloom.dataframe.base import Frame, MapKeeping
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.nodes import BlockOp
+from glassloom.dataframe.numbered_levels import level_at, rows_without_levels
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.text_labels import label_of_text
@@ -38,6 +39,10 @@ class Levels(Frame):
         if is_of_columns:
             return operate(Method(method), self, kwargs={**kwargs, "axis": 1}, label=method)
         return operate(Method(method), self, kind=NewLabels, kwargs=kwargs, label=method)
+
+    def _without_levels(self, numbers: list[int]) -> Any:
+        """Return the same rows without the levels of the index at some places."""
+        return operate(rows_without_levels, self, numbers, kind=NewLabels, label="droplevel")
 
     def xs(self, key: Any, axis: Any = 0, level: Any = None, drop_level: bool = True) -> Any:
         """Return the rows of a label, or with ``axis=1`` a column.
@@ -111,11 +116,11 @@ def _rows_of_level(block: Any, key: Any, level: Any, drop_level: bool) -> Any:
 
 
 def _with_level_alone(block: Any, level: int) -> Any:
-    return block.set_axis(block.index.get_level_values(level), axis=0)
+    return block.set_axis(level_at(block.index, level), axis=0)
 
 
 def _rows_of_stretch(block: Any, level: int, stretch: tuple[Any, Any]) -> Any:
-    labels = block.index.get_level_values(level)
+    labels = level_at(block.index, level)
     return block[(labels >= stretch[0]) & (labels <= stretch[1])]
 
 

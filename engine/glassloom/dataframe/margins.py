@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.dataframe.numbered_levels import level_at, unnamed, without_levels
+
 
 @dataclass(frozen=True)
 class Margins:
@@ -43,7 +45,7 @@ def add_margins(table: Any, margins: Margins) -> Any:
     ValueError
         If a label is called as the margins are.
     """
-    for labels in (table.index, *([table.columns.droplevel(0)] if table.columns.nlevels > 1 else [])):
+    for labels in (table.index, *([without_levels(table.columns, [0])] if table.columns.nlevels > 1 else [])):
         _require_other_labels(labels, margins.name)
     if margins.by_columns is None:
         row = pd.Series(margins.wholes, dtype=object).reindex(table.columns).infer_objects()
@@ -51,11 +53,11 @@ def add_margins(table: Any, margins: Margins) -> Any:
     if margins.by_rows is None:
         return _with_rows_between(table, margins)
     by_columns = margins.by_columns.stack()  # noqa: PD013 - pandas' order of levels
-    by_columns.index = by_columns.index.reorder_levels(
+    by_columns.index = unnamed(by_columns.index).reorder_levels(
         [by_columns.index.nlevels - 1, *range(by_columns.index.nlevels - 1)]
     )
     pieces = []
-    for name, piece in table.T.groupby(level=0, observed=margins.observed):
+    for name, piece in table.T.groupby(level_at(table.columns, 0), observed=margins.observed):
         key = (name, margins.name, *[""] * (table.columns.nlevels - 2))
         whole = piece.T
         whole[key] = margins.by_rows[name]
@@ -71,7 +73,7 @@ def add_margins(table: Any, margins: Margins) -> Any:
 def _with_rows_between(table: Any, margins: Margins) -> Any:
     """Return a table without labels of rows, turned: after the rows of each first label comes a row of what they are together."""
     pieces = []
-    for label, piece in table.groupby(level=0, observed=margins.observed):
+    for label, piece in table.groupby(level_at(table.index, 0), observed=margins.observed):
         row = margins.by_columns.T[label].to_frame().T
         levels = table.index.nlevels
         if levels > 1:
@@ -85,8 +87,8 @@ def _with_rows_between(table: Any, margins: Margins) -> Any:
 
 
 def _require_other_labels(labels: pd.Index, name: str) -> None:
-    for values in map(labels.get_level_values, range(labels.nlevels)):
-        if name in values:
+    for number in range(labels.nlevels):
+        if name in level_at(labels, number):
             raise ValueError(f'Conflicting name "{name}" in margins; give another one as margins_name=')
 
 

@@ -19,6 +19,7 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.margins import Margins, add_margins
+from glassloom.dataframe.numbered_levels import level_at, unnamed, without_levels
 from glassloom.dataframe.options import is_listed, refused
 from glassloom.dataframe.reduce import Length, join_all
 from glassloom.dataframe.reduction_names import is_reduction, reduction_name
@@ -267,9 +268,9 @@ def _called(function: Callable[[Any], Any], column: Any) -> Any:
 
 def _in_order_of_appearance(groups: pd.MultiIndex, rows: pd.MultiIndex, *, dropna: bool) -> pd.MultiIndex:
     """Return labels of groups whose levels are in the order in which their values come among the rows."""
-    values = [rows.get_level_values(number).unique() for number in range(rows.nlevels)]
+    values = [level_at(rows, number).unique() for number in range(rows.nlevels)]
     levels: list[Any] = [one.dropna() if dropna else one for one in values]
-    codes: list[Any] = [level.get_indexer(groups.get_level_values(number)) for number, level in enumerate(levels)]
+    codes: list[Any] = [level.get_indexer(level_at(groups, number)) for number, level in enumerate(levels)]
     return pd.MultiIndex(
         levels, codes, names=groups.names, verify_integrity=False
     )  # which would take missing labels out of levels
@@ -280,7 +281,7 @@ def _shaped(grouped: Any, pivot: Pivot) -> Any:
     is_frame = isinstance(grouped, pd.DataFrame)
     table = grouped.dropna(how="all") if pivot.dropna and is_frame and len(grouped.columns) else grouped
     if pivot.rows and pivot.columns:
-        table = table.unstack(list(range(len(pivot.rows), len(pivot.keys))), fill_value=pivot.fill_value)
+        table = _unstacked(table, len(pivot.rows), pivot.fill_value)
     if not pivot.dropna:
         for axis in (0, 1)[: table.ndim]:
             labels = table.axes[axis]
@@ -296,11 +297,19 @@ def _shaped(grouped: Any, pivot: Pivot) -> Any:
     return table.astype("int64") if is_counted else table
 
 
+def _unstacked(table: Any, depth: int, fill_value: Any) -> Any:
+    """Return a table with the levels of its rows from a place on as columns."""
+    names, of_columns = list(table.index.names), list(table.columns.names) if table.ndim == 2 else []
+    made = table.set_axis(unnamed(table.index), axis=0).unstack(list(range(depth, len(names))), fill_value=fill_value)
+    made.index.names, made.columns.names = names[:depth], [*of_columns, *names[depth:]]
+    return made
+
+
 def _finished(table: Any, pivot: Pivot) -> Any:
     if table.ndim == 1:
         return table
     if pivot.is_single and table.columns.nlevels > 1:
-        table = table.droplevel(0, axis=1)
+        table = table.set_axis(without_levels(table.columns, [0]), axis=1)
     if not pivot.rows:
         table = table.T
     return table.dropna(how="all", axis=1) if pivot.dropna else table

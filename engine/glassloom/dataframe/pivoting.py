@@ -17,6 +17,7 @@ from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.meta import without_rows
 from glassloom.dataframe.moving.concat import concat
 from glassloom.dataframe.nodes import BlockOp, empty
+from glassloom.dataframe.numbered_levels import level_at, unnamed
 from glassloom.dataframe.prefix import CarriedRows
 from glassloom.dataframe.reduce import join_all
 from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
@@ -121,7 +122,7 @@ def wide_to_long(df: Any, stubnames: Any, i: Any, j: Any, sep: str = "", suffix:
     has_twice = df[_listed(i)].duplicated().any()
     call = BlockCall(partial(_long_or, options, empty(made)), (Block(0), Block(1)), label="wide-to-long")
     long = wrap(Assembled(df.expr, (has_twice.expr,), call, empty(made)))
-    suffixes = made.index.get_level_values(-1).unique()
+    suffixes = level_at(made.index, -1).unique()
     if len(_listed(i)) > 1 or len(suffixes) == 1:
         return long
     return concat([operate(_of_suffix, long, suffix, kind=BlockOp, label="wide-to-long") for suffix in suffixes])
@@ -138,7 +139,7 @@ def _long_or(options: dict[str, Any], meta: Any, block: Any, has_twice: bool) ->
 
 
 def _of_suffix(block: Any, suffix: Any) -> Any:
-    return block[block.index.get_level_values(-1) == suffix]
+    return block[level_at(block.index, -1) == suffix]
 
 
 def _listed(names: Any) -> list[Any]:
@@ -194,8 +195,12 @@ def _given(values: Any) -> dict[str, Any]:
 
 
 def _pivoted(names: list[Any], values: Any, more: list[Any] | None, block: Any) -> Any:
-    rows = block.set_index(more, append=True) if more else block
-    return rows.pivot(columns=names, **_given(values))
+    if not more:
+        return block.pivot(columns=names, **_given(values))
+    rows = block.set_index(more, append=True)
+    made = rows.set_axis(unnamed(rows.index), axis=0).pivot(columns=names, **_given(values))
+    made.index.names = rows.index.names
+    return made
 
 
 def _like(function: Any, meta: Any, block: Any) -> Any:

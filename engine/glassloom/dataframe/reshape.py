@@ -20,6 +20,7 @@ from glassloom.dataframe.column_places import columns_at, numeric_columns
 from glassloom.dataframe.columns import has_known_categories, require_columns
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, LabelKeeping, SomeRows
+from glassloom.dataframe.numbered_levels import level_at, unnamed
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.plain_dummies import plain_dummies
 from glassloom.dataframe.reduce import Operation, keep_some, tree
@@ -223,11 +224,14 @@ def _row_counts(names: list[Any], block: Any) -> Any:
 
 def _added_counts(counts: list[Any], *, observed: bool = True, dropna: bool = False, sort: bool = False) -> Any:
     whole = concat([one for one in counts if len(one)] or counts[:1])
-    levels = list(range(whole.index.nlevels))
-    if not any(whole.index.get_level_values(level).dtype == object for level in levels):
-        return whole.groupby(level=levels, sort=sort, dropna=dropna, observed=observed).sum()
+    levels, names = list(range(whole.index.nlevels)), whole.index.names
+    if not any(level_at(whole.index, level).dtype == object for level in levels):
+        whole = whole.set_axis(unnamed(whole.index), axis=0)
+        made = whole.groupby(level=levels, sort=sort, dropna=dropna, observed=observed).sum()
+        made.index.names = names
+        return made
     # pandas finds the dtype of keys that are objects from their values, if they are a column's and not a level's.
-    keys = [pd.Series(values, dtype=values.dtype) for values in map(whole.index.get_level_values, levels)]
+    keys = [pd.Series(values, dtype=values.dtype) for values in (level_at(whole.index, level) for level in levels)]
     return whole.reset_index(drop=True).groupby(keys, sort=sort, dropna=dropna, observed=observed).sum()
 
 

@@ -119,7 +119,7 @@ class Loc:
         made = wrap(rows_of_key(node, whole))
         is_of_rows_alone = isinstance(meta, pd.Series) or (isinstance(key, tuple) and whole is key and len(key) > 2)
         named = levels_left_out(whole) if is_of_rows_alone else []
-        return made.droplevel(named) if named else made
+        return made._without_levels(named) if named else made
 
     def __call__(self, axis: Any = None) -> Any:
         raise NotImplementedError(

@@ -20,6 +20,7 @@ from glassloom.dataframe.grouping.tree import Aggregation, chunk, combine, finis
 from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.grouping.wholes import Grouping
 from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.numbered_levels import level_at
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.reduction_nodes import RowsChunk
 
@@ -114,7 +115,7 @@ class _Unique(_OfRows):
 
 class _Counted(_OfRows):
     def __call__(self, sizes: Any) -> Any:
-        rows = [sizes.index.get_level_values(place) for place in range(sizes.index.nlevels)]
+        rows = [level_at(sizes.index, place) for place in range(sizes.index.nlevels)]
         found = [
             pd.factorize(
                 column, sort=self.sorts and place < self.n_keys, use_na_sentinel=self._leaves_out_missing(place)

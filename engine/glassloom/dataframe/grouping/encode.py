@@ -21,6 +21,7 @@ from glassloom.dataframe.arrow.blocks import TextKey
 from glassloom.dataframe.arrow.taking import taken
 from glassloom.dataframe.arrow.text import encode_text, is_text, sorted_codes
 from glassloom.dataframe.grouping.tables import CodedKey, column_of
+from glassloom.dataframe.numbered_levels import level_at
 from glassloom.dataframe.sorting import are_mostly_distinct, is_in_order, is_nearly_sorted, run_numbers, sorted_runs
 
 Codes = np.ndarray[Any, np.dtype[np.intp]]
@@ -560,7 +561,7 @@ def find_groups(index: Any, keys: Sequence[Any], *, arrow: bool = True) -> Codes
     if not len(index) or not len(keys[0]):
         return np.full(len(keys[0]), -1, np.intp)
     groups = encode(keys, dropna=False, arrow=arrow)
-    levels = [index.get_level_values(level) for level in range(index.nlevels)]
+    levels = [level_at(index, level) for level in range(index.nlevels)]
     pairs = zip(levels, groups.keys(keys), strict=True)
     both = [concat([pd.Series(level.array), pd.Series(own)]) for level, own in pairs]
     codes = encode(both, dropna=False, arrow=arrow).codes

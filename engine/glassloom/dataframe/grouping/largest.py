@@ -15,6 +15,7 @@ from glassloom.dataframe.grouping.encode import Groups, encode
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.wholes import Grouping
 from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.numbered_levels import level_at
 from glassloom.dataframe.reduce import Operation, tree
 
 _MOST = 15
@@ -113,6 +114,6 @@ def _finish(choice: _Choice, partials: Sequence[_Kept | None]) -> Any:
     values, keys = joined
     rows = choice.ranked(choice.groups(keys, "sorted"), values)
     found = values.take(rows)
-    labels = [found.index.get_level_values(level) for level in range(found.index.nlevels)]
+    labels = [level_at(found.index, level) for level in range(found.index.nlevels)]
     index = pd.MultiIndex.from_arrays([*[key.array[rows] for key in keys], *labels], names=choice.meta.index.names)
     return found.set_axis(index).rename(choice.meta.name)

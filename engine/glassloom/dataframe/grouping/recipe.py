@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from glassloom.dataframe.numbered_levels import level_at
+
 COLUMN, LEVEL, BLOCK = "column", "level", "block"
 
 
@@ -107,7 +109,7 @@ def _key_values(key: Key, block: Any, blocks: Sequence[Any]) -> Any:
         return block[key.at]
     if key.kind == BLOCK:
         return blocks[key.at].rename(key.name)
-    level = block.index.get_level_values(key.at)
+    level = level_at(block.index, key.at)
     return pd.Series(level.array, index=block.index, name=key.name, dtype=level.dtype)
 
 

@@ -31,6 +31,7 @@ from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import require_shuffle_method
 from glassloom.dataframe.moving.sort import Sorting, sort, sort_order
 from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.numbered_levels import level_at
 from glassloom.dataframe.options import number_of_outputs
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.reduction_nodes import RowsChunk, ValuesChunk
@@ -174,9 +175,7 @@ def _with_keys_as_columns(meta: Any, result: Any) -> Any:
     frame = result.to_frame() if isinstance(result, pd.Series) else result
     count = len(meta.columns) - frame.shape[1]
     index = frame.index
-    keys = [
-        _as_column(index.get_level_values(level)) for level in _levels_kept(index.names, list(meta.columns[:count]))
-    ]
+    keys = [_as_column(level_at(index, level)) for level in _levels_kept(index.names, list(meta.columns[:count]))]
     columns = [frame.iloc[:, place].reset_index(drop=True) for place in range(frame.shape[1])]
     return pd.concat([*keys, *columns], axis=1).set_axis(meta.columns, axis=1)
 

@@ -16,6 +16,7 @@ from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.spec import Call, pairs_of
 from glassloom.dataframe.grouping.wholes import Grouping
 from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.numbered_levels import unnamed
 from glassloom.dataframe.options import require_one_output
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import operate
@@ -157,10 +158,13 @@ def _combined(function: Callable[..., Any], recipe: Recipe, parts: list[Any]) ->
     if not filled:
         return None
     table = pd.concat(filled)
-    levels = list(range(table.index.nlevels))
+    levels, names = list(range(table.index.nlevels)), table.index.names
+    table = table.set_axis(unnamed(table.index), axis=0)
     options = {"sort": recipe.sort, "observed": recipe.observed, "dropna": recipe.dropna}
     groups = table.groupby(level=levels if len(levels) > 1 else 0, **options)
-    return _as_frame(function(*[groups[place] for place in table.columns]))
+    made = _as_frame(function(*[groups[place] for place in table.columns]))
+    made.index.names = names
+    return made
 
 
 def _finished(steps: tuple[Any, ...], recipe: Recipe, meta: Any, parts: list[Any]) -> Any:

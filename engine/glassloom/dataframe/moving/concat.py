@@ -18,6 +18,7 @@ from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import concat_nodes, conform
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping
+from glassloom.dataframe.numbered_levels import level_at
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap
 from glassloom.errors import OptionError
@@ -150,7 +151,7 @@ def _with_keys(objs: Any, keys: Any) -> tuple[list[Any], pd.Index | None]:
 
 def _labelled(many: Sequence[Any], keys: pd.Index, names: Any) -> list[Any]:
     """Return frames with levels of keys before the labels of their rows."""
-    levels = [keys.get_level_values(number).unique() for number in range(keys.nlevels)]
+    levels = [level_at(keys, number).unique() for number in range(keys.nlevels)]
     wanted = list(keys.names) if names is None else [names] if pd.api.types.is_scalar(names) else list(names)
     return [
         operate(_with_key, frame, key, levels, wanted, kind=NewLabels, label="keys")

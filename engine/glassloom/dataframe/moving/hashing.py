@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from glassloom.dataframe.moving.text_words import WORD_BYTES, TextWords
+from glassloom.dataframe.numbered_levels import level_at
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -43,7 +44,7 @@ def hash_keys(columns: Sequence[Any]) -> Hashes:
 def hash_column(column: Any) -> Hashes:
     """Return a hash for each value of a series or index."""
     if isinstance(column, pd.MultiIndex):
-        return hash_keys([column.get_level_values(level) for level in range(column.nlevels)])
+        return hash_keys([level_at(column, level) for level in range(column.nlevels)])
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return _hash_categories(column.array)

@@ -30,6 +30,7 @@ from glassloom.dataframe.moving.boundaries import (
 from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split, splits_on_device
 from glassloom.dataframe.moving.ordering import places_of_ends, stable_order
 from glassloom.dataframe.nodes import FrameExpr, Projection, SomeRows
+from glassloom.dataframe.numbered_levels import level_at, with_level
 from glassloom.dataframe.on_device import is_on_device
 from glassloom.dataframe.reduce import Operation, join_all, tree
 from glassloom.dataframe.reduction_nodes import Chunk
@@ -91,7 +92,7 @@ class Sorting:
     def _columns(self, block: Any) -> list[Any]:
         if self.by_index:
             index = block.index
-            levels = [index.get_level_values(level) for level in self.levels or range(index.nlevels)]
+            levels = [level_at(index, level) for level in self.levels or range(index.nlevels)]
             return levels if self.key is not None else [_plain(level) for level in levels]
         columns = [self._key(block, name) for name in self.by] if isinstance(block, pd.DataFrame) else [block]
         return [column.reset_index(drop=True) for column in columns]
@@ -182,7 +183,7 @@ def _with_labels_of(block: Any, dtypes: dict[int, Any]) -> Any:
         level: Any = index.levels[number] if isinstance(index, pd.MultiIndex) else index
         if _has_others(level.dtype, dtype):
             made = level.set_categories(dtype.categories)
-            index = index.set_levels(made, level=number) if isinstance(index, pd.MultiIndex) else made
+            index = with_level(index, number, made) if isinstance(index, pd.MultiIndex) else made
     return block if index is block.index else block.set_axis(index, axis=0)
 
 
