@@ -20,6 +20,7 @@ from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns, require_distinct
 from glassloom.dataframe.grouping import wholes
+from glassloom.dataframe.grouping.applying import TriedApply, of_applied
 from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
 from glassloom.dataframe.grouping.distinct_rows import of_distinct_rows
@@ -301,7 +302,7 @@ class GroupBy(Methods):
             return wrap(of_groups(whole, call, meta, title, 1))
         keeps_labels = getattr(call, "method", "") in LABELLED
         renumbers = not recipe.as_index and not keeps_labels and is_numbered(grouping, call, meta)
-        node = of_groups(grouping, call, meta, title, grouping.node.npartitions if split_out == 1 else split_out)
+        node = of_applied(grouping, call, meta, title, grouping.node.npartitions if split_out == 1 else split_out)
         if split_out == 1 or renumbers:
             node = in_one_partition(node)
         if renumbers:
@@ -405,9 +406,10 @@ class GroupBy(Methods):
             )
         further = {} if self._is_single else _EXCLUDING_GROUPS
         function, kwargs = with_own_arguments(func, kwargs)
-        call = Call("apply", (function, *args), {**kwargs, **further})
+        tried = TriedApply("apply", (function, *args), {**kwargs, **further})
         title = f"groupby-apply-{function_label(func)}"
-        found = meta_of(self._grouping, call, meta, title, is_users=True)
+        found = meta_of(self._grouping, tried, meta, title, is_users=True)
+        call = tried.settled()
         if meta is not None and isinstance(found, pd.Series) and found.name is not None:
             call = replace(call, chain=Call("rename", (found.name,)))  # as Dask does
         out = partitions_of(self._grouping, split_out, None)

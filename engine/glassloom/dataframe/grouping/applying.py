@@ -1,0 +1,215 @@
+"""`apply` over several partitions, where what pandas makes of a function's results depends on all of them.
+
+Of series with the same labels pandas makes a row for each group, of others one long series; and where a function returns None for some groups,
+a missing value. A partition knows its own groups alone: it notes what the function returned, and the labels of all partitions are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.grouping.spec import Call, users_of
+from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, of_groups
+from glassloom.dataframe.lazy_closures import require_at_hand_values
+from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.reduce import Operation, tree
+from glassloom.errors import MetaError
+
+FRAMES, SERIES, VALUES, NOTHING, UNTRIED = "frames", "series", "values", "nothing", "untried"
+
+
+@dataclass(frozen=True)
+class Apply(Call):
+    """A call of ``apply``, with the kind of what its function returned for made-up rows, or `UNTRIED`. `NOTHING`: it was None."""
+
+    kind: str = UNTRIED
+
+    def noting(self, grouped: Any, values: list[Any]) -> Any:
+        """Return what pandas makes of groups, and put what the function returns for each into a list."""
+        function, *args = self.args
+
+        def called(*some: Any, **options: Any) -> Any:
+            values.append(function(*some, **options))
+            return values[-1]
+
+        made = grouped.apply(called, *args, **self.kwargs)
+        require_at_hand_values(made, "groupby.apply", users_of(self))
+        return made
+
+
+@dataclass(frozen=True)
+class TriedApply(Apply):
+    """An `Apply` that remembers what its function returned. It is called with made-up rows."""
+
+    values: list[Any] = field(default_factory=list)
+
+    def __call__(self, grouped: Any) -> Any:
+        return self.noting(grouped, self.values)
+
+    def settled(self) -> Apply:
+        """Return the call for the rows."""
+        return Apply(self.method, self.args, self.kwargs, self.chain, _kind(self.values) if self.values else UNTRIED)
+
+
+def _kind(values: list[Any]) -> str:
+    """Return of what kind the first result is that isn't None, as pandas asks for it."""
+    some = next((value for value in values if value is not None), None)
+    if some is None:
+        return NOTHING
+    return FRAMES if isinstance(some, pd.DataFrame) else SERIES if isinstance(some, pd.Series) else VALUES
+
+
+class _Applied(NamedTuple):
+    """What a partition's groups make.
+
+    Attributes
+    ----------
+    rows
+        The result; of groups for all of which the function returned None their keys.
+    kind
+        Of what kind the function's results are.
+    labels
+        The labels that all series have; `_UNLIKE` if they have not the same, or are no series.
+    """
+
+    rows: Any
+    kind: str
+    labels: Any
+
+
+class _Common(NamedTuple):
+    """What all partitions together say: the labels of all series, or `_UNLIKE`, and an empty object like the results."""
+
+    labels: Any
+    like: Any
+
+
+_UNLIKE = "unlike"
+
+
+def of_applied(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: str, count: int) -> FrameExpr:
+    """Return the node of what pandas makes of whole groups, as `of_groups` does, also of the results of a user's function.
+
+    Raises
+    ------
+    MetaError
+        If nothing is known of the results, and their rows have to be numbered.
+    """
+    if not isinstance(call, Apply) or grouping.node.npartitions == 1 or call.kind == FRAMES:
+        return of_groups(grouping, call, meta, title, count)
+    if call.kind == NOTHING and not grouping.recipe.as_index:
+        raise MetaError(
+            f"{title}: the function returned None for two made-up rows, which doesn't tell whether rows are numbered with as_index=False. Say "
+            "what it returns with meta=, an empty frame like the result"
+        )
+    selection = grouping.recipe.selection
+    is_of_frames = not grouping.is_series and (selection is None or isinstance(selection, list))
+    node = of_groups(grouping, partial(_of_partition, call, meta, is_of_frames), meta, title, count)
+    if call.kind == NOTHING or (call.kind == SERIES and is_of_frames):
+        common = tree(node, Operation(_said, _common, _common), None, f"{title}-labels")
+        finish = BlockCall(partial(_as_all, meta, call.kind, title), (Block(0), Block(1)), label=title)
+        return OfBlock(node, (common,), finish, meta)
+    return OfBlock(node, (), BlockCall(partial(_as_meta, meta), (Block(0),), label=title), meta)
+
+
+def _of_partition(call: Apply, meta: Any, is_of_frames: bool, grouped: Any) -> Any:
+    values: list[Any] = []
+    made = call.noting(grouped, values)
+    values = values[len(values) - grouped.ngroups :]
+    kind = _kind(values)
+    labels: Any = _UNLIKE
+    if kind == NOTHING:
+        sizes = grouped.size()
+        return _Applied(sizes.iloc[:, :-1] if isinstance(sizes, pd.DataFrame) else sizes.index, kind, None)
+    if kind == SERIES and is_of_frames and isinstance(made, pd.DataFrame):
+        labels = made.columns
+        if isinstance(meta, pd.Series):
+            made = _long(grouped, values)
+    if call.chain is not None and isinstance(made, pd.Series):
+        made = call.chain(made)
+    return _Applied(made, kind, labels)
+
+
+def _long(grouped: Any, values: list[Any]) -> Any:
+    """Return series of groups under each other, as pandas has those whose labels aren't the same."""
+    some = next(value for value in values if value is not None)
+    rows: list[Any] = [pd.Series(index=some.index) if value is None else value for value in values]
+    if not (grouped.group_keys and grouped.as_index):
+        return pd.concat(rows)
+    keys = grouped.size().index
+    levels: Any = list(keys.levels) if isinstance(keys, pd.MultiIndex) else [keys]
+    return pd.concat(rows, keys=keys, levels=levels, names=keys.names)
+
+
+def _said(applied: Any) -> _Common | None:
+    """Return what a partition says; None if it has no groups, or the function returned None for all."""
+    if not isinstance(applied, _Applied) or applied.kind == NOTHING:
+        return None
+    return _Common(applied.labels, None if applied.kind == FRAMES else applied.rows.iloc[:0])
+
+
+def _common(partitions: list[_Common | None]) -> _Common | None:
+    found = [one for one in partitions if one is not None]
+    if not found:
+        return None
+    first = found[0]
+    are_same = all(isinstance(one.labels, pd.Index) and one.labels.equals(first.labels) for one in found)
+    return first if are_same else _Common(_UNLIKE, first.like)
+
+
+def _as_meta(meta: Any, applied: Any) -> Any:
+    """Return a partition's result as `meta` says."""
+    if not isinstance(applied, _Applied):
+        return applied
+    if applied.kind == NOTHING:
+        return _missing(meta, applied.rows)
+    if applied.kind == SERIES and isinstance(meta, pd.DataFrame) and isinstance(applied.rows, pd.Series):
+        raise MetaError(
+            "groupby-apply: meta= is a frame, and the function returned series with other labels for other groups, of which pandas makes "
+            "one long series: give meta=, an empty series like that"
+        )
+    return applied.rows
+
+
+def _as_all(meta: Any, tried: str, title: str, applied: Any, common: _Common | None) -> Any:
+    """Return a partition's result if all partitions make what was made of made-up rows.
+
+    Raises
+    ------
+    MetaError
+        If not: the groups' labels, which only the rows tell, make another kind of result.
+    """
+    if not isinstance(applied, _Applied) or common is None:
+        return meta
+    is_long = isinstance(common.labels, str)
+    is_row = applied.kind == SERIES and isinstance(applied.rows, pd.DataFrame)
+    if (tried == SERIES and is_long != isinstance(meta, pd.Series)) or (is_long and is_row):
+        found, made, kind = _LONG if is_long else _FRAME
+        raise MetaError(
+            f"{title}: the function returned series with {found}, of which pandas makes {made}; it was tried on two made-up rows, for which "
+            f"that wasn't so. Say it with meta=, an empty {kind} like the result, with its index"
+        )
+    if applied.kind != NOTHING:
+        return applied.rows
+    return meta if common.like is None else _missing(common.like, applied.rows)
+
+
+def _missing(like: Any, keys: Any) -> Any:
+    """Return what is missing of groups with some keys: labels, or columns beside the results."""
+    if isinstance(keys, pd.Index):
+        return like.reindex(keys)
+    return (
+        like.reindex(keys.index).assign(**{name: keys[name] for name in keys})
+        if isinstance(like, pd.DataFrame)
+        else like
+    )
+
+
+_LONG = ("other labels for other groups", "one long series", "series")
+_FRAME = ("the same labels for all groups", "a frame with a row for each", "frame")
