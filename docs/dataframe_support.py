@@ -123,6 +123,11 @@ RESULTS = (
         "the rows of those times are dropped",
         "they stay, without an error",
     ),
+    (
+        "`groupby(group_keys=False).apply` of a function that keeps the labels of all groups, some of which are repeated",
+        "rows at their places",
+        "rows of one label together, where its first one was",
+    ),
     ("`loc[label] = value` of a label that no row has", "an error when computing", "a new row"),
     (
         "operators and methods of two frames (`f + g`, `f.combine_first(g)`) that are cut by their labels, of which some repeat",

@@ -30,12 +30,14 @@ class Apply(Call):
 
     kind: str = UNTRIED
 
-    def noting(self, grouped: Any, values: list[Any]) -> Any:
-        """Return what pandas makes of groups, and put what the function returns for each into a list."""
+    def noting(self, grouped: Any, values: list[Any], labels: list[Any] | None = None) -> Any:
+        """Return what pandas makes of groups, and put what the function returns for each into a list, and the group's `labels` into another."""
         function, *args = self.args
 
-        def called(*some: Any, **options: Any) -> Any:
-            values.append(function(*some, **options))
+        def called(group: Any, *some: Any, **options: Any) -> Any:
+            if labels is not None:
+                labels.append(group.index)
+            values.append(function(group, *some, **options))
             return values[-1]
 
         made = grouped.apply(called, *args, **self.kwargs)

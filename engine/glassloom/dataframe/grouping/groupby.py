@@ -25,6 +25,7 @@ from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
 from glassloom.dataframe.grouping.distinct_rows import of_distinct_rows
 from glassloom.dataframe.grouping.extremes import with_extremes_only
+from glassloom.dataframe.grouping.in_place import applied_in_place, may_keep_labels
 from glassloom.dataframe.grouping.keys import own_options, resolve_keys
 from glassloom.dataframe.grouping.largest import largest
 from glassloom.dataframe.grouping.masks import ends_mask, filter_marks, filter_mask
@@ -302,6 +303,9 @@ class GroupBy(Methods):
             return wrap(of_groups(whole, call, meta, title, 1))
         keeps_labels = getattr(call, "method", "") in LABELLED
         renumbers = not recipe.as_index and not keeps_labels and is_numbered(grouping, call, meta)
+        if may_keep_labels(grouping, call, meta):
+            node = applied_in_place(grouping, call, meta, title)
+            return wrap(in_one_partition(node)) if split_out == 1 else wrap(node)
         node = of_applied(grouping, call, meta, title, grouping.node.npartitions if split_out == 1 else split_out)
         if split_out == 1 or renumbers:
             node = in_one_partition(node)
@@ -397,8 +401,8 @@ class GroupBy(Methods):
         Returns
         -------
         DataFrame or Series
-            As pandas' result, in the order of the groups; also with ``group_keys=False``, where pandas puts rows back
-            at their place if the function keeps their labels: use `transform` for that.
+            As pandas' result, in the order of the groups; with ``group_keys=False`` rows are at their places if the function keeps the
+            labels of all groups. Rows whose labels are repeated are there too, where pandas puts those of one label together.
         """
         if include_groups:
             raise NotImplementedError(

@@ -189,8 +189,8 @@ def of_groups(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: 
     """
     if grouping.node.npartitions == 1:
         return OfBlock(grouping.node, grouping.blocks, _direct(grouping, call, title), meta)
-    moved = _whole_groups(grouping, count, returns=False)
-    blockwise = BlockCall(partial(_of_moved, _Layout.of(grouping), call, meta), (Block(0),), label=title)
+    moved = moved_groups(grouping, count, returns=False)
+    blockwise = BlockCall(partial(_of_moved, Layout.of(grouping), call, meta), (Block(0),), label=title)
     return OfBlock(moved, (), blockwise, meta)
 
 
@@ -219,8 +219,8 @@ def of_rows(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: st
     if node.npartitions == 1:
         kind = OfRows if keeps_rows else OfBlock
         return kind(node, grouping.blocks, _direct(grouping, function, title, with_block=True), meta)
-    moved = _whole_groups(grouping, node.npartitions, returns=True)
-    layout = _Layout.of(grouping)
+    moved = moved_groups(grouping, node.npartitions, returns=True)
+    layout = Layout.of(grouping)
     back = BlockCall(partial(_split_back, layout, function, meta, node.npartitions), (Block(0),), label=title)
     return Returned(Split(moved, (), back), node.npartitions, node, meta, keeps_rows)
 
@@ -314,7 +314,7 @@ def _by_numbers(recipe: Recipe, call: Callable[..., Any], block: Any, blocks: Se
 
 
 @dataclass(frozen=True)
-class _Layout:
+class Layout:
     """Which columns there are among the numbered ones of rows that move."""
 
     recipe: Recipe
@@ -323,10 +323,10 @@ class _Layout:
     key_names: tuple[Any, ...]
 
     @staticmethod
-    def of(grouping: Grouping) -> _Layout:
+    def of(grouping: Grouping) -> Layout:
         meta = grouping.node.meta
         labels = (meta.name,) if grouping.is_series else meta.columns
-        return _Layout(grouping.recipe, labels, tuple(block.meta.name for block in grouping.blocks))
+        return Layout(grouping.recipe, labels, tuple(block.meta.name for block in grouping.blocks))
 
     def packed(self, block: Any, blocks: tuple[Any, ...]) -> Any:
         """Return a block and its keys as one frame."""
@@ -346,33 +346,34 @@ class _Layout:
         return frame.iloc[:, :first].set_axis(self.labels, axis=1), keys
 
 
-def _with_origin(frame: Any, partitions: Any, rows: Any) -> Any:
+def with_origin(frame: Any, partitions: Any, rows: Any) -> Any:
     """Return a frame with numbered columns and two more: the partition and the place in it that rows come from."""
     first = frame.shape[1]
     frame[first], frame[first + 1] = partitions, rows
     return frame
 
 
-def _whole_groups(grouping: Grouping, count: int, *, returns: bool) -> WholeGroups:
-    layout = _Layout.of(grouping)
+def moved_groups(grouping: Grouping, count: int, *, returns: bool) -> WholeGroups:
+    """Return the node of rows with all of a group in one of `count` partitions; `returns`: with the places where they were."""
+    layout = Layout.of(grouping)
     others = (*grouping.blocks, group_sizes(grouping))
     places = tuple(Block(number) for number in range(len(others) + 2))
     call = BlockCall(partial(_split_by_group, layout, count, returns), places, label="split-by-group")
     meta = layout.packed(grouping.node.meta, tuple(block.meta for block in grouping.blocks))
     if returns:
-        meta = _with_origin(meta, np.zeros(0, np.int32), np.zeros(0, np.int64))
+        meta = with_origin(meta, np.zeros(0, np.int32), np.zeros(0, np.int64))
     return WholeGroups(NumberedSplit(grouping.node, others, call), count, meta)
 
 
 @keeps_no_views
-def _split_by_group(layout: _Layout, count: int, returns: bool, block: Any, *others: Any) -> Any:
+def _split_by_group(layout: Layout, count: int, returns: bool, block: Any, *others: Any) -> Any:
     """Return a partition's rows by the output that their group goes to. Rows of no group go to the last one if they return."""
     *blocks, sizes, number = others
     recipe = layout.recipe
     groups = find_groups(sizes.index, recipe.key_values(block, blocks), arrow=recipe.arrow)
     frame = layout.packed(block, tuple(blocks))
     if returns:
-        frame = _with_origin(frame, np.full(len(frame), number, np.int32), np.arange(len(frame)))
+        frame = with_origin(frame, np.full(len(frame), number, np.int32), np.arange(len(frame)))
     elif len(groups) and groups.min() < 0:
         kept = groups >= 0
         frame, groups = frame[kept], groups[kept]
@@ -383,14 +384,14 @@ def _split_by_group(layout: _Layout, count: int, returns: bool, block: Any, *oth
     return split(frame, np.append(places, count - 1)[groups], count, keeps_no_views=True)
 
 
-def _of_moved(layout: _Layout, call: Callable[[Any], Any], meta: Any, frame: Any) -> Any:
+def _of_moved(layout: Layout, call: Callable[[Any], Any], meta: Any, frame: Any) -> Any:
     if not len(frame):
         return meta
     block, keys = layout.unpacked(frame)
     return _of_block(layout.recipe, call, False, block, *keys)
 
 
-def _split_back(layout: _Layout, function: Callable[..., Any], meta: Any, count: int, frame: Any) -> Any:
+def _split_back(layout: Layout, function: Callable[..., Any], meta: Any, count: int, frame: Any) -> Any:
     partitions, rows = frame.iloc[:, -2].to_numpy(), frame.iloc[:, -1].to_numpy()
     if not len(frame):
         result, kept = meta, slice(None)
@@ -399,7 +400,7 @@ def _split_back(layout: _Layout, function: Callable[..., Any], meta: Any, count:
         result, kept = call_users_function(lambda: function(layout.recipe.grouped(block, *keys), block, with_rows=True))
     partitions, rows = partitions[kept], rows[kept]
     moved = result.to_frame() if isinstance(result, pd.Series) else result
-    moved = _with_origin(moved.set_axis(range(moved.shape[1]), axis=1), partitions, rows)
+    moved = with_origin(moved.set_axis(range(moved.shape[1]), axis=1), partitions, rows)
     return split(moved, partitions, count)
 
 
