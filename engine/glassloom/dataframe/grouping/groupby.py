@@ -303,7 +303,7 @@ class GroupBy(Methods):
             return wrap(of_groups(whole, call, meta, title, 1))
         keeps_labels = getattr(call, "method", "") in LABELLED
         renumbers = not recipe.as_index and not keeps_labels and is_numbered(grouping, call, meta)
-        if may_keep_labels(grouping, call, meta):
+        if may_keep_labels(call, grouping, meta):
             node = applied_in_place(grouping, call, meta, title)
             return wrap(in_one_partition(node)) if split_out == 1 else wrap(node)
         node = of_applied(grouping, call, meta, title, grouping.node.npartitions if split_out == 1 else split_out)

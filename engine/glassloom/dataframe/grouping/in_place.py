@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -66,7 +66,7 @@ def _sizeof_applied(applied: _Applied) -> int:
     return sizeof(applied.rows) + sum(int(places.nbytes) for places in applied.places or ())
 
 
-def may_keep_labels(grouping: Grouping, call: Any, meta: Any) -> bool:
+def may_keep_labels(call: Any, grouping: Grouping, meta: Any) -> TypeGuard[Apply]:
     """Whether the results of a call may go to the places of the rows of groups: frames of frames, or series of series."""
     if not isinstance(call, Apply) or not callable(call.args[0]) or grouping.recipe.group_keys:
         return False
