@@ -357,7 +357,7 @@ def _is_same_when(change: Callable[[Any], Any], got: Any, expected: Any) -> bool
 def _computed(made: Any) -> Any:
     if isinstance(made, tuple) and any(hasattr(one, "compute") for one in made):
         return tuple(_computed(one) for one in made)
-    return made.compute(scheduler="inline") if hasattr(made, "compute") else made
+    return made.compute(**COMPUTED) if hasattr(made, "compute") else made
 
 
 def _assert_same(got: Any, expected: Any) -> None:
@@ -418,6 +418,8 @@ def _short(value: Any, length: int = 200) -> str:
         return f"({type(error).__name__} in its repr)"
 
 
+COMPUTED: dict[str, Any] = {"scheduler": "inline"}
+"""The options of `compute`."""
 LAZY_KINDS: tuple[type, ...] = ()
 """pandas' objects that only hold what will be computed: group-bys, windows, bins of times."""
 
@@ -477,23 +479,31 @@ def main() -> int:
     global OUTCOMES
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--report", default="", help="where a line is written for each call that came out otherwise")
+    parser.add_argument("--processes", action="store_true", help="compute in two worker processes")
     parser.add_argument("paths", nargs="*", default=PATHS)
     options = parser.parse_args()
     OUTCOMES = Outcomes(options.report)
     patch()
-    settings = [
-        "-q",
-        "--tb=line",
-        "-p",
-        "no:cacheprovider",
-        "-W",
-        "ignore",
-        "-c",
-        "/dev/null",
-        f"--rootdir={TESTS.parent}",
-    ]
+    with contextlib.ExitStack() as stack:
+        if options.processes:
+            import glassloom
+
+            stack.enter_context(glassloom.Client(n_workers=2, threads_per_worker=1))
+            COMPUTED.clear()
+        _run(options.paths)
+    _report()
+    return 0
+
+
+def _run(paths: list[str]) -> None:
+    settings = ["-q", "--tb=line", "-W", "ignore", "-c", "/dev/null", f"--rootdir={TESTS.parent}"]
+    settings += ["-p", "no:cacheprovider"]
     chosen = ["-m", "not slow and not network and not db and not single_cpu"]
-    pytest.main([*settings, *chosen, *(str(TESTS / path) for path in options.paths)], plugins=[Plugin()])
+    pytest.main([*settings, *chosen, *(str(TESTS / path) for path in paths)], plugins=[Plugin()])
+
+
+def _report() -> None:
+    """Print how often each outcome came."""
     kinds = ("same", "order", "labels", "refused", "error", "different", "accepted")
     total = Counter[str]()
     for (_, outcome), count in OUTCOMES.counts.items():
@@ -503,7 +513,6 @@ def main() -> int:
             f"{outcome:10} {total[outcome]:8,}  {total[outcome] / max(total.total(), 1):.1%}" for outcome in kinds
         )
     )
-    return 0
 
 
 if __name__ == "__main__":

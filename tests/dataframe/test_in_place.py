@@ -48,11 +48,9 @@ def test_values_of_series_are_where_pandas_puts_them(name):
 
 def compare(function):
     wanted = function(FRAME)
-    for npartitions in (3, 7):
-        for is_sorted in (True, False):
-            assert_same(
-                function(gd.from_pandas(FRAME, npartitions, sort=is_sorted)).compute(scheduler="inline"), wanted
-            )
+    for npartitions, is_sorted in ((3, True), (7, False)):
+        lazy = gd.from_pandas(FRAME, npartitions, sort=is_sorted)
+        assert_same(function(lazy).compute(scheduler="inline"), wanted)
 
 
 def test_rows_without_any_key_and_partitions_without_groups():
