@@ -180,3 +180,32 @@ def test_a_label_of_several_rows_stands_for_no_row():
     ):
         (lazy - lazy.loc[2]).compute(**INLINE)
     assert (lazy.loc[3] - lazy.loc[4]).compute(**INLINE).to_numpy().tolist() == [[-1.0, -0.25, -1.0]]
+
+
+@pytest.mark.parametrize("numbers", [(3, 2), (1, 3)])
+def test_statistics_of_two_series_are_of_the_labels_that_both_have(numbers):
+    one, other = EVEN[["x"]], (EVEN[["x"]] * 7 % 11).iloc[[2, 3, 4, 7, 8, 9]]
+    a, b = (gd.from_pandas(frame, npartitions=number) for frame, number in zip((one, other), numbers, strict=True))
+    for function in (
+        lambda a, b: a.x.corr(b.x, method="spearman"),
+        lambda a, b: b.x.corr(a.x, method="spearman"),
+        lambda a, b: a.x.corr(b.x, method="kendall"),
+        lambda a, b: a.x.corr(b.x),
+    ):
+        assert made(function, a, b) == pytest.approx(function(one, other))
+    for function in (lambda a, b: a.x.dot(b.x), lambda a, b: a.x.dot(b), lambda a, b: b.x @ a.x):
+        with pytest.raises(ValueError, match="matrices are not aligned"):
+            function(one, other)
+        with pytest.raises(ValueError, match="matrices are not aligned: the labels of rows differ"):
+            made(function, a, b)
+    assert made(lambda a, b: a.x.dot(b.x), a, gd.from_pandas(one * 2, npartitions=4)) == one.x.dot(one.x * 2)
+    assert_same(made(lambda a, b: a.x.dot(b), a, gd.from_pandas(one * 2, npartitions=4)), one.x.dot(one * 2))
+
+
+def test_a_series_of_limits_of_other_rows_is_refused():
+    limits = gd.from_pandas(NUMBERS[6:], npartitions=1).x
+    for npartitions in (1, 3):
+        lazy = gd.from_pandas(NUMBERS, npartitions=npartitions)
+        with pytest.raises(NotImplementedError, match="clip.*it has other rows"):
+            lazy.clip(limits, axis=0)
+        assert_same(lazy.clip(lazy.y, axis=0).compute(**INLINE), NUMBERS.clip(NUMBERS.y, axis=0))

@@ -118,12 +118,13 @@ def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwa
     return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
 
 
-def _are_rows_of(frame: Any, other: Any) -> bool:
+def _are_rows_of(frame: Any, other: Any, axis: Any) -> bool:
     """Whether a lazy object has the rows of a frame or series, or is a row of values by column."""
     is_row = (
         other.expr.npartitions == 1
         and isinstance(other.expr.meta, pd.Series)
         and isinstance(frame.expr.meta, pd.DataFrame)
+        and axis not in (0, "index", "rows")
     )
     return is_row or is_of_label(other.expr) or other.expr.rows == frame.expr.rows
 
@@ -224,7 +225,7 @@ class RowByRow(TimeLabels):
             How a series of limits is laid along a frame.
         """
         for name, limit in (("lower", lower), ("upper", upper)):
-            if is_node(limit) and limit.expr.has_rows and not _are_rows_of(self, limit):
+            if is_node(limit) and limit.expr.has_rows and not _are_rows_of(self, limit, axis):
                 raise refused(
                     "clip", name, limit, "it has other rows: assign() it as a column of the same frame before"
                 )

@@ -502,7 +502,11 @@ class SeriesStatistics(Statistics):
             )
         require_method("corr", method)
         if method == "spearman" and is_node(other) and isinstance(other.expr.meta, pd.Series):
-            ranks, others = ranks_of_two(self, other)
+            one: Any = self
+            if other.expr.rows != self.expr.rows:
+                pair = self._pair("corr", other)
+                one, other = pair["one"], pair["other"]
+            ranks, others = ranks_of_two(one, other)
             return ranks.corr(others, "pearson", min_periods, split_every=split_every)
         return self._with_other("corr", other, min_periods, 1, split_every)
 
@@ -534,6 +538,9 @@ class SeriesStatistics(Statistics):
         """
         if not is_node(other) or not isinstance(other.expr.meta, (pd.Series, pd.DataFrame)):
             raise TypeError(f"dot needs a lazy series or frame of the same rows, got {type(other).__name__}")
+        if other.expr.rows != self.expr.rows:
+            total = operate(_products, self, other, kwargs={"axis": 0}, label="dot").sum(skipna=False)
+            return total if isinstance(other.expr.meta, pd.Series) else total.rename(self._meta.name)
         if isinstance(other.expr.meta, pd.DataFrame):
             return other.mul(self, axis=0).sum(skipna=False).rename(self._meta.name)
         return (self * other).sum(skipna=False)
@@ -559,7 +566,20 @@ class SeriesStatistics(Statistics):
 
 
 def _paired(one: Any, other: Any) -> Any:
+    """Return the rows that both series have as a frame."""
+    if not one.index.equals(other.index):
+        one, other = one.align(other, join="inner")
     return pd.concat([one.rename("one"), other.rename("other")], axis=1)
+
+
+def _products(one: Any, other: Any, axis: int) -> Any:
+    """Return the products of a series and another one, or the columns of a frame, of the same labels."""
+    if not one.index.equals(other.index):
+        common = one.index.union(other.index)
+        if len(common) > len(one) or len(common) > len(other):
+            raise ValueError("matrices are not aligned: the labels of rows differ")
+        one, other = one.reindex(common), other.reindex(common)
+    return other.mul(one, axis=axis)
 
 
 def _mode(node: FrameExpr, dropna: bool, split_every: int | None) -> FrameExpr:
