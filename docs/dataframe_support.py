@@ -130,9 +130,14 @@ RESULTS = (
     ),
     ("`loc[label] = value` of a label that no row has", "an error when computing", "a new row"),
     (
-        "operators and methods of two frames (`f + g`, `f.combine_first(g)`) that are cut by their labels, of which some repeat",
-        "repeated labels pair one by one in partitions where both have equal labels, else each with each",
-        "one by one if all labels of both are equal, else each with each",
+        "`frame[condition]` and `series[condition]` of a condition with other labels, of which some of the frame's repeat",
+        "an error: the condition says several things of a label",
+        "an error, or rows at other places",
+    ),
+    (
+        "`frame.loc[condition, name] = series` of labels that repeat, if the series has all labels of the frame, in their order",
+        "each row gets the value at its place",
+        "ValueError, unless all rows are set",
     ),
     (
         '`sort_values(ascending=False, na_position="first")` by several keys of which one has infinite values and missing ones',

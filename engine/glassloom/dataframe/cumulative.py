@@ -378,6 +378,10 @@ class NewLabels(Rowwise):
     def layout(self) -> str:
         return self.name
 
+    @property
+    def has_unique_labels(self) -> bool:
+        return False
+
 
 def _valid_label(node: FrameExpr, how: str) -> FrameExpr:
     meta = meta_of(lambda block: getattr(block, how)(), node)

@@ -28,6 +28,7 @@ class TimeseriesSource(Source):
     label = "timeseries"
     can_project = True
     can_read_index = True
+    has_unique_labels = True
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from glassloom.dataframe.alignment import describe_divisions, require_aligned
 from glassloom.dataframe.category_order import comparable
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.errors import DivisionError
-from glassloom.graph import Key, Task, TaskRef
+from glassloom.graph import Key, Task, TaskRef, tokenize
 
 
 class Redivide(FrameExpr):
@@ -34,6 +34,14 @@ class Redivide(FrameExpr):
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
         return self.new_divisions
+
+    @property
+    def rows(self) -> str:
+        return f"divided-{tokenize(self.frame.rows, self.frame.layout, self.new_divisions)}"
+
+    @property
+    def has_unique_labels(self) -> bool:
+        return self.frame.has_unique_labels
 
     @property
     def frame_divisions(self) -> tuple[Any, ...]:

@@ -19,7 +19,6 @@ from glassloom.dataframe.column_places import columns_at, places_chosen
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_to_columns, called_by_name
 from glassloom.dataframe.cumulative import NewLabels
-from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.expressions import rows_where, value_of
 from glassloom.dataframe.grouping.bins import only_bins, resampled
@@ -41,6 +40,7 @@ from glassloom.dataframe.own_columns import with_noted_columns
 from glassloom.dataframe.pivot_tables import PivotTables
 from glassloom.dataframe.pivoting import Pivoting
 from glassloom.dataframe.reduce import Length
+from glassloom.dataframe.repeated_labels import filtered, paired
 from glassloom.dataframe.reshape import Reshaping
 from glassloom.dataframe.rowwise import FrameRowByRow, call_user
 from glassloom.dataframe.series import Series
@@ -178,7 +178,7 @@ class DataFrame(
         if isinstance(key, DataFrame):
             return self.where(key)
         if is_node(key):
-            return wrap(Filter(*cut_alike([self._expr, key.expr], "frame[condition]", takes_single=True)))
+            return wrap(filtered(self._expr, key.expr, "frame[condition]"))
         if isinstance(key, slice):
             return self.iloc[key] if is_of_positions(key) else self.loc[key]
         if is_lazy_mask(key):
@@ -477,19 +477,17 @@ def _plain_value(value: Any) -> Any:
     return value
 
 
-def _with_columns(node: FrameExpr, names: Sequence[Any], values: Sequence[Any]) -> Assign:
+def _with_columns(node: FrameExpr, names: Sequence[Any], values: Sequence[Any]) -> FrameExpr:
     """Return the node of a frame with columns of other nodes, aligned by label, and of constants."""
     lazy = [value for value in values if isinstance(value, FrameExpr) and value.has_rows]
     if lazy and node.lengths is not None and not sum(node.lengths):  # pandas gives it the rows of its first column
         node = operate(partial(_with_labels_of, node.meta), wrap(lazy[0]), label="reindex").expr
     shown = ", ".join(repr(name) for name, value in zip(names, values, strict=True) if isinstance(value, FrameExpr))
-    frame, *cut = cut_alike([node, *lazy], f"assigning column {shown}", takes_single=True)
+    pairs = paired([node, *lazy], f"assigning column {shown}", takes_single=True)
+    frame, *cut = pairs.nodes
     made = dict(zip([value.name for value in lazy], cut, strict=True))
-    return Assign(
-        frame,
-        tuple(names),
-        tuple(made.get(value.name, value) if isinstance(value, FrameExpr) else value for value in values),
-    )
+    assigned = tuple(made.get(value.name, value) if isinstance(value, FrameExpr) else value for value in values)
+    return pairs.result(Assign(frame, tuple(names), assigned))
 
 
 def _with_labels_of(meta: Any, block: Any) -> Any:

@@ -64,6 +64,10 @@ class Labels(Rowwise):
     def divisions(self) -> tuple[Any, ...]:
         return (None,) * (self.frame.npartitions + 1)
 
+    @property
+    def has_unique_labels(self) -> bool:
+        return False
+
 
 class MappedLabels(Labels):
     """Labels that a user's function makes of labels; what it makes was given or tried out."""

@@ -13,6 +13,7 @@ from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.nodes import LabelKeeping, Projection
 from glassloom.dataframe.own_columns import NotOwn, own_column, own_column_at_hand
+from glassloom.dataframe.repeated_labels import pair
 from glassloom.dataframe.unlike_dtypes import with_one_dtype
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
@@ -46,8 +47,9 @@ def with_keys_of_its_rows(frame: Any, by: Any) -> tuple[Any, Any]:
             return one
         if (column := own_column(frame.expr, node)) is not NotOwn:
             return cut[column]
+        pairs = pair([cut.expr, series])
         call = BlockCall(_by_label, (Block(0), Block(1)), label="labels")
-        return with_one_dtype(wrap(LabelKeeping(cut.expr, (series,), call)))
+        return with_one_dtype(wrap(pairs.result(LabelKeeping(pairs.nodes[0], (pairs.nodes[1],), call))))
 
     return cut, _with_values_at_hand(cut, _each_key(by, moved))
 

@@ -9,7 +9,8 @@ A frame is a sequence of partitions. Each node has these properties without comp
 * ``layout``: a token of which index labels may be in which partition. Frames of equal `layout` can be combined
   partition by partition;
 * ``lengths``: the number of rows of each partition, where that is known without computing;
-* ``hashed_by``: the columns by which rows have been shuffled, if they have.
+* ``hashed_by``: the columns by which rows have been shuffled, if they have;
+* ``has_unique_labels``: whether it is known that no index label occurs twice in a partition.
 """
 
 from __future__ import annotations
@@ -100,6 +101,11 @@ class FrameExpr(Expr):
         return None
 
     @property
+    def has_unique_labels(self) -> bool:
+        """Whether it is known that no index label occurs twice in a partition: then rows of other frames have one partner at most."""
+        return False
+
+    @property
     def has_rows(self) -> bool:
         """Whether this is a frame, series or index, not a scalar."""
         return is_frame(self.meta)
@@ -129,7 +135,7 @@ class FrameExpr(Expr):
             lengths = tuple(map(len, blocks))
         return Held(
             Persisted(self.name, held), self.name, self.meta, self.divisions, lengths, (self.rows, self.layout),
-            self.hashed_by, self.backend, origin=self.origin,
+            self.hashed_by, self.backend, self.has_unique_labels, origin=self.origin,
         )  # fmt: skip
 
 
@@ -150,6 +156,7 @@ class Held(FrameExpr):
 
     parameters = (
         "source", "key_name", "held_meta", "held_divisions", "held_lengths", "identity", "held_hashed_by", "held_backend",
+        "held_has_unique_labels",
     )  # fmt: skip
     operation = "persisted"
 
@@ -161,6 +168,7 @@ class Held(FrameExpr):
     identity: tuple[str, str]
     held_hashed_by: tuple[Any, ...] | None
     held_backend: str
+    held_has_unique_labels: bool
     noted_columns: Mapping[Any, Any] = MappingProxyType({})  # see `own_columns`; a pickle has none
 
     @cached_property
@@ -195,6 +203,10 @@ class Held(FrameExpr):
     @property
     def hashed_by(self) -> tuple[Any, ...] | None:
         return self.held_hashed_by
+
+    @property
+    def has_unique_labels(self) -> bool:
+        return self.held_has_unique_labels
 
     def output_keys(self) -> list[Key]:
         return [(self.key_name, number) for number in range(self.npartitions)]
@@ -317,9 +329,13 @@ class BlockOp(FrameBlockwise):
 
 
 class Relabelled(BlockOp):
-    """The rows of each partition under labels that may be in several."""
+    """The rows of each partition under labels that may be in several: ``reset_index`` counts them."""
 
     adds_no_rows = True
+
+    @property
+    def has_unique_labels(self) -> bool:
+        return isinstance(self.meta.index, pd.RangeIndex)
 
 
 class LabelKeeping(BlockOp):
@@ -339,13 +355,17 @@ class SomeRows(LabelKeeping):
 
     adds_no_rows = True
 
+    @property
+    def has_unique_labels(self) -> bool:
+        return self.frame.has_unique_labels
+
 
 class Rowwise(SomeRows):
     """A block-wise operation that computes each row from the row at the same place alone."""
 
     aligns_labels = True
 
-    @property
+    @cached_property
     def keeps_rows(self) -> bool:
         """Whether the rows are those of the frame: False where operands with other rows are aligned by label."""
         return not any(map(self._has_own_rows, self.others))
@@ -367,7 +387,7 @@ class Rowwise(SomeRows):
             return (None,) * (self.frame.npartitions + 1)  # labels of the other's are added to these
         return self.frame.divisions
 
-    @property
+    @cached_property
     def rows(self) -> str:
         return self.frame.rows if self.keeps_rows else self.name
 
@@ -378,6 +398,12 @@ class Rowwise(SomeRows):
     @property
     def lengths(self) -> tuple[int, ...] | None:
         return self.frame.lengths if self.keeps_rows else None
+
+    @cached_property
+    def has_unique_labels(self) -> bool:
+        return self.frame.has_unique_labels and all(
+            node.has_unique_labels for node in self.others if self._has_own_rows(node)
+        )
 
     @property
     def arrow_form(self) -> Form | None:
@@ -402,6 +428,10 @@ class OfSameLabels(FrameBlockwise):
     @property
     def layout(self) -> str:
         return self.frame.layout
+
+    @property
+    def has_unique_labels(self) -> bool:
+        return self.frame.has_unique_labels
 
 
 class OfSameRows(OfSameLabels):
@@ -513,7 +543,7 @@ class Filter(OfSameLabels):
     def meta(self) -> Any:
         return self.frame.meta
 
-    @property
+    @cached_property
     def rows(self) -> str:
         return f"filter-{tokenize(self.frame.rows, self.predicate.name)}"
 

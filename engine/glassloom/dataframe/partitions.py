@@ -49,6 +49,10 @@ class Partitions(FrameBlockwise):
         return None if lengths is None else tuple(lengths[number] for number in self.numbers)
 
     @property
+    def has_unique_labels(self) -> bool:
+        return self.frame.has_unique_labels
+
+    @property
     def function(self) -> Callable[..., Any]:
         return _same
 

@@ -12,6 +12,7 @@ from glassloom.dataframe.io.conditions import Condition
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.predicates import condition_of, conjuncts, without
+from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.expr import Expr, walk, whole_plan
 
 _MOST_FILTERS_IN_A_ROW = 20
@@ -40,10 +41,15 @@ def filter_while_reading(roots: Sequence[Expr]) -> list[Expr]:
 
 @whole_plan
 def read_once(roots: Sequence[Expr]) -> list[Expr]:
-    """Merge reads of different columns of the same rows."""
+    """Merge reads of different columns of the same rows, but for reads of labels alone by what is over before the others begin."""
     order = walk(roots)
     new: dict[str, Expr] = {}
-    for reads in _reads_by_rows(order).values():
+    consumers: dict[str, list[Expr]] = {}
+    for found in _reads_by_rows(order).values():
+        if len(found) < 2:
+            continue
+        consumers = consumers or _consumers(order)
+        reads = [read for read in found if read.columns != () or not _is_read_apart(read, consumers)]
         if len(reads) < 2:
             continue
         names = [reads[0].source.meta.columns if read.columns is None else read.columns for read in reads]
@@ -56,6 +62,14 @@ def read_once(roots: Sequence[Expr]) -> list[Expr]:
             else:
                 new[read.name] = whole
     return rebuilt(roots, order, new) if new else list(roots)
+
+
+def _is_read_apart(node: Expr, consumers: dict[str, list[Expr]]) -> bool:
+    """Whether all that is made of a node is over before what else is computed begins."""
+    users = consumers.get(node.name, ())
+    return bool(users) and all(
+        (isinstance(user, Chunk) and user.reads_apart) or _is_read_apart(user, consumers) for user in users
+    )
 
 
 def _consumers(order: Sequence[Expr]) -> dict[str, list[Expr]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from glassloom.dataframe.arrow.forms import Form, own_form
 from glassloom.dataframe.call import BlockCall
@@ -80,6 +80,8 @@ class Chunk(FrameBlockwise):
     """The first step of a reduction: a small value of each partition. It has no meta: only the next step reads it."""
 
     parameters = ("frame", "others", "call")
+    reads_apart: ClassVar[bool] = False
+    """Whether all its results are needed before what else is made of a frame begins: a read of few columns isn't merged with others."""
 
     frame: FrameExpr
     others: tuple[FrameExpr, ...]

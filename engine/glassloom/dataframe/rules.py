@@ -60,7 +60,7 @@ def project_before_columnwise(node: Projection, inner: Columnwise) -> Expr | Non
 
 @rule(Projection, Filter)
 def project_before_filter(node: Projection, inner: Filter) -> Expr | None:
-    return Filter(Projection(inner.frame, node.columns, origin=node.origin), inner.predicate, origin=inner.origin)
+    return inner.rebuild([Projection(inner.frame, node.columns, origin=node.origin), inner.predicate])
 
 
 @rule(Projection, Assign)

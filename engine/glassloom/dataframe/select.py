@@ -12,7 +12,6 @@ from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import is_lazy_mask, rows_by_lazy_array
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columns import are_keys_of_levels, listed_names, require_columns
-from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.key_levels import (
     has_key,
     is_full_label,
@@ -26,6 +25,7 @@ from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_slices import rows_between
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, Projection, SomeRows
 from glassloom.dataframe.positions import mask_of_rows, rows_and_columns, rows_by_label, rows_of_one_label, value_at
+from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rows_of_label import RowsOfLabel
 from glassloom.dataframe.setting_rows import is_mask, rows_to_set, set_values, shown
 from glassloom.dataframe.wrap import is_node, operate, wrap
@@ -62,7 +62,7 @@ class Loc:
         if columns is not None:
             node = _some_columns(node, columns)
         if is_node(rows):
-            return wrap(Filter(*cut_alike([node, rows.expr], "loc", takes_single=True)))
+            return wrap(filtered(node, rows.expr, "loc"))
         if isinstance(rows, slice):
             return wrap(node if rows == slice(None) else rows_between(node, rows))
         if callable(rows):

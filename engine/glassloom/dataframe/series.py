@@ -15,7 +15,6 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_at_hand import is_lazy_mask, rows_by_lazy_array
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.cutting import counts_of_bins
-from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.factorizing import Factorizing
 from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
@@ -32,10 +31,11 @@ from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import require_shuffle_method
 from glassloom.dataframe.moving.values_by_hash import unique_by_hash, value_counts_by_hash
 from glassloom.dataframe.moving.with_other import WithOther
-from glassloom.dataframe.nodes import Filter, SomeRows
+from glassloom.dataframe.nodes import SomeRows
 from glassloom.dataframe.options import is_of_positions, number_of_outputs, refused
 from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.reduce import keep_some
+from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rowwise import SeriesRowByRow
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.statistics import SeriesStatistics
@@ -151,7 +151,7 @@ class Series(
             raise TypeError(
                 f"series[{condition!r}]: labels, lists of them, booleans and slices choose values; .iloc[...] takes positions"
             )
-        return wrap(Filter(*cut_alike([self._expr, condition.expr], "series[condition]", takes_single=True)))
+        return wrap(filtered(self._expr, condition.expr, "series[condition]"))
 
     def __setitem__(self, condition: Any, value: Any) -> None:
         condition = key_at_hand(condition)

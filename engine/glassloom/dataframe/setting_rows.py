@@ -21,7 +21,6 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.category_order import require_categories, require_known_order
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.columns import are_keys_of_levels
-from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.key_levels import (
     is_key_of_levels,
     levels_not_in_order,
@@ -39,7 +38,7 @@ from glassloom.dataframe.prefix import Carried, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
 from glassloom.dataframe.text_labels import are_texts_of_times, check_of_text, labels_of_texts
 from glassloom.dataframe.widening import with_common_dtypes
-from glassloom.dataframe.wrap import bind, is_node, operate, wrap
+from glassloom.dataframe.wrap import bind, is_node, operate, paired_among, wrap
 
 
 @dataclass(frozen=True)
@@ -287,11 +286,8 @@ def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
         wide = with_common_dtypes(wide, value.expr.meta)
     nodes, call = bind(partial(_with_rows_set, dtype=wide.dtype), (series, rows.condition, value), {}, label="setitem")
     lazy = [node for node in nodes if node.has_rows]
-    cut = {
-        node.name: made for node, made in zip(lazy, cut_alike(lazy, "setting values", takes_single=True), strict=True)
-    }
-    nodes = [cut.get(node.name, node) for node in nodes]
-    return wrap(Carried(nodes[0], tuple(nodes[1:]), call, wide, None))
+    nodes, pairs = paired_among(nodes, lazy, "setting values")
+    return wrap(pairs.result(Carried(nodes[0], tuple(nodes[1:]), call, wide, None)))
 
 
 def _has_each(value: Any) -> bool:

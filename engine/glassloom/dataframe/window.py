@@ -15,7 +15,6 @@ from glassloom.dataframe.arguments import with_arguments, with_functions_by_name
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns, unknown_columns
-from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.exponential import Exponential, centre_of_mass
 from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
 from glassloom.dataframe.method_names import methods_named
@@ -24,6 +23,7 @@ from glassloom.dataframe.options import piped, refused
 from glassloom.dataframe.overlap import overlapping, overlapping_rows
 from glassloom.dataframe.positions import rows_between_positions
 from glassloom.dataframe.prefix import Carried, meta_of, scan
+from glassloom.dataframe.repeated_labels import paired
 from glassloom.dataframe.running import State, state_of, state_together, with_state
 from glassloom.dataframe.weighting import Decay
 from glassloom.dataframe.window_lists import aggregated_by_name
@@ -242,14 +242,20 @@ def _is_frame(lazy: Any) -> bool:
 
 def _pair_of(one: Any, other: Any, what: str) -> tuple[FrameExpr, Any, Any]:
     """Return the node of the columns of two objects side by side, numbered; and of each its names."""
-    nodes = cut_alike([one.expr, other.expr], what)
+    pairs = paired([one.expr, other.expr], what)
+    nodes = pairs.nodes
     metas = [node.meta for node in nodes]
     first, second = (meta.columns if isinstance(meta, pd.DataFrame) else meta.name for meta in metas)
-    return Rowwise(nodes[0], (nodes[1],), BlockCall(_paired, (Block(0), Block(1)), label="pair")), first, second
+    pair = Rowwise(nodes[0], (nodes[1],), BlockCall(_paired, (Block(0), Block(1)), label="pair"))
+    return pairs.result(pair), first, second
 
 
 def _paired(one: Any, other: Any) -> Any:
-    made = pd.concat([one, other], axis=1, sort=not one.index.equals(other.index))
+    if not one.index.equals(other.index):
+        are_series = one.ndim == other.ndim == 1
+        # The order of pandas, in which values of repeated labels may have other partners than in `align`.
+        one, other = (one + 0 * other, other + 0 * one) if are_series else one.align(other, join="outer", axis=0)
+    made = pd.concat([one, other], axis=1)
     return made.set_axis(range(made.shape[1]), axis=1)
 
 

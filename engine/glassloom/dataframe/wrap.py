@@ -15,8 +15,8 @@ from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import Collection
 from glassloom.dataframe.alignment import require_aligned
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise
+from glassloom.dataframe.repeated_labels import Paired, paired
 from glassloom.dataframe.rows_of_label import rows_beside
 from glassloom.graph import function_label
 
@@ -211,19 +211,21 @@ def operate(
     """
     nodes, call = bind(function, args, kwargs or {}, label=label)
     nodes, call = _widest_first(rows_beside(nodes), call)
-    nodes = _cut_alike(nodes, kind, call)
-    return wrap(kind(nodes[0], tuple(nodes[1:]), call))
-
-
-def _cut_alike(nodes: list[FrameExpr], kind: type[BlockOp], call: BlockCall) -> list[FrameExpr]:
-    """Return the nodes, of which those with rows can be combined partition by partition."""
-    label = call.label
     together = [node for node in nodes if _must_correspond(node, nodes[0], call)]
     if not kind.aligns_labels:
-        require_aligned(together, label)
-        return nodes
-    cut = {node.name: made for node, made in zip(together, cut_alike(together, label, takes_single=True), strict=True)}
-    return [cut.get(node.name, node) for node in nodes]
+        require_aligned(together, call.label)
+        return wrap(kind(nodes[0], tuple(nodes[1:]), call))
+    nodes, pairs = paired_among(nodes, together, call.label)
+    return wrap(pairs.result(kind(nodes[0], tuple(nodes[1:]), call)))
+
+
+def paired_among(
+    nodes: Sequence[FrameExpr], together: Sequence[FrameExpr], what: str
+) -> tuple[list[FrameExpr], Paired]:
+    """Return nodes, of which some are frames whose partitions are paired by label, and what is made of the result. See `paired`."""
+    pairs = paired(together, what, takes_single=True)
+    made = {node.name: one for node, one in zip(together, pairs.nodes, strict=True)}
+    return [made.get(node.name, node) for node in nodes], pairs
 
 
 def _must_correspond(node: FrameExpr, widest: FrameExpr, call: BlockCall) -> bool:

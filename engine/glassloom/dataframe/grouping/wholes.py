@@ -156,6 +156,10 @@ class Returned(Exchange):
         return self.like.lengths if self.keeps_rows else None
 
     @property
+    def has_unique_labels(self) -> bool:
+        return self.like.has_unique_labels
+
+    @property
     def finish(self) -> Callable[[list[Any]], Any]:
         return partial(_in_old_order, self.given_meta)
 

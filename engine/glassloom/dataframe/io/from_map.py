@@ -27,6 +27,7 @@ class MapSource(Source):
 
     can_project = False
     makes_unlike_dtypes = True
+    has_unique_labels = False
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
 from glassloom.graph import tokenize
+
+_MOST_UNSORTED = 1_000_000
+"""Labels of which a task's time tells whether they are unique."""
 
 
 class PandasSource(Source):
@@ -42,6 +46,12 @@ class PandasSource(Source):
         self.can_project = isinstance(data, pd.DataFrame) and data.columns.is_unique
         self.token = tokenize(data, bounds)
         self.references = references
+
+    @cached_property
+    def has_unique_labels(self) -> bool:
+        """See `Source.has_unique_labels`. Of many labels that aren't sorted it isn't found out: that takes long."""
+        labels = self.data if isinstance(self.data, pd.Index) else self.data.index
+        return bool((len(labels) <= _MOST_UNSORTED or labels.is_monotonic_increasing) and labels.is_unique)
 
     def piece(self, number: int) -> Any:
         return rows_between(self.data, self.bounds[number], self.bounds[number + 1])

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
 
+import pandas as pd
+
 from glassloom.dataframe.category_order import can_divide
 from glassloom.dataframe.derived_meta import chosen_meta
 from glassloom.dataframe.io.conditions import Comparison, Condition, Term
@@ -38,6 +40,12 @@ class Source:
     """Whether rows can be filtered while they are read."""
     makes_unlike_dtypes = False
     """Whether columns may have another dtype in some partitions, as a caller's function makes them, or values are missing there."""
+
+    @property
+    def has_unique_labels(self) -> bool:
+        """See `FrameExpr.has_unique_labels`. Where readers number rows, they do."""
+        return isinstance(getattr(self.meta, "index", None), pd.RangeIndex)
+
     token: str
     """Identifies the partitions' content: what is read, and all that `piece` and `reader` make use of."""
 
@@ -125,6 +133,10 @@ class Read(FrameBlockwise):
         if lengths is None or self.condition:
             return None
         return lengths if self.numbers is None else tuple(lengths[number] for number in self.numbers)
+
+    @property
+    def has_unique_labels(self) -> bool:
+        return self.source.has_unique_labels
 
     @property
     def likely_rows(self) -> float | None:

@@ -13,13 +13,14 @@ from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.cumulative import NewLabels
-from glassloom.dataframe.divisions import cut_alike, redivide, union_of_divisions
+from glassloom.dataframe.divisions import redivide, union_of_divisions
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import concat_nodes, conform
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping
 from glassloom.dataframe.numbered_levels import level_at
 from glassloom.dataframe.options import refused
+from glassloom.dataframe.repeated_labels import paired
 from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap
 from glassloom.errors import OptionError
 
@@ -224,12 +225,13 @@ def align(frame: Any, other: Any, join: str = "outer", axis: Any = None, fill_va
         raise OptionError(f"join={join!r} should be 'outer', 'inner', 'left' or 'right'")
     if not is_node(other):
         other = from_pandas(other)
-    own, others = cut_alike([frame.expr, other.expr], "align")
+    pairs = paired([frame.expr, other.expr], "align")
+    own, others = pairs.nodes
     options = {"join": join, "axis": axis, "fill_value": fill_value}
     found = []
     for place in (0, 1):
         call = BlockCall(_aligned, (Block(0), Block(1), place), options, label="align")
-        found.append(wrap(SideBySide(own, (others,), call)))
+        found.append(wrap(pairs.result(SideBySide(own, (others,), call))))
     return found[0], found[1]
 
 
@@ -238,7 +240,8 @@ def _aligned(block: Any, other: Any, place: int, **options: Any) -> Any:
 
 
 def _side_by_side(many: Sequence[Any], options: dict[str, Any], ignore_unknown: bool) -> Any:
-    nodes = cut_alike([frame.expr for frame in many], "concat(axis=1)", ignore_unknown=ignore_unknown)
+    pairs = paired([frame.expr for frame in many], "concat(axis=1)", ignore_unknown=ignore_unknown)
+    nodes = pairs.nodes
     are_known = all(node.divisions[0] is not None for node in nodes)
     if options["sort"] and not are_known:
         raise refused(
@@ -247,7 +250,7 @@ def _side_by_side(many: Sequence[Any], options: dict[str, Any], ignore_unknown: 
     are_unlike = len({node.rows for node in nodes}) > 1
     options = {**options, "sort": options["sort"] or (are_unlike and are_known)}
     call = BlockCall(_beside, tuple(map(Block, range(len(nodes)))), options, label="concat")
-    return wrap(SideBySide(nodes[0], tuple(nodes[1:]), call))
+    return wrap(pairs.result(SideBySide(nodes[0], tuple(nodes[1:]), call)))
 
 
 def _without_nothing(many: list[Any]) -> list[Any]:

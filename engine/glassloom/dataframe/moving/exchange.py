@@ -170,6 +170,10 @@ class Exchange(FrameExpr):
         return (None,) * (self.count + 1)
 
     @property
+    def has_unique_labels(self) -> bool:
+        return self.keeps_rows and self.frame.has_unique_labels and self.frame.divisions[0] is not None
+
+    @property
     def finish(self) -> Callable[[list[Any]], Any]:
         """What makes an output of its pieces: `concat` unless overridden."""
         return concat

@@ -148,6 +148,13 @@ class AnyJoin(BlockOp):
     def layout(self) -> str:
         return self.name
 
+    @property
+    def has_unique_labels(self) -> bool:
+        return not (self.joining.left_index or self.joining.right_index) and self.joining.how not in (
+            "leftsemi",
+            "leftanti",
+        )
+
 
 def _chosen_rows(left: Any, right: Any, options: dict[str, Any], how: str) -> Any:
     """Return the rows of the left block whose keys the right one has, or hasn't."""

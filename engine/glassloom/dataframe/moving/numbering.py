@@ -38,6 +38,10 @@ class Renumber(FrameBlockwise):
         return self.frame.lengths
 
     @property
+    def has_unique_labels(self) -> bool:
+        return True
+
+    @property
     def function(self) -> Callable[..., Any]:
         return _numbered
 

@@ -9,10 +9,10 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, empty
 from glassloom.dataframe.positions import rows_of_labels
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.repeated_labels import paired
 from glassloom.dataframe.unlike_dtypes import with_one_dtype
 from glassloom.dataframe.wrap import wrap
 
@@ -35,10 +35,10 @@ def reindexed_to(node: FrameExpr, labels: FrameExpr, options: dict[str, Any]) ->
     DivisionError
         If partitions don't correspond, and the divisions aren't known.
     """
-    to, own = cut_alike([labels, node], "reindex")
-    made: FrameExpr = with_one_dtype(
-        wrap(LabelKeeping(to, (own,), BlockCall(_under_labels_of, (Block(0), Block(1)), options, label="reindex")))
-    ).expr
+    pairs = paired([labels, node], "reindex")
+    to, own = pairs.nodes
+    under = LabelKeeping(to, (own,), BlockCall(_under_labels_of, (Block(0), Block(1)), options, label="reindex"))
+    made: FrameExpr = with_one_dtype(wrap(pairs.result(under))).expr
     return made
 
 

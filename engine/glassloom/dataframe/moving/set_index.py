@@ -41,6 +41,10 @@ class SetIndex(Rowwise):
     def layout(self) -> str:
         return self.name
 
+    @property
+    def has_unique_labels(self) -> bool:
+        return False
+
 
 @dataclass(frozen=True)
 class _Ends:

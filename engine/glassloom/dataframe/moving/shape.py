@@ -64,6 +64,10 @@ class Repartition(FrameExpr):
             for piece in range(pieces)
         )
 
+    @property
+    def has_unique_labels(self) -> bool:
+        return self.frame.has_unique_labels and (self.count >= self.frame.npartitions or _has_all_apart(self.frame))
+
     def _pieces(self) -> list[int]:
         """Return into how many pieces each old partition is cut."""
         old = self.frame.npartitions
@@ -120,6 +124,10 @@ class Concat(FrameExpr):
         found = [frame.lengths for frame in self.frames]
         return None if None in found else tuple(length for one in found if one is not None for length in one)
 
+    @property
+    def has_unique_labels(self) -> bool:
+        return all(frame.has_unique_labels for frame in self.frames)
+
     def tasks(self) -> dict[Key, Task]:
         tasks: dict[Key, Task] = {}
         below = [key for frame in self.frames for key in frame.output_keys()]
@@ -146,6 +154,10 @@ class Sample(OfSameLabels):
     @property
     def function(self) -> Callable[..., Any]:
         return BlockCall(_sample, (Block(0), Block(1), self.fraction, self.replace, self.seed), label="sample")
+
+    @property
+    def has_unique_labels(self) -> bool:
+        return not self.replace and self.frame.has_unique_labels
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
         return index
@@ -179,6 +191,10 @@ class SetDivisions(FrameBlockwise):
         return self.frame.lengths
 
     @property
+    def has_unique_labels(self) -> bool:
+        return self.frame.has_unique_labels
+
+    @property
     def function(self) -> Callable[..., Any]:
         return _same
 
@@ -186,6 +202,11 @@ class SetDivisions(FrameBlockwise):
 def concat_nodes(frames: Sequence[Expr], join: str, *, sorts_columns: bool = False) -> Concat:
     """Return the node of frames one after the other."""
     return Concat(tuple(frames), join, sorts_columns)
+
+
+def _has_all_apart(frame: FrameExpr) -> bool:
+    """Whether equal labels are in one partition."""
+    return frame.divisions[0] is not None
 
 
 def _same(block: Any) -> Any:

@@ -12,12 +12,12 @@ import pandas as pd
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import beside_values_at_hand
-from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.concat import SideBySide, align
 from glassloom.dataframe.moving.shape import conform
 from glassloom.dataframe.options import is_columns, refused
+from glassloom.dataframe.repeated_labels import paired
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import OptionError
 
@@ -181,7 +181,8 @@ def _together(
         if not isinstance(other, (pd.DataFrame, pd.Series)):
             raise TypeError(f"{method} needs a lazy or pandas frame or series, got {type(other).__name__}")
         other = from_pandas(other, sort=frame.known_divisions)
-    nodes = cut_alike([frame.expr, other.expr], method)
+    pairs = paired([frame.expr, other.expr], method)
+    nodes = pairs.nodes
     call = BlockCall(function, (Block(0), Block(1)), label=method.replace("_", "-"))
     if nodes[0].name == nodes[1].name:
         nodes, call = nodes[:1], BlockCall(function, (Block(0), Block(0)), label=call.label)
@@ -189,7 +190,7 @@ def _together(
     meta = infer_meta(tried, nodes, method)
     if method == "combine_first":
         call = BlockCall(partial(_combined_first, meta), call.args, label=call.label)
-    return wrap((kind or Together)(nodes[0], tuple(nodes[1:]), call, meta))
+    return wrap(pairs.result((kind or Together)(nodes[0], tuple(nodes[1:]), call, meta)))
 
 
 class Together(SideBySide):
@@ -221,6 +222,8 @@ def _combined_first(meta: Any, block: Any, other: Any) -> Any:
 
 
 def _combined(options: dict[str, Any], block: Any, other: Any) -> Any:
+    if isinstance(block, pd.DataFrame) and len(other) and len(block.columns) and not len(block):
+        block, other = block.align(other, axis=0)  # pandas returns the other frame if one has no rows; others have some
     return block.combine(other, **options)
 
 

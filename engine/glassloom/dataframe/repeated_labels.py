@@ -1,0 +1,303 @@
+"""Frames cut alike whose labels repeat: rows are paired as pandas pairs those of whole frames, by place or by label.
+
+pandas pairs rows by place if all labels of two frames are equal, in the same order. Otherwise each row of a label is paired with each row of
+the same label in the other frame, or that is an error. Two partitions of equal labels don't say which of both holds: the frames may differ in
+other partitions. So it is found out first whether they differ in any (`_compared`, of the labels alone), and by which labels. Then partitions
+of equal labels get a row more under each of these (`Extended`), which makes them differ as the frames do, and pandas pairs their rows as those
+of the frames. The rows are taken out of the result (`Restored`).
+
+Nothing of this is needed where labels are known not to repeat, or all frames have the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.divisions import Redivide, cut_alike
+from glassloom.dataframe.nodes import (
+    Assign,
+    Columnwise,
+    Filter,
+    FrameExpr,
+    LabelKeeping,
+    Projection,
+    Rowwise,
+    SomeRows,
+)
+from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps
+from glassloom.expr import Expr, rule
+from glassloom.graph import tokenize
+
+_SPLIT_EVERY = 8
+_MOST_OF_LABEL = 2
+"""Rows of one label of which pandas finds out that it repeats."""
+
+
+class Compared(NamedTuple):
+    """What partitions of some frames say of each other's labels."""
+
+    differing: frozenset[int]
+    """The numbers of the frames whose labels differ from those of the first one."""
+    labels: tuple[pd.Index, ...]
+    """Labels of each frame, of those by which they differ. They differ as the frames do."""
+    is_plain: bool
+    """Whether the first one's labels are in order and none repeats: then rows are paired alike by place and by label."""
+
+
+class Extended(LabelKeeping):
+    """Partitions with rows under labels by which frames differ in other partitions."""
+
+    @property
+    def meta(self) -> Any:
+        return self.frame.meta
+
+    @property
+    def rows(self) -> str:
+        return _extended_rows(self.frame, self.others[-1])
+
+
+class Restored(SomeRows):
+    """What was made of extended partitions, without the rows that these got. `identity` is that of the rows if they are a frame's."""
+
+    parameters = ("frame", "others", "call", "identity")
+
+    identity: tuple[str, tuple[int, ...] | None] | None
+
+    @property
+    def meta(self) -> Any:
+        return self.frame.meta
+
+    @property
+    def rows(self) -> str:
+        return self.name if self.identity is None else self.identity[0]
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        return None if self.identity is None else self.identity[1]
+
+    @property
+    def has_unique_labels(self) -> bool:
+        return False
+
+
+class FilterByLabel(Filter):
+    """The rows for whose labels a series of other rows is true."""
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return _filtered
+
+
+@rule(Projection, Extended)
+@rule(Projection, Restored)
+def project_before_extending(node: Projection, inner: Extended | Restored) -> Expr | None:
+    """Add no rows to columns that aren't needed, and remove none."""
+    return inner.rebuild([Projection(inner.frame, node.columns, origin=node.origin), *inner.operands[1:]])
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Frames whose partitions are combined one by one, and what is made of the result."""
+
+    nodes: list[FrameExpr]
+    given: list[FrameExpr]
+    found: tuple[FrameExpr, FrameExpr] | None = None
+    """The comparison of each partition, and that of all; None if labels needn't be compared."""
+
+    def result(self, made: FrameExpr) -> FrameExpr:
+        """Return the node of a combination of `nodes` as that of the frames that were given."""
+        if self.found is None:
+            return made
+        place = next((place for place, node in enumerate(self.nodes) if node.rows == made.rows), None)
+        identity = None if place is None else (self.given[place].rows, self.given[place].lengths)
+        return Restored(made, self.found, BlockCall(_restored, _THREE, label="paired"), identity)
+
+
+_THREE = (Block(0), Block(1), Block(2))
+
+
+def paired(
+    nodes: Sequence[FrameExpr], what: str, *, ignore_unknown: bool = False, takes_single: bool = False
+) -> Paired:
+    """Return frames cut alike, whose partitions are paired by label as whole frames are. See `cut_alike`."""
+    return pair(cut_alike(nodes, what, ignore_unknown=ignore_unknown, takes_single=takes_single))
+
+
+def pair(cut: list[FrameExpr]) -> Paired:
+    """Return frames that are cut alike, whose partitions are paired by label as whole frames are."""
+    if len(cut) < 2 or cut[0].npartitions == 1 or not _may_repeat(cut):
+        return Paired(cut, cut)
+    distinct = {_labels_of_rows(node): node for node in cut}
+    if len(distinct) == 1 or not _may_repeat(list(distinct.values())):
+        return Paired(cut, cut)
+    each = {one: number for number, one in enumerate(distinct)}
+    first, *others = map(_labels_alone, distinct.values())
+    call = BlockCall(_compared, tuple(map(Block, range(len(distinct)))), label="compare-labels")
+    own = _Comparison(first, tuple(others), call)
+    whole = TreeReduce(own, TreeSteps(_different, _different, None), _SPLIT_EVERY, "compare-labels")
+    extended: list[FrameExpr] = [
+        Extended(node, (own, whole), BlockCall(_extended, (*_THREE, each[_labels_of_rows(node)]), label="paired"))
+        for node in cut
+    ]
+    return Paired(extended, cut, (own, whole))
+
+
+def filtered(node: FrameExpr, condition: FrameExpr, what: str) -> FrameExpr:
+    """Return the node of the rows for which a series of booleans is true, by label."""
+    pairs = paired([node, condition], what, takes_single=True)
+    kind = Filter if _labels_of_rows(node) == _labels_of_rows(condition) else FilterByLabel
+    return pairs.result(kind(*pairs.nodes))
+
+
+class _Comparison(Chunk):
+    """What each partition says of labels. It isn't fused with other reductions of a frame: partitions need it, too."""
+
+    reads_apart = True
+
+    @property
+    def siblings_from(self) -> int | None:
+        return None
+
+
+def _extended_rows(frame: FrameExpr, whole: FrameExpr) -> str:
+    return f"extended-{tokenize(frame.rows, whole.name)}"
+
+
+def _labels_of_rows(node: FrameExpr) -> tuple[str, str]:
+    """Return what nodes of equal labels in each partition have in common."""
+    return (node.rows, node.layout)
+
+
+def _may_repeat(nodes: Sequence[FrameExpr]) -> bool:
+    """Whether labels of several nodes may repeat: of one, its rows are paired by label in any case."""
+    if sum(not node.has_unique_labels for node in nodes) < 2:
+        return False
+    return all(isinstance(node.meta, (pd.DataFrame, pd.Series)) for node in nodes)
+
+
+def _labels_alone(node: FrameExpr) -> FrameExpr:
+    """Return a node of the same labels that computes as little as possible."""
+    while type(node) in _OF_SAME_LABELS:
+        if isinstance(node, Rowwise) and not node.keeps_rows:
+            break
+        node = node.frame  # type: ignore[attr-defined]
+    if isinstance(node, Filter):
+        return Filter(_labels_alone(node.frame), node.predicate, origin=node.origin)
+    if isinstance(node, Redivide):
+        return node.rebuild([_labels_alone(node.frame), *node.operands[1:]])
+    return Projection(node, []) if isinstance(node.meta, pd.DataFrame) else node
+
+
+_OF_SAME_LABELS: tuple[type, ...] = (Projection, Assign, Rowwise, Columnwise)
+
+
+# What is done with partitions.
+
+
+def _compared(*blocks: Any) -> Compared:
+    """Compare the labels of partitions with those of the first one."""
+    first, *others = (block.index for block in blocks)
+    differing = [number for number, labels in enumerate(others, 1) if not labels.equals(first)]
+    is_plain = bool(first.is_monotonic_increasing and first.is_unique)
+    indexes = [first, *others]
+    if not differing:
+        return Compared(frozenset(), (), is_plain)
+    wanted = [label for number in differing for label in _first_difference(first, indexes[number])]
+    labels = [index[:0] for index in indexes]
+    for label in _distinct(wanted):
+        places = [np.flatnonzero(index.isin(label)) for index in indexes]
+        counts = _few([len(found) for found in places])
+        labels = [
+            one.append(index[found[:1].repeat(count)])
+            for one, index, found, count in zip(labels, indexes, places, counts, strict=True)
+        ]
+    for number in differing:
+        if labels[number].equals(labels[0]):  # as often, in another order
+            labels[number] = labels[number][::-1]
+    return Compared(frozenset(differing), tuple(labels), is_plain)
+
+
+def _first_difference(one: pd.Index, other: pd.Index) -> list[pd.Index]:
+    """Return the labels at the first place at which two indexes differ, each alone in an index."""
+    low, high = 0, min(len(one), len(other)) + 1  # they are equal up to `low`, and differ up to `high`
+    while high - low > 1:
+        middle = (low + high) // 2
+        if one[low:middle].equals(other[low:middle]):
+            low = middle
+        else:
+            high = middle
+    return [labels[low : low + 1] for labels in (one, other) if low < len(labels)]
+
+
+def _distinct(labels: Sequence[pd.Index]) -> list[pd.Index]:
+    found: list[pd.Index] = []
+    for label in labels:
+        if not any(label.isin(one)[0] for one in found):
+            found.append(label)
+    return found
+
+
+def _few(counts: Sequence[int]) -> list[int]:
+    """Return small numbers that are equal, 0 or 1 where those given are."""
+    several = sorted({count for count in counts if count >= _MOST_OF_LABEL})
+    return [count if count < _MOST_OF_LABEL else _MOST_OF_LABEL + several.index(count) for count in counts]
+
+
+def _different(found: Sequence[Any]) -> list[Compared]:
+    """Return comparisons of the first partitions in which each of the frames that differ does so."""
+    kept: list[Compared] = []
+    known: frozenset[int] = frozenset()
+    for one in found:
+        for compared in one if type(one) is list else [one]:
+            if not compared.differing <= known:
+                known |= compared.differing
+                kept.append(compared)
+    return kept
+
+
+def _needed(own: Compared, whole: Sequence[Compared]) -> list[Compared]:
+    """Return the comparisons of other partitions by which frames differ that don't differ in this one."""
+    return [] if own.is_plain else [one for one in whole if not one.differing <= own.differing]
+
+
+def _filtered(frame: Any, condition: Any) -> Any:
+    """Return the rows for whose labels a condition is true. (pandas takes those at other places for labels of which it says several things.)"""
+    labels, own = condition.index, frame.index
+    if not labels.equals(own) and not labels.is_unique and own.isin(labels[labels.duplicated()]).any():
+        shown = own[own.isin(labels[labels.duplicated()])][0]
+        raise pd.errors.IndexingError(
+            f"Unalignable boolean Series provided as indexer: it has several values for the label {shown!r}, and other labels than "
+            "what it chooses from: groupby(level=0).any() of it has one for each label"
+        )
+    return frame[condition]
+
+
+def _extended(block: Any, own: Compared, whole: Sequence[Compared], number: int) -> Any:
+    needed = _needed(own, whole)
+    if not needed or not len(block):
+        return block
+    labels = block.index
+    for one in needed:
+        labels = labels.append(one.labels[number])
+    places = np.zeros(len(labels), dtype=np.intp)
+    places[: len(block)] = np.arange(len(block))
+    made = block.take(places)
+    made.index = labels.rename(block.index.names if labels.nlevels > 1 else block.index.name)
+    return made
+
+
+def _restored(block: Any, own: Compared, whole: Sequence[Compared]) -> Any:
+    needed = _needed(own, whole)
+    if not needed:
+        return block
+    is_added = np.zeros(len(block), dtype=bool)
+    for one in needed:
+        for labels in one.labels:
+            is_added |= block.index.isin(labels)
+    return block[~is_added]
