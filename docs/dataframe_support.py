@@ -130,6 +130,11 @@ RESULTS = (
     ),
     ("`loc[label] = value` of a label that no row has", "an error when computing", "a new row"),
     (
+        "operators and methods of two frames of other rows (`f + f[f.x > 0]`) whose divisions aren't known",
+        "rows in the order of the partitions; an error if equal labels are in several partitions",
+        "rows in the order of their labels",
+    ),
+    (
         "`frame[condition]` and `series[condition]` of a condition with other labels, of which some of the frame's repeat",
         "an error: the condition says several things of a label",
         "an error, or rows at other places",

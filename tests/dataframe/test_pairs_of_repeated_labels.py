@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, plan
+from glassloom.dataframe import repeated_labels
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.repeated_labels import Extended
+from glassloom.errors import DivisionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
@@ -253,3 +255,63 @@ def test_labels_are_compared_without_reading_columns(tmp_path):
     made = one.assign(z=other.v).z
     read = {node.columns for node in plan(made) if isinstance(node, Read)}
     assert read == {(), ("v",)}
+
+
+UNSORTED = DOUBLE.set_axis(list("bbaaddcc"))
+SPREAD = DOUBLE.set_axis(list("abcdabcd"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_labels_of_one_partition_are_paired_where_divisions_are_not_known():
+    lazy = gd.from_pandas(UNSORTED, npartitions=4, sort=False)
+    assert lazy.divisions[0] is None
+    few = UNSORTED[UNSORTED.v != 1]
+    made = lazy.v + lazy[lazy.v != 1].v
+    assert_same(made.compute(**INLINE).sort_index(), UNSORTED.v + few.v)
+    assert_same((lazy.v + lazy[lazy.v >= 0].v).compute(**INLINE), UNSORTED.v + UNSORTED.v)
+    with pytest.raises(ValueError, match="cannot reindex on an axis with duplicate labels"):
+        lazy.assign(z=lazy[lazy.v != 1].v).compute(**INLINE)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("most", [1_000_000, 1])
+def test_labels_in_several_partitions_are_paired_by_place_or_refused(most, monkeypatch):
+    monkeypatch.setattr(repeated_labels, "_MOST_HASHES", most)
+    lazy = gd.from_pandas(SPREAD, npartitions=4, sort=False)
+    assert_same((lazy.v + lazy[lazy.v >= 0].w).compute(**INLINE), SPREAD.v + SPREAD.w)
+    for made in (lazy.v + lazy[lazy.v > 0].v, lazy.assign(z=lazy[lazy.v > 0].v), lazy.w.where(lazy[lazy.v > 0].b)):
+        with pytest.raises(
+            DivisionError, match=r"divisions aren't known: equal labels .*are in several partitions. sort_index\(\)"
+        ):
+            made.compute(**INLINE)
+    together = lazy.sort_index()
+    twice = gd.concat([gd.from_pandas(EVEN, npartitions=1)] * 2)
+    with pytest.raises(DivisionError, match=r"equal labels such as \d are in several partitions"):
+        (twice.x + twice[twice.x > 1].x).compute(**INLINE)
+    assert_same((together.v + together.v).compute(**INLINE), (SPREAD.v + SPREAD.v).sort_index(kind="stable"))
+
+
+EVEN = pd.DataFrame({"x": range(4)})
+
+
+def test_labels_that_count_the_rows_of_each_partition_may_be_in_several():
+    whole = pd.DataFrame({"x": range(8)})
+    counted = [
+        gd.from_pandas(whole, npartitions=2).map_partitions(lambda block: block.reset_index(drop=True)),
+        gd.from_map(lambda start: whole[start : start + 4].reset_index(drop=True), [0, 4]),
+        gd.from_pandas(whole, npartitions=2).reset_index(drop=True),
+    ]
+    for lazy in counted:
+        made = lazy.x + lazy[lazy.x > 2].x
+        assert made.compute(**INLINE).tolist() == pytest.approx([np.nan] * 3 + [6, 8, 10, 12, 14], nan_ok=True)
+
+
+def test_labels_are_hashed_up_to_a_limit(monkeypatch):
+    monkeypatch.setattr(repeated_labels, "_MOST_HASHES", 50)
+    Hashes = repeated_labels.Hashes
+    apart = [Hashes.of([pd.Index(range(100 * number, 100 * number + 100))], False) for number in range(4)]
+    joined = Hashes.joined([Hashes.joined(apart[:2]), Hashes.joined(apart[2:])])
+    assert joined.repeated is None and len(joined.values) == 50 and joined.limit == joined.values[-1]
+    alike = Hashes.of([pd.Index(range(150, 350))], False)
+    for found in ([joined, alike], [alike, joined], [alike, Hashes.joined(apart[3:]), apart[1]]):
+        assert Hashes.joined(found).repeated is not None

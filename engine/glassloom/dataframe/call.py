@@ -98,7 +98,7 @@ class BlockCall:
         except MemoryError:
             raise
         except Exception:
-            if on_device.device_among(args, kwargs) == "pandas" or self._is_users:
+            if on_device.device_among(args, kwargs) == "pandas" or self.is_users:
                 raise
             found = NotImplemented
         if found is NotImplemented and on_device.device_among(args, kwargs) != "pandas":
@@ -106,7 +106,7 @@ class BlockCall:
         return found
 
     @property
-    def _is_users(self) -> bool:
+    def is_users(self) -> bool:
         """Whether it is a function of the user's, which gets partitions as they are."""
         return getattr(getattr(self.function, "func", self.function), "__name__", "") in USERS_CALLS
 

@@ -6,6 +6,9 @@ other partitions. So it is found out first whether they differ in any (`_compare
 of equal labels get a row more under each of these (`Extended`), which makes them differ as the frames do, and pandas pairs their rows as those
 of the frames. The rows are taken out of the result (`Restored`).
 
+Where no divisions are known, equal labels may be in several partitions. Then frames that differ can't be paired partition by partition, which is
+an error (`Hashes`).
+
 Nothing of this is needed where labels are known not to repeat, or all frames have the same rows.
 """
 
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +26,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.divisions import Redivide, cut_alike
 from glassloom.dataframe.nodes import (
     Assign,
+    BlockOp,
     Columnwise,
     Filter,
     FrameExpr,
@@ -31,12 +36,52 @@ from glassloom.dataframe.nodes import (
     SomeRows,
 )
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps
-from glassloom.expr import Expr, rule
+from glassloom.errors import DivisionError
+from glassloom.expr import Expr, rule, walk
 from glassloom.graph import tokenize
 
 _SPLIT_EVERY = 8
 _MOST_OF_LABEL = 2
 """Rows of one label of which pandas finds out that it repeats."""
+
+
+class Hashes(NamedTuple):
+    """The hashes of the labels of some partitions. Of many those up to a limit: enough of them to find that labels are in several partitions."""
+
+    values: Any
+    limit: int
+    repeated: int | None
+    """One that two partitions have."""
+
+    @staticmethod
+    def of(indexes: Sequence[pd.Index], are_users: bool) -> Hashes:
+        """Return those of the labels of a partition of several frames.
+
+        `are_users`: a user's function makes the partitions. Then labels from 0 on count a partition's rows, as `reset_index` does.
+        """
+        if are_users and any(isinstance(index, pd.RangeIndex) and index.start == 0 for index in indexes):
+            return Hashes(np.empty(0, np.uint64), _NO_LIMIT, None)
+        return Hashes(np.unique(np.concatenate([_hashed(index.unique()) for index in indexes])), _NO_LIMIT, None)._few()
+
+    @staticmethod
+    def joined(found: Sequence[Hashes]) -> Hashes:
+        """Return those of several partitions."""
+        limit = min(one.limit for one in found)
+        values, counts = np.unique(np.concatenate([one.values for one in found]), return_counts=True)
+        several = values[(counts > 1) & (values <= limit)]
+        repeated = [one.repeated for one in found if one.repeated is not None] + several[:1].tolist()
+        return Hashes(values[values <= limit], limit, repeated[0] if repeated else None)._few()
+
+    def _few(self) -> Hashes:
+        if self.repeated is not None:
+            return self._replace(values=self.values[:0])
+        if len(self.values) <= _MOST_HASHES:
+            return self
+        return Hashes(self.values[:_MOST_HASHES], int(self.values[_MOST_HASHES - 1]), None)
+
+
+_NO_LIMIT = 2**64 - 1
+_MOST_HASHES = 1_000_000
 
 
 class Compared(NamedTuple):
@@ -48,6 +93,16 @@ class Compared(NamedTuple):
     """Labels of each frame, of those by which they differ. They differ as the frames do."""
     is_plain: bool
     """Whether the first one's labels are in order and none repeats: then rows are paired alike by place and by label."""
+    hashes: Hashes | None
+    """Those of all labels, if equal ones may be in several partitions."""
+
+
+class Different(NamedTuple):
+    """By what frames differ."""
+
+    partitions: tuple[Compared, ...]
+    """The comparisons of the first partitions in which each of the frames that differ does so."""
+    hashes: Hashes | None
 
 
 class Extended(LabelKeeping):
@@ -138,9 +193,14 @@ def pair(cut: list[FrameExpr]) -> Paired:
         return Paired(cut, cut)
     each = {one: number for number, one in enumerate(distinct)}
     first, *others = map(_labels_alone, distinct.values())
-    call = BlockCall(_compared, tuple(map(Block, range(len(distinct)))), label="compare-labels")
+    are_apart = any(node.divisions[0] is not None for node in cut)
+    call = BlockCall(
+        partial(_compared, are_apart, not are_apart and _are_users(cut)),
+        tuple(map(Block, range(len(distinct)))),
+        label="compare-labels",
+    )
     own = _Comparison(first, tuple(others), call)
-    whole = TreeReduce(own, TreeSteps(_different, _different, None), _SPLIT_EVERY, "compare-labels")
+    whole = TreeReduce(own, TreeSteps(_different, _finished, None), _SPLIT_EVERY, "compare-labels")
     extended: list[FrameExpr] = [
         Extended(node, (own, whole), BlockCall(_extended, (*_THREE, each[_labels_of_rows(node)]), label="paired"))
         for node in cut
@@ -181,6 +241,15 @@ def _may_repeat(nodes: Sequence[FrameExpr]) -> bool:
     return all(isinstance(node.meta, (pd.DataFrame, pd.Series)) for node in nodes)
 
 
+def _are_users(nodes: Sequence[FrameExpr]) -> bool:
+    """Whether a user's function makes partitions of which some nodes are made."""
+    return any(
+        (isinstance(one, BlockOp) and one.call.is_users)
+        or getattr(getattr(one, "source", one), "makes_unlike_dtypes", False)
+        for one in walk(nodes)
+    )
+
+
 def _labels_alone(node: FrameExpr) -> FrameExpr:
     """Return a node of the same labels that computes as little as possible."""
     while type(node) in _OF_SAME_LABELS:
@@ -200,14 +269,15 @@ _OF_SAME_LABELS: tuple[type, ...] = (Projection, Assign, Rowwise, Columnwise)
 # What is done with partitions.
 
 
-def _compared(*blocks: Any) -> Compared:
-    """Compare the labels of partitions with those of the first one."""
+def _compared(are_apart: bool, are_users: bool, *blocks: Any) -> Compared:
+    """Compare the labels of partitions with those of the first one. `are_apart`: other partitions have other labels."""
     first, *others = (block.index for block in blocks)
     differing = [number for number, labels in enumerate(others, 1) if not labels.equals(first)]
     is_plain = bool(first.is_monotonic_increasing and first.is_unique)
     indexes = [first, *others]
+    hashes = None if are_apart else Hashes.of(indexes, are_users)
     if not differing:
-        return Compared(frozenset(), (), is_plain)
+        return Compared(frozenset(), (), is_plain, hashes)
     wanted = [label for number in differing for label in _first_difference(first, indexes[number])]
     labels = [index[:0] for index in indexes]
     for label in _distinct(wanted):
@@ -220,7 +290,7 @@ def _compared(*blocks: Any) -> Compared:
     for number in differing:
         if labels[number].equals(labels[0]):  # as often, in another order
             labels[number] = labels[number][::-1]
-    return Compared(frozenset(differing), tuple(labels), is_plain)
+    return Compared(frozenset(differing), tuple(labels), is_plain, hashes)
 
 
 def _first_difference(one: pd.Index, other: pd.Index) -> list[pd.Index]:
@@ -249,36 +319,36 @@ def _few(counts: Sequence[int]) -> list[int]:
     return [count if count < _MOST_OF_LABEL else _MOST_OF_LABEL + several.index(count) for count in counts]
 
 
-def _different(found: Sequence[Any]) -> list[Compared]:
-    """Return comparisons of the first partitions in which each of the frames that differ does so."""
+def _hashed(labels: pd.Index) -> Any:
+    return pd.util.hash_pandas_object(labels, index=False).to_numpy()
+
+
+def _different(found: Sequence[Compared | Different]) -> Different:
+    """Return by what frames differ of what partitions, or several of them, say."""
     kept: list[Compared] = []
     known: frozenset[int] = frozenset()
     for one in found:
-        for compared in one if type(one) is list else [one]:
+        for compared in one.partitions if isinstance(one, Different) else [one]:
             if not compared.differing <= known:
                 known |= compared.differing
-                kept.append(compared)
-    return kept
+                kept.append(compared._replace(hashes=None))
+    hashes = [one.hashes for one in found if one.hashes is not None]
+    return Different(tuple(kept), Hashes.joined(hashes) if hashes else None)
 
 
-def _needed(own: Compared, whole: Sequence[Compared]) -> list[Compared]:
+def _finished(found: Sequence[Compared | Different]) -> Different:
+    made = _different(found)
+    return made if made.hashes is None else made._replace(hashes=made.hashes._replace(values=made.hashes.values[:0]))
+
+
+def _needed(own: Compared, whole: Different) -> list[Compared]:
     """Return the comparisons of other partitions by which frames differ that don't differ in this one."""
-    return [] if own.is_plain else [one for one in whole if not one.differing <= own.differing]
+    return [] if own.is_plain else [one for one in whole.partitions if not one.differing <= own.differing]
 
 
-def _filtered(frame: Any, condition: Any) -> Any:
-    """Return the rows for whose labels a condition is true. (pandas takes those at other places for labels of which it says several things.)"""
-    labels, own = condition.index, frame.index
-    if not labels.equals(own) and not labels.is_unique and own.isin(labels[labels.duplicated()]).any():
-        shown = own[own.isin(labels[labels.duplicated()])][0]
-        raise pd.errors.IndexingError(
-            f"Unalignable boolean Series provided as indexer: it has several values for the label {shown!r}, and other labels than "
-            "what it chooses from: groupby(level=0).any() of it has one for each label"
-        )
-    return frame[condition]
-
-
-def _extended(block: Any, own: Compared, whole: Sequence[Compared], number: int) -> Any:
+def _extended(block: Any, own: Compared, whole: Different, number: int) -> Any:
+    if whole.partitions and whole.hashes is not None and whole.hashes.repeated is not None:
+        _refuse(block.index, whole.hashes.repeated)
     needed = _needed(own, whole)
     if not needed or not len(block):
         return block
@@ -292,7 +362,16 @@ def _extended(block: Any, own: Compared, whole: Sequence[Compared], number: int)
     return made
 
 
-def _restored(block: Any, own: Compared, whole: Sequence[Compared]) -> Any:
+def _refuse(labels: pd.Index, repeated: int) -> None:
+    found = labels[_hashed(labels) == repeated]
+    shown = f"such as {found[0]!r} " if len(found) else ""
+    raise DivisionError(
+        f"frames of other rows are combined by label, and their divisions aren't known: equal labels {shown}are in several partitions. "
+        "sort_index() or set_index() of the frame that both are made of bring them together"
+    )
+
+
+def _restored(block: Any, own: Compared, whole: Different) -> Any:
     needed = _needed(own, whole)
     if not needed:
         return block
@@ -301,3 +380,15 @@ def _restored(block: Any, own: Compared, whole: Sequence[Compared]) -> Any:
         for labels in one.labels:
             is_added |= block.index.isin(labels)
     return block[~is_added]
+
+
+def _filtered(frame: Any, condition: Any) -> Any:
+    """Return the rows for whose labels a condition is true. (pandas takes those at other places for labels of which it says several things.)"""
+    labels, own = condition.index, frame.index
+    if not labels.equals(own) and not labels.is_unique and own.isin(labels[labels.duplicated()]).any():
+        shown = own[own.isin(labels[labels.duplicated()])][0]
+        raise pd.errors.IndexingError(
+            f"Unalignable boolean Series provided as indexer: it has several values for the label {shown!r}, and other labels than "
+            "what it chooses from: groupby(level=0).any() of it has one for each label"
+        )
+    return frame[condition]

@@ -126,7 +126,7 @@ class Concat(FrameExpr):
 
     @property
     def has_unique_labels(self) -> bool:
-        return all(frame.has_unique_labels for frame in self.frames)
+        return _has_all_apart(self) and all(frame.has_unique_labels for frame in self.frames)
 
     def tasks(self) -> dict[Key, Task]:
         tasks: dict[Key, Task] = {}
