@@ -150,9 +150,9 @@ RESULTS = (
         "both as if they were equal",
     ),
     (
-        "`groupby` by a column of the frame after steps that pandas makes without a copy, such as `rename` of another column or `reset_index`",
+        "`groupby` by a series that was a column of the frame before `fillna`, `dropna` and others that copy only what has missing values",
         "the column is among the results",
-        "it is left out",
+        "it is left out if none was missing",
     ),
     (
         "`reindex` of labels of which others, that aren't asked for, occur several times",

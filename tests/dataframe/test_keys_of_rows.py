@@ -132,6 +132,22 @@ _CALLS = {
     "assigned another": lambda f: (f.assign(k=f.k.str.upper()), f.k),
     "columns that pandas copies": lambda f: (f.assign(k=1)[["y", "x", "k"]], f.k),
     "a frame of other rows": lambda f: (f.assign(z=1), [f.k, f.y[f.y > 1]]),
+    "another renamed": lambda f: (f.rename(columns={"y": "z"}), f.k),
+    "a renamed frame's": lambda f: (f, f.rename(columns={"y": "z"}).k),
+    "two that changed their names": lambda f: (f.rename(columns={"x": "y", "y": "x"}), f.y),
+    "names set": lambda f: (f.set_axis(["u", "v", "k"], axis=1), f.k),
+    "another converted": lambda f: (f.astype({"y": "float32"}), f.k),
+    "converted": lambda f: (f.astype({"y": "float32"}), f.y),
+    "converted to what it is": lambda f: (f.astype({"y": "int64"}), f.y),
+    "a copy": lambda f: (f.copy(), f.k),
+    "a copy's": lambda f: (lambda g: (g.assign(z=1), g.k))(f.copy()),
+    "a shallow copy": lambda f: (f.copy(deep=False), f.k),
+    "a copied series": lambda f: (f, f.k.copy()),
+    "a series named as it is": lambda f: (f, f.k.rename("k")),
+    "rows of a slice": lambda f: (f.loc[104:], f.k),
+    "a slice of the series": lambda f: (f.assign(z=1), f.k.loc[104:]),
+    "rows by position": lambda f: (f.iloc[4:], f.k),
+    "labels named": lambda f: (f.rename_axis("i"), f.k),
 }
 
 
@@ -141,6 +157,21 @@ def test_columns_are_own_ones_where_pandas_has_them_without_a_copy(call):
     frame, key = call(FRAME)
     lazy, lazy_key = call(gd.from_pandas(FRAME, npartitions=3))
     assert_same(lazy.groupby(lazy_key).max().compute(), frame.groupby(key).max())
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before, pandas compares the objects")
+def test_labels_that_reset_index_gives_are_not_taken_for_others():
+    lazy = gd.from_pandas(FRAME, npartitions=3)
+    for frame in (lazy, lazy[lazy.y > 1]):
+        with pytest.raises(NotImplementedError, match=r"before or after reset_index\(\).*groupby\('k'\)"):
+            frame.reset_index().groupby(frame.k)
+    plain = FRAME.reset_index(drop=True)
+    counted = gd.from_pandas(plain, npartitions=3)
+    made = counted.reset_index(names="i").groupby(counted.k)[["x", "y"]].max()
+    assert_same(made.compute(), plain.groupby(plain.k)[["x", "y"]].max())
+    assert "k" not in counted.reset_index().groupby(counted.k).max().columns
+    renamed = lazy.reset_index()
+    assert_same(renamed.groupby(renamed.k).max().compute(), FRAME.reset_index().groupby("k").max())
 
 
 @pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before, pandas compares the objects")

@@ -359,28 +359,43 @@ def _arrays(value: Any) -> list[Any]:
     )
 
 
-class References:
-    """What pandas notes of objects that share the memory of a column: no values. A pickle has none, as memory isn't shared elsewhere."""
-
-    def __init__(self, noted: Any = None) -> None:
-        self.noted = noted
-
-    def __reduce__(self) -> Any:
-        return (References, ())
+# Which objects refer to the same memory, as pandas notes it to copy what is written to.
 
 
-def references_of(frame: pd.DataFrame) -> list[References]:
-    """Return what pandas notes of each column of a frame."""
-    manager = frame._mgr
-    return [References(getattr(manager.blocks[number], "refs", None)) for number in manager.blknos]
+def without_values(value: pd.DataFrame | pd.Series) -> Any:
+    """Return an object without rows of which pandas notes that it shares the memory of all columns of another, but doesn't keep that."""
+    made = value.iloc[:0]
+    for block in made._mgr.blocks if HAS_COPY_ON_WRITE else ():
+        block.values = _apart(block.values)
+    return made
 
 
-def refers_to(series: pd.Series, references: References) -> bool:
-    """Whether a series shares the memory of a column, as pandas finds it out for groups. (Before pandas 3, ours are copies: never.)"""
-    if not HAS_COPY_ON_WRITE or references.noted is None:
-        return False
-    (block,) = series._mgr.blocks
-    return any(block is noted() for noted in references.noted.referenced_blocks)
+def with_own_memory(value: Any) -> Any:
+    """Return a copy of an object without rows whose columns lie together as they did, as pandas makes one of some rows."""
+    manager = value._mgr.apply("copy", deep=True)
+    for block in manager.blocks:
+        block.values = _apart(block.values)
+    return value._constructor_from_mgr(manager, axes=manager.axes)
+
+
+def _apart(values: Any) -> Any:
+    """Return the values of a block without rows, each of whose columns has a place in memory."""
+    if isinstance(values, np.ndarray):
+        return np.zeros((*values.shape[:-1], 1), values.dtype)[..., :0]
+    if hasattr(values, "_from_backing_data"):
+        return values._from_backing_data(_apart(values._ndarray))
+    return type(values)._from_sequence([], dtype=values.dtype)
+
+
+def refers_to(series: pd.Series, column: pd.Series) -> bool:
+    """Whether a series shares the memory of another, as pandas finds it out for groups."""
+    return bool(series._mgr.references_same_values(column._mgr, 0))
+
+
+def are_in_one_place(one: pd.Series, other: pd.Series) -> bool:
+    """Whether of two series without rows that share memory both are the same column of it."""
+    values, others = (getattr(series.array, "_ndarray", None) for series in (one, other))
+    return values is None or others is None or values.__array_interface__["data"] == others.__array_interface__["data"]
 
 
 # Sharing.

@@ -27,9 +27,10 @@ from glassloom.dataframe.moving.repartition import repartition
 from glassloom.dataframe.moving.set_index import current_divisions
 from glassloom.dataframe.moving.shape import Sample, SetDivisions
 from glassloom.dataframe.moving.sort import ends_of_sorted
-from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, LabelKeeping
+from glassloom.dataframe.nodes import BlockOp, Constant, FrameExpr, Held, LabelKeeping
 from glassloom.dataframe.operators import Operators
 from glassloom.dataframe.options import refused
+from glassloom.dataframe.own_columns import mirror
 from glassloom.dataframe.partition_info import NAME, information_of, informed, takes_information
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.reduce import Length, join_all
@@ -89,6 +90,8 @@ class Frame(Collection, Operators, Explainable):
         return guarded(self._expr.meta)
 
     def _with_expr(self, expr: Any) -> Self:
+        if isinstance(expr, Held) and expr is not self._expr:
+            expr.mirror = mirror(self._expr) if isinstance(expr.meta, (pd.DataFrame, pd.Series)) else None
         return wrap(expr)
 
     # Partitions.

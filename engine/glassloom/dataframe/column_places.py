@@ -30,6 +30,9 @@ def _taken_columns(block: Any, columns: Any) -> Any:
     return block.iloc[:, columns]
 
 
+_taken_columns.chooses_columns = True  # type: ignore[attr-defined]  # see `own_columns`
+
+
 def numeric_columns(node: FrameExpr) -> FrameExpr:
     """Return the node of the columns that are numbers or booleans; a series as it is."""
     if not isinstance(node.meta, pd.DataFrame):

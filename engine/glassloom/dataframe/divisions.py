@@ -27,6 +27,8 @@ class Redivide(FrameExpr):
     frame: FrameExpr
     new_divisions: tuple[Any, ...]
 
+    keeps_memory = True
+
     @cached_property
     def meta(self) -> Any:
         return self.frame.meta

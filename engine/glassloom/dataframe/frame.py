@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, KeysView, Sequence, ValuesView
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -34,9 +34,8 @@ from glassloom.dataframe.moving.among_all import FrameAmongAll
 from glassloom.dataframe.moving.joins import Joins
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.moving.with_other import WithOther
-from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Held, Projection
+from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection
 from glassloom.dataframe.options import is_columns, is_listed, is_of_positions, refused
-from glassloom.dataframe.own_columns import with_noted_columns
 from glassloom.dataframe.pivot_tables import PivotTables
 from glassloom.dataframe.pivoting import Pivoting
 from glassloom.dataframe.reduce import Length
@@ -84,11 +83,6 @@ class DataFrame(
     >>> frame[frame.x > 1].groupby("k").x.sum().compute().to_dict()
     {'a': 3, 'b': 2}
     """
-
-    def _with_expr(self, expr: Any) -> Self:
-        return super()._with_expr(
-            with_noted_columns(expr, self._expr) if isinstance(expr, Held) and expr is not self._expr else expr
-        )
 
     def __repr__(self) -> str:
         return frame_text(self)

@@ -123,3 +123,6 @@ def _as_dtypes(block: Any, dtypes: tuple[Any, ...]) -> Any:
         if block.dtypes.iloc[place] != dtype:
             made.isetitem(place, block.iloc[:, place].astype(dtype))
     return made
+
+
+_as_dtypes.chooses_columns = True  # type: ignore[attr-defined]  # see `own_columns`

@@ -12,7 +12,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.nodes import LabelKeeping, Projection
-from glassloom.dataframe.own_columns import NotOwn, own_column, own_column_at_hand
+from glassloom.dataframe.own_columns import NotOwn, has_same_values, is_own, own_column, require_same_labels
 from glassloom.dataframe.repeated_labels import pair
 from glassloom.dataframe.unlike_dtypes import with_one_dtype
 from glassloom.dataframe.wrap import is_node, operate, wrap
@@ -30,11 +30,17 @@ def with_keys_of_its_rows(frame: Any, by: Any) -> tuple[Any, Any]:
     ValueError
         If an array has another length than the frame.
     """
-    by = _each_key(by, lambda one: _own(frame, as_series(frame, one)))
-    many: list[Any] = []
-    _each_key(by, lambda one: many.append(one) if _is_series(one) else None)
-    if all(one.expr.rows == frame.expr.rows for one in many):
-        return frame, _with_values_at_hand(frame, by)
+    by = _each_key(by, lambda one: as_series(frame, one))
+    own = [_own_label(frame, one) for one in _flat(by)]
+    by = _each_key(by, lambda one: _own_column(frame, one))
+    many = [one for one in _flat(by) if _is_series(one)]
+    if not all(one.expr.rows == frame.expr.rows for one in many):
+        frame, by = _cut_alike(frame, by, many)
+    return _with_own_columns(frame, _with_values_at_hand(frame, by), own)
+
+
+def _cut_alike(frame: Any, by: Any, many: list[Any]) -> tuple[Any, Any]:
+    """Return a frame, and the keys, of which the lazy series are aligned by label."""
     first, *others = cut_alike([frame.expr, *(one.expr for one in many)], "groupby", takes_single=True)
     cut = frame if first is frame.expr else wrap(first)
     found = iter(others)
@@ -51,7 +57,7 @@ def with_keys_of_its_rows(frame: Any, by: Any) -> tuple[Any, Any]:
         call = BlockCall(_by_label, (Block(0), Block(1)), label="labels")
         return with_one_dtype(wrap(pairs.result(LabelKeeping(pairs.nodes[0], (pairs.nodes[1],), call))))
 
-    return cut, _with_values_at_hand(cut, _each_key(by, moved))
+    return cut, _each_key(by, moved)
 
 
 def _with_values_at_hand(frame: Any, by: Any) -> Any:
@@ -63,14 +69,42 @@ def _with_values_at_hand(frame: Any, by: Any) -> Any:
     return type(by)(_of_rows(frame, one) if _are_values(one) or type(one) is list else one for one in by)
 
 
-def _own(frame: Any, by: Any) -> Any:
-    """Return the lazy column that a pandas series, or a lazy one of other partitions, is of a frame; anything else as it is."""
-    column: Any = NotOwn
-    if isinstance(by, pd.Series):
-        column = own_column_at_hand(frame.expr, by)
-    elif _is_series(by) and by.expr.rows != frame.expr.rows:
-        column = own_column(frame.expr, by.expr)
-    return by if column is NotOwn else frame[column]
+def _own_label(frame: Any, key: Any) -> Any:
+    """Return the label of the column that pandas takes a series for; `NotOwn` if there is none, or it is one of the frame's node."""
+    if isinstance(key, pd.Series):
+        return key.name if is_own(frame.expr, key) else NotOwn
+    is_asked = _is_series(key) and own_column(frame.expr, key.expr) is NotOwn
+    return key.name if is_asked and is_own(frame.expr, key.expr) else NotOwn
+
+
+def _own_column(frame: Any, key: Any) -> Any:
+    """Return the frame's column for a series that is it, with all its values; anything else as it is."""
+    if _own_label(frame, key) is NotOwn:
+        return key
+    if isinstance(key, pd.Series):
+        # If labels repeat, rows of equal ones are in the order that `from_pandas` has sorted them to.
+        sorts = not key.index.is_unique and not frame.index.compute().equals(key.index)
+        return key.sort_index(kind="stable") if sorts else key
+    if not has_same_values(frame.expr, key.expr):
+        return key
+    require_same_labels(frame.expr, key.expr)
+    return frame[key.name]
+
+
+def _with_own_columns(frame: Any, by: Any, own: list[Any]) -> tuple[Any, Any]:
+    """Return a frame and keys, of which those that pandas takes for columns with a label are these, with the values of the keys."""
+    if all(label is NotOwn for label in own):
+        return frame, by
+    for key, label in zip(_flat(by), own, strict=True):
+        if label is not NotOwn and own_column(frame.expr, key.expr) is NotOwn:
+            frame = wrap(frame._assigned({label: key}))
+    keys = [key if label is NotOwn else frame[label] for key, label in zip(_flat(by), own, strict=True)]
+    return frame, type(by)(keys) if type(by) in (list, tuple) else keys[0]
+
+
+def _flat(by: Any) -> list[Any]:
+    """Return the keys as a list."""
+    return list(by) if type(by) in (list, tuple) else [by]
 
 
 def _are_values(by: Any) -> bool:

@@ -36,6 +36,9 @@ def between(block: Any, low: Any, high: Any) -> Any:
     return block if low is None and high is None else block[is_between(block.index, low, high)]
 
 
+between.keeps_columns = True  # type: ignore[attr-defined]  # see `own_columns`
+
+
 def is_between(index: Any, low: Any, high: Any) -> Any:
     """Return where labels lie between two, both included; None: no limit."""
     index, low, high = comparable(index, low, high)

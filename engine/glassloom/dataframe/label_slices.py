@@ -113,3 +113,7 @@ def _between_sorted(low: Any, high: Any, block: Any, before: Run | None) -> Any:
     if not whole.rises and not whole.falls:
         raise ValueError("truncate requires a sorted index: sort_index() before")
     return between(block, low, high)
+
+
+for _slicing in (_between_rising, _between_in_order, _between_descending, _between_one_sided, _between_sorted):
+    vars(_slicing)["keeps_columns"] = True  # see `own_columns`

@@ -15,9 +15,8 @@ A frame is a sequence of partitions. Each node has these properties without comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -44,6 +43,12 @@ class FrameExpr(Expr):
     """Whether all rows are those of `frame`, or some of them."""
     makes_unlike_dtypes: ClassVar[bool] = False
     """Whether a caller's code makes the partitions, so that columns may have another dtype in some of them."""
+    keeps_memory: ClassVar[bool] = False
+    """Whether to pandas it is `frame` itself, in whichever partitions."""
+    mirror: Any = None
+    """What `own_columns` notes of it. A pickle has none."""
+    is_copy: bool = False
+    """Whether pandas has copied the values."""
 
     @cached_property
     def meta(self) -> Any:
@@ -169,16 +174,14 @@ class Held(FrameExpr):
     held_hashed_by: tuple[Any, ...] | None
     held_backend: str
     held_has_unique_labels: bool
-    noted_columns: Mapping[Any, Any] = MappingProxyType({})  # see `own_columns`; a pickle has none
 
     @cached_property
     def backend(self) -> str:
         return self.held_backend
 
-    def __init__(self, *operands: Any, origin: Any = None, noted_columns: Mapping[Any, Any] | None = None) -> None:
+    def __init__(self, *operands: Any, origin: Any = None) -> None:
         super().__init__(*operands, origin=origin)
         self.name = self.key_name
-        self.noted_columns = noted_columns or self.noted_columns
 
     @cached_property
     def meta(self) -> Any:

@@ -20,6 +20,8 @@ class Partitions(FrameBlockwise):
     frame: FrameExpr
     numbers: tuple[int, ...]
 
+    keeps_memory = True
+
     keeps_backend = True
     adds_no_rows = True
 

@@ -187,6 +187,9 @@ def _sliced(rows: slice, block: Any, before: int | None, after: int | None) -> A
     return block.iloc[begin : max(stop - start, 0) : step]
 
 
+_sliced.keeps_columns = True  # type: ignore[attr-defined]  # see `own_columns`
+
+
 def _row_at(node: FrameExpr, position: int) -> FrameExpr:
     """Return the node of the row at a position: of a frame a series, of a series a scalar."""
     some = rows_between_positions(node, slice(position, position + 1 if position != -1 else None))

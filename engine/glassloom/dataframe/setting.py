@@ -94,6 +94,9 @@ def _with_columns(block: Any, names: Any) -> Any:
     return block
 
 
+_with_columns.chooses_columns = True  # type: ignore[attr-defined]  # see `own_columns`
+
+
 def _columns_of_table(value: Any) -> list[Any] | None:
     """Return the columns of a lazy or pandas frame, or of an array or lists of two axes; a series is one column; None of anything else."""
     if is_node(value):
@@ -148,3 +151,6 @@ def _with_index(block: Any, index: Any) -> Any:
     block = block.copy(deep=False)
     block.index = index
     return block
+
+
+_with_index.keeps_columns = True  # type: ignore[attr-defined]  # see `own_columns`

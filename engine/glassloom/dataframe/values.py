@@ -18,6 +18,7 @@ from glassloom.dataframe.inferring import Inferring
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.operators import FlexibleOperators
 from glassloom.dataframe.options import is_columns, refused
+from glassloom.dataframe.own_columns import copied
 from glassloom.dataframe.positions import At, IAt, ILoc
 from glassloom.dataframe.reduce import Length, flattened, reduce_columns
 from glassloom.dataframe.rowwise import RowByRow
@@ -88,7 +89,7 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
 
     def copy(self, deep: bool = True) -> Any:
         """Return a frame of its own: columns added to it don't appear in this one, whatever `deep` says."""
-        return wrap(self._expr)
+        return wrap(copied(self._expr) if deep else self._expr)
 
     def astype(self, dtype: Any, *, errors: str = "raise") -> Any:
         """Return the values converted: to one dtype, or with a dict column by column."""

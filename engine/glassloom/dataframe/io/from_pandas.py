@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.frames import converted, library_of
-from glassloom.backends.pandas_ import References, guarded, places_of, references_of, rows_between
+from glassloom.backends.pandas_ import guarded, places_of, rows_between, without_values
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
@@ -25,7 +25,7 @@ _MOST_UNSORTED = 1_000_000
 class PandasSource(Source):
     """A frame, series or index and the positions at which it is cut.
 
-    `references` says of each column of a frame what shares its memory; those of the frame that it was made of, if that had to be sorted.
+    `mirror` is what pandas notes of the object's memory (see `own_columns`): of that which it was made of, if that had to be sorted.
     """
 
     label = "from-pandas"
@@ -36,7 +36,7 @@ class PandasSource(Source):
         data: Any,
         bounds: tuple[int, ...],
         divisions: tuple[Any, ...],
-        references: Sequence[References] = (),
+        mirror: Any = None,
     ) -> None:
         self.data = guarded(data)  # since version 3 pandas itself copies what is written to later
         self.bounds = bounds
@@ -45,7 +45,7 @@ class PandasSource(Source):
         self.lengths = tuple(int(after - before) for before, after in zip(bounds, bounds[1:], strict=False))
         self.can_project = isinstance(data, pd.DataFrame) and data.columns.is_unique
         self.token = tokenize(data, bounds)
-        self.references = references
+        self.mirror = mirror
 
     @cached_property
     def has_unique_labels(self) -> bool:
@@ -109,7 +109,7 @@ def from_pandas(data: Any, npartitions: int | None = None, *, chunksize: int | N
     for name, value in (("npartitions", npartitions), ("chunksize", chunksize)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
             raise ValueError(f"{name}={value!r} should be a whole number, 1 or more")
-    references = references_of(data) if isinstance(data, pd.DataFrame) else []
+    mirror = without_values(data)
     if sort and not data.index.is_monotonic_increasing:
         data = data.sort_index(kind="stable")
     bounds = _bounds(len(data), npartitions or 1, chunksize)
@@ -117,7 +117,7 @@ def from_pandas(data: Any, npartitions: int | None = None, *, chunksize: int | N
         bounds, divisions = _cut_between_labels(data.index, bounds)
     else:
         divisions = (None,) * len(bounds)
-    return wrap(Read(PandasSource(data, bounds, divisions, references), None, None, None))
+    return wrap(Read(PandasSource(data, bounds, divisions, mirror), None, None, None))
 
 
 def _bounds(length: int, npartitions: int, chunksize: int | None) -> tuple[int, ...]:

@@ -40,6 +40,8 @@ class Source:
     """Whether rows can be filtered while they are read."""
     makes_unlike_dtypes = False
     """Whether columns may have another dtype in some partitions, as a caller's function makes them, or values are missing there."""
+    mirror: Any = None
+    """An empty pandas object that shares memory, to pandas, with that which is cut into partitions; None if none is."""
 
     @property
     def has_unique_labels(self) -> bool:

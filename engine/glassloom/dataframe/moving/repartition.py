@@ -35,6 +35,8 @@ class Regroup(FrameExpr):
     frame: FrameExpr
     groups: tuple[tuple[Piece, ...], ...]
 
+    keeps_memory = True
+
     @cached_property
     def meta(self) -> Any:
         return self.frame.meta

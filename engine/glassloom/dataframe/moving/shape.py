@@ -25,6 +25,8 @@ class Repartition(FrameExpr):
     frame: FrameExpr
     count: int
 
+    keeps_memory = True
+
     adds_no_rows = True
 
     @cached_property
@@ -171,6 +173,8 @@ class SetDivisions(FrameBlockwise):
 
     frame: FrameExpr
     found: tuple[Any, ...]
+
+    keeps_memory = True
 
     adds_no_rows = True
 
