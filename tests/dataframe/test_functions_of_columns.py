@@ -65,6 +65,28 @@ def test_aggregations_are_those_of_pandas(frame, aggregate):
     assert_same(aggregate(lazy(frame)).compute(), aggregate(frame))
 
 
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="pandas 2 calls methods for NumPy's functions")
+@pytest.mark.parametrize("function", [np.max, np.sum, np.mean, np.std, np.median])
+def test_functions_of_numpy_make_numbers_of_missing_values_dtypes(frame, function):
+    frame = frame.assign(
+        a=pd.array([1, 2, None, 4, 5], "Int64"),
+        d=pd.array([1, 2, 3, 4, 5], "Int8"),
+        e=frame.b.astype("double[pyarrow]"),
+    )
+    calls = [
+        lambda f: f.agg(function),
+        lambda f: f.agg({"a": function, "d": function}),
+        lambda f: f.agg({"a": function}),
+    ]
+    calls.append(lambda f: f.agg([function]))
+    for call in calls:
+        assert_same(call(lazy(frame)).compute(), call(frame))
+    for one in (frame, lazy(frame)):
+        if function is np.median:
+            with pytest.raises(TypeError, match="boolean"):
+                (one.a > 1).agg(np.median).compute()
+
+
 @pytest.mark.parametrize(
     "call",
     [

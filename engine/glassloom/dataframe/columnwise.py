@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.pandas_ import sample
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
@@ -81,6 +82,11 @@ def aggregated(column: Any, how: Any, args: tuple[Any, ...] = (), kwargs: dict[s
     """
     if is_of_python(how) and not args and not kwargs and isinstance(column.expr.meta, pd.Series):
         return of_python(column, how)
+    if how is np.median and HAS_COPY_ON_WRITE and isinstance(column.expr.meta, pd.Series):
+        dtype = column.expr.meta.dtype
+        if isinstance(dtype, (BaseMaskedDtype, pd.ArrowDtype)):
+            of_array = partial(_median_of_array, dtype.kind == "b")
+            return assembled(of_array, [column.median(skipna=False).expr], "median", np.float64(0.5))
     if is_reduction(how) or not callable(how):
         reduction = getattr(column, reduction_name(how))
         return reduction(*args, **{**_options_of(how), **(kwargs or {})}) if callable(reduction) else reduction
@@ -98,6 +104,23 @@ def _options_of(how: Any) -> dict[str, Any]:
     if how in (np.std, np.var):
         return {"ddof": 0}
     return {"skipna": False} if how in (np.median, sum) else {}
+
+
+def is_of_each_column(how: Any, meta: pd.DataFrame) -> bool:
+    """Whether pandas calls a function of NumPy's with each column, and the results have a dtype together: other than those of a method if dtypes differ."""
+    if isinstance(how, str) or not HAS_COPY_ON_WRITE or not is_reduction(how) or not meta.columns.is_unique:
+        return False
+    dtypes = set(meta.dtypes)
+    return len(dtypes) > 1 or not all(isinstance(dtype, np.dtype) and dtype.kind in "biufc" for dtype in dtypes)
+
+
+def _median_of_array(is_boolean: bool, value: Any) -> np.float64:
+    """Return NumPy's median of an array with missing values, which is of floats."""
+    if value is not pd.NA:
+        return np.float64(value)
+    if is_boolean:
+        raise TypeError("agg(numpy.median): NumPy doesn't order booleans of which some are missing; give 'median'")
+    return np.float64(np.nan)
 
 
 def aggregation_names(functions: list[Any]) -> list[str]:

@@ -21,6 +21,7 @@ from glassloom.dataframe.columnwise import (
     aggregated,
     aggregation_names,
     applied_to_columns,
+    is_of_each_column,
     require_distinct_names,
 )
 from glassloom.dataframe.correlation import correlation, correlation_of_two
@@ -223,7 +224,7 @@ class Statistics(Frame):
         if isinstance(self._meta, pd.DataFrame) and callable(func) and not is_reduction(func):
             return applied_to_columns(self, func, args, kwargs, "agg")
         is_plain = not args and not kwargs and isinstance(self._meta, pd.DataFrame) and len(self._meta.columns) > 0
-        if is_plain and is_of_python(func):
+        if is_plain and (is_of_python(func) or is_of_each_column(func, self._meta)):
             require_distinct("agg", self._meta)
             return self._agg_by_column(dict.fromkeys(self._meta.columns, func))
         return aggregated(self, func, args, kwargs)
