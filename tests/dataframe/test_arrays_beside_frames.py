@@ -32,10 +32,26 @@ def test_operators_take_lazy_arrays_with_a_value_for_each_row(frame):
         assert made.divisions == frame.divisions
 
 
-def test_divmod_gives_both_parts(frame):
-    for made, plain in ((divmod(frame.x, 2), divmod(PLAIN.x, 2)), (divmod(9.5, frame.y), divmod(9.5, PLAIN.y))):
-        for one, other in zip(made, plain, strict=True):
-            assert_same(one.compute(), other)
+BOTH_PARTS = {
+    "by a number": lambda f: divmod(f.x, 2),
+    "of a number": lambda f: divmod(9.5, f.y),
+    "by zeros": lambda f: divmod(f.x, f.x - 1),
+    "of a frame by zero": lambda f: divmod(f[["x", "y"]], 0),
+    "an array": lambda f: divmod(np.array([5, 4, 3, 2, 1]), f.x),
+    "with missing values' dtypes": lambda f: divmod(f.x.astype("Int64"), f.x.astype("Int64") - 1),
+    "a method": lambda f: f.x.divmod(f.y[f.y > 1]),
+    "with what is missing filled": lambda f: f.x.rdivmod(f.y[f.y > 1], fill_value=2),
+    "NumPy's": lambda f: np.divmod(f.x, f.y),
+    "NumPy's with an array": lambda f: np.divmod(np.array([5, 4, 3, 2, 1]), f.x),
+    "fractions": lambda f: np.modf(f.y),
+    "fractions of a frame": lambda f: np.frexp(f[["x", "y"]]),
+}
+
+
+@pytest.mark.parametrize("call", BOTH_PARTS.values(), ids=BOTH_PARTS)
+def test_functions_of_two_results_give_both_as_pandas_does(frame, call):
+    for one, other in zip(call(frame), call(PLAIN), strict=True):
+        assert_same(one.compute(scheduler="inline"), other)
 
 
 def test_an_array_in_other_blocks_is_named(frame):

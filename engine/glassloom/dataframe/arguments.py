@@ -98,7 +98,6 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("DataFrame Series Index", "explain", "format", (None,), "visualize() draws the graph"),
     ("DataFrame Series Index", "map_partitions", "parent_meta", ANY, "the result is described by meta="),
     ("DataFrame Series Index", "map_partitions", "required_columns", ANY, "choose the columns before: frame[[...]].map_partitions(...)"),
-    ("Series", "divmod rdivmod", "fill_value", (None,), "fillna() before"),
     ("Series", "divmod rdivmod", "axis", (0, "index"), "a series has rows alone"),
     ("Series", "nunique", "split_out", ANY, "the result is one number"),
     ("Index", "nunique", "split_out", ANY, "the result is one number"),

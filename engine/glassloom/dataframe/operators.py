@@ -59,24 +59,28 @@ def _is_of_places(lazy: Any, other: Any, function: Callable[..., Any] | None = N
     return isinstance(lazy.expr.meta, pd.Series) and (len(other) != 1 or function in _COMPARISONS)
 
 
-def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _binary(function: Callable[[Any, Any], Any], label: str = "") -> Callable[[Any, Any], Any]:
+    label = label or function.__name__.strip("_")
+
     def method(self: Any, other: Any) -> Any:
         if _is_of_rows(self, other):
             return self._with_rows_at_hand(function, other)
         if _is_of_places(self, other, function):
             return self._with_values_at_hand(function, other)
-        return operate(function, self, other, kind=_kind(self, other), label=function.__name__.strip("_"))
+        return operate(function, self, other, kind=_kind(self, other), label=label)
 
     return method
 
 
-def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _reflected(function: Callable[[Any, Any], Any], label: str = "") -> Callable[[Any, Any], Any]:
+    label = label or function.__name__.strip("_")
+
     def method(self: Any, other: Any) -> Any:
         if _is_of_rows(self, other):
             return self._with_rows_at_hand(partial(_swapped, function), other)
         if _is_of_places(self, other):
             return self._with_values_at_hand(partial(_swapped, function), other)
-        return operate(function, other, self, kind=_kind(other, self), label=function.__name__.strip("_"))
+        return operate(function, other, self, kind=_kind(other, self), label=label)
 
     return method
 
@@ -90,6 +94,36 @@ def _unary(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return operate(function, self, kind=Columnwise, label=function.__name__.strip("_"))
 
     return method
+
+
+def _part(function: Callable[..., tuple[Any, ...]], number: int, *args: Any, **kwargs: Any) -> Any:
+    """Return one of the results of a function of several."""
+    return function(*args, **kwargs)[number]
+
+
+_part.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCall.calls_methods`
+
+
+def _quotient_and_remainder(kind: Callable[..., Any], function: Any, lazy: Any, other: Any) -> tuple[Any, Any]:
+    """Return both results of a division, which pandas makes together: of missing values' dtypes they are other ones than those of ``//`` and ``%``."""
+    name = function.__name__
+    quotient, remainder = (kind(partial(_part, function, number), label=name)(lazy, other) for number in (0, 1))
+    return quotient, remainder
+
+
+def _called(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any], label: str) -> Any:
+    """Return the lazy result of a function of NumPy's for each element."""
+    if len(inputs) == 2 and not options:
+        one, other = inputs
+        if is_node(one) and _is_of_rows(one, other):
+            return one._with_rows_at_hand(ufunc, other)
+        if is_node(other) and _is_of_rows(other, one):
+            return other._with_rows_at_hand(partial(_swapped, ufunc), one)
+        if is_node(one) and not is_node(other) and _is_of_places(one, other):
+            return one._with_values_at_hand(ufunc, other)
+        if is_node(other) and not is_node(one) and _is_of_places(other, one):
+            return other._with_values_at_hand(partial(_swapped, ufunc), one)
+    return operate(ufunc, *inputs, kind=Columnwise if len(inputs) == 1 else Rowwise, kwargs=options, label=label)
 
 
 class Operators:
@@ -108,23 +142,17 @@ class Operators:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options.get("out") is not None or ufunc.signature is not None:
             return NotImplemented
-        if len(inputs) == 2 and not options:
-            one, other = inputs
-            if is_node(one) and _is_of_rows(one, other):
-                return one._with_rows_at_hand(ufunc, other)
-            if is_node(other) and _is_of_rows(other, one):
-                return other._with_rows_at_hand(partial(_swapped, ufunc), one)
-            if is_node(one) and not is_node(other) and _is_of_places(one, other):
-                return one._with_values_at_hand(ufunc, other)
-            if is_node(other) and not is_node(one) and _is_of_places(other, one):
-                return other._with_values_at_hand(partial(_swapped, ufunc), one)
-        return operate(ufunc, *inputs, kind=Columnwise if len(inputs) == 1 else Rowwise, kwargs=options)
+        if ufunc.nout == 1:
+            return _called(ufunc, inputs, options, ufunc.__name__)
+        return tuple(
+            _called(partial(_part, ufunc, number), inputs, options, ufunc.__name__) for number in range(ufunc.nout)
+        )
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
-        return self // other, self % other
+        return _quotient_and_remainder(_binary, divmod, self, other)
 
     def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
-        return other // self, other % self
+        return _quotient_and_remainder(_reflected, divmod, self, other)
 
     def __hash__(self) -> int:
         require_no_users_function(self, "the hash, by which isin() and sets find it,")
@@ -146,17 +174,32 @@ for _name in ("neg", "pos", "abs", "invert"):
     setattr(Operators, f"__{_name}__", _unary(getattr(operator, _name)))
 
 
+def _by_method(
+    called: Callable[..., Any], lazy: Any, other: Any, kwargs: dict[str, Any], axis: Any, label: str = ""
+) -> Any:
+    function = partial(called, **kwargs) if kwargs else called
+    if _is_of_rows(lazy, other, axis):
+        return lazy._with_rows_at_hand(function, other)
+    if _is_of_places(lazy, other):
+        return lazy._with_values_at_hand(function, other)
+    return operate(called, lazy, other, kwargs=kwargs, label=label)
+
+
+def divided_by_method(lazy: Any, name: str, other: Any, fill_value: Any) -> tuple[Any, Any]:
+    """Return both results of ``divmod`` or ``rdivmod`` of a series."""
+    if fill_value is None and _is_of_places(lazy, other):
+        return lazy.__divmod__(other) if name == "divmod" else lazy.__rdivmod__(other)
+    kwargs = {} if fill_value is None else {"fill_value": fill_value}
+    made = [_by_method(partial(_part, Method(name), number), lazy, other, kwargs, 0, name) for number in (0, 1)]
+    return made[0], made[1]
+
+
 def _flexible(name: str) -> Callable[..., Any]:
     def method(self: Any, other: Any, *, fill_value: Any = None, axis: Any = "columns") -> Any:
         kwargs: dict[str, Any] = {} if fill_value is None else {"fill_value": fill_value}
         if axis != "columns":
             kwargs["axis"] = axis
-        function = partial(Method(name), **kwargs) if kwargs else Method(name)
-        if _is_of_rows(self, other, axis):
-            return self._with_rows_at_hand(function, other)
-        if _is_of_places(self, other):
-            return self._with_values_at_hand(function, other)
-        return operate(Method(name), self, other, kwargs=kwargs)
+        return _by_method(Method(name), self, other, kwargs, axis)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Return ``self.{name}(other)`` as pandas does, partition by partition."

@@ -32,6 +32,7 @@ from glassloom.dataframe.moving.shuffle import require_shuffle_method
 from glassloom.dataframe.moving.values_by_hash import unique_by_hash, value_counts_by_hash
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import SomeRows
+from glassloom.dataframe.operators import divided_by_method
 from glassloom.dataframe.options import is_of_positions, number_of_outputs, refused
 from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.reduce import keep_some
@@ -293,10 +294,10 @@ class Series(
         """Return the series itself, as in pandas."""
         return self
 
-    def divmod(self, other: Any) -> Any:
-        """Return quotient and remainder."""
-        return (self // other, self % other)
+    def divmod(self, other: Any, *, fill_value: Any = None) -> Any:
+        """Return quotient and remainder, with `fill_value` for what only one side has."""
+        return divided_by_method(self, "divmod", other, fill_value)
 
-    def rdivmod(self, other: Any) -> Any:
-        """Return quotient and remainder of the other by this one."""
-        return (other // self, other % self)
+    def rdivmod(self, other: Any, *, fill_value: Any = None) -> Any:
+        """Return quotient and remainder of the other by this one, with `fill_value` for what only one side has."""
+        return divided_by_method(self, "rdivmod", other, fill_value)

@@ -42,14 +42,13 @@ class Source:
     """Whether columns may have another dtype in some partitions, as a caller's function makes them, or values are missing there."""
     mirror: Any = None
     """An empty pandas object that shares memory, to pandas, with that which is cut into partitions; None if none is."""
+    token: str
+    """Identifies the partitions' content: what is read, and all that `piece` and `reader` make use of."""
 
     @property
     def has_unique_labels(self) -> bool:
         """See `FrameExpr.has_unique_labels`. Where readers number rows, they do."""
         return isinstance(getattr(self.meta, "index", None), pd.RangeIndex)
-
-    token: str
-    """Identifies the partitions' content: what is read, and all that `piece` and `reader` make use of."""
 
     def __glassloom_tokenize__(self) -> str:
         return self.identity
