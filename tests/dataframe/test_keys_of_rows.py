@@ -87,8 +87,12 @@ def test_rows_of_an_unknown_number_are_counted_only_if_a_list_may_be_as_long():
         return FRAME.iloc[8 * number : 8 * number + 8]
 
     lazy = gd.from_map(piece, range(3), meta=FRAME.iloc[:0])
+    for labels in (["z", "k"], ["k", "z"], ["z"], ["row", "z"]):
+        with pytest.raises(KeyError, match="no column 'z'"):
+            lazy.groupby(labels)
+    assert counted == []
     with pytest.raises(UnknownColumn, match="no column 'z'"):
-        lazy.groupby(["z", "k"])
+        lazy.groupby(["z", "u"])
     assert counted == [0]
     with pytest.raises(UnknownColumn, match="no column 'u'"):
         lazy.groupby(["u"] * (COUNT + 1))

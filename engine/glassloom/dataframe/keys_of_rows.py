@@ -112,12 +112,18 @@ def _are_values(by: Any) -> bool:
 
 
 def _is_value_of_each_row(frame: Any, by: Any) -> bool:
-    """Whether a list is one key, as pandas takes it: as long as the frame, and not all of it are labels."""
+    """Whether a list is one key, as pandas takes it: as long as the frame, and not all of it are labels.
+
+    Where the number of rows isn't known, a list of one, or with a label in it, is of labels: rows are counted for others alone.
+    """
     if not by or not all(map(pd.api.types.is_scalar, by)) or any(map(is_node, by)):
         return False
     meta = frame.expr.meta
     labels = {*(meta.columns if isinstance(meta, pd.DataFrame) else ()), *meta.index.names}
-    return not all(one in labels for one in by) and _has_rows(frame, len(by))
+    are_labels = [one in labels for one in by]
+    if frame.expr.lengths is None and (len(by) == 1 or any(are_labels)):
+        return False
+    return not all(are_labels) and _has_rows(frame, len(by))
 
 
 def _has_rows(frame: Any, count: int) -> bool:
