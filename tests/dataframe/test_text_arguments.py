@@ -92,6 +92,23 @@ def test_labels_that_lines_have_without_a_name_are_of_one_dtype(tmp_path):
         read(tmp_path / "a.csv")
 
 
+def test_several_labels_that_lines_have_without_a_name(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n" + "".join(f"{n},k{n},{n},{n + 1}\n" for n in range(30)))
+    for options in ({}, {"index_col": [0, 1]}, {"names": ["x"], "header": 0}, {"usecols": ["b"]}):
+        check(tmp_path / "a.csv", **options)
+    with pytest.raises(
+        ValueError, match=r"index_col=\[1\] .* rows have 2 values more than .* the first ones are the label"
+    ):
+        read(tmp_path / "a.csv", index_col=[1])
+    (tmp_path / "b.csv").write_text("a,b\n1,2,3\n" + "".join(f"{n},{n}\n" for n in range(30)))
+    with pytest.raises(
+        MetaError, match="another number of fields .* give names= for as many fields as the longest row has"
+    ):
+        read(tmp_path / "b.csv")
+    check(tmp_path / "b.csv", names=["x", "y", "z"], header=None, skiprows=1)
+    check(tmp_path / "b.csv", None)
+
+
 def test_lines_to_skip_may_be_an_array(tmp_path):
     (tmp_path / "a.csv").write_text(PLAIN)
     check(tmp_path / "a.csv", None, skiprows=np.array([1, 3]))

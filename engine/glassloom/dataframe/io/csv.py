@@ -333,13 +333,13 @@ def _read_text(
     token = tokenize(states, blocks, parser)
     rows = None if any(compressed) or options.get("nrows") is not None else likely_rows(blocks, states, files)
     read = wrap(Read(CsvSource(blocks, parser, sample, token, rows), None, None, None))
-    if labels is None or _are_first_values(sample_path, parser, labels, len(sample.columns)):
+    if labels is None or _are_first_values(sample_path, parser, labels, sample):
         return read
     return _with_labels(read, labels, parser)
 
 
-def _are_first_values(path: str, parser: Parser, wanted: Any, n_columns: int) -> bool:
-    """Whether rows have a value more than the header has names: pandas takes the first for their label, as ``index_col=0`` says too.
+def _are_first_values(path: str, parser: Parser, wanted: Any, sample: Any) -> bool:
+    """Whether rows have more values than the header has names: pandas takes the first for their labels, as ``index_col=0`` or ``[0, 1]`` say too.
 
     Raises
     ------
@@ -347,15 +347,19 @@ def _are_first_values(path: str, parser: Parser, wanted: Any, n_columns: int) ->
         If others are wanted.
     """
     many = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
-    named = replace(parser, options={**parser.options, "index_col": 0})
-    if not n_columns or len(_read_sample(path, named).columns) < n_columns:
+    named, n_columns, n_more = (
+        replace(parser, options={**parser.options, "index_col": 0}),
+        len(sample.columns),
+        sample.index.nlevels,
+    )
+    if not n_columns or (n_more == 1 and len(_read_sample(path, named).columns) < n_columns):
         return False
-    if many == [0]:
+    if many == list(range(n_more)):
         return True
     kind = ValueError if all(isinstance(one, int) for one in many) else UnknownColumn
     raise kind(
-        f"index_col={wanted!r} of a file whose rows have a value more than the header has names: the first one is the label; "
-        "give index_col=False to have columns alone, or names= for all values"
+        f"index_col={wanted!r} of a file whose rows have {'a value' if n_more == 1 else f'{n_more} values'} more than the header has names: the "
+        f"first {'ones are' if n_more > 1 else 'one is'} the label; give index_col=False to have columns alone, or names= for all values"
     )
 
 

@@ -162,7 +162,10 @@ def fitted_labels(block: Any, meta: Any, where: str, first_line: FirstLine) -> A
         return block.set_axis(meta.index[:0])
     levels = [f"index level {number}" for number in range(meta.index.nlevels)]
     if block.index.nlevels != len(levels) or isinstance(block.index, pd.RangeIndex):
-        raise MetaError(f"{where}: rows have another number of fields than the first {SAMPLE_ROWS} rows have")
+        raise MetaError(
+            f"{where}: rows have another number of fields than the first {SAMPLE_ROWS} rows have: give names= for as many fields as the longest "
+            "row has, with header=None and skiprows=1 for a header of the file, or blocksize=None if the first row of the file has them"
+        )
     names = levels if len(levels) > 1 else levels[0]
     labels, wanted = (index.to_frame(index=False, name=names) for index in (block.index, meta.index))
     made = fitted(labels, wanted, where, first_line).set_index(levels).index
