@@ -310,8 +310,39 @@ def test_reindex_is_that_of_pandas():
             assert_same(lazy.x.reindex(labels, fill_value=9).compute(**INLINE), frame.x.reindex(labels, fill_value=9))
         got = lazy.reindex(index=[4, 8], columns=["y", "z"]).compute(**INLINE)
         assert_same(got, frame.reindex(index=[4, 8], columns=["y", "z"]))
-    with pytest.raises(NotImplementedError, match=r"reindex\(method='ffill'\) isn't supported"):
-        lazy.reindex([1], method="ffill")
+    with pytest.raises(NotImplementedError, match=r"reindex\(method='ffill'\) isn't supported: compute\(\) the index"):
+        lazy.reindex(lazy.index, method="ffill")
+    with pytest.raises(TypeError, match="Cannot specify both 'axis' and any of 'index' or 'columns'"):
+        lazy.reindex([1], columns=["x"], axis=0)
+
+
+def test_reindex_of_rows_and_columns_at_once_has_the_dtypes_of_pandas():
+    frame = pd.DataFrame({"x": [1, 2, 3], "y": [4, 5, 6]}, dtype="uint8")
+    lazy = gd.from_pandas(frame, npartitions=3)
+    for options in ({}, {"fill_value": 10}):
+        wanted = {"index": [2, 0], "columns": ["x", "z"], **options}
+        assert_same(lazy.reindex(**wanted).compute(**INLINE), frame.reindex(**wanted))
+        assert_same(lazy.assign(s="a").reindex(**wanted).compute(**INLINE), frame.assign(s="a").reindex(**wanted))
+    names = pd.CategoricalIndex(["x", "z"], name="k")
+    assert_same(lazy.reindex(columns=names).compute(**INLINE), frame.reindex(columns=names))
+
+
+@pytest.mark.parametrize("method", ["ffill", "bfill", "nearest"])
+def test_reindex_takes_the_rows_of_near_labels(method):
+    frame = pd.DataFrame({"x": range(5), "y": list("abcde")}, index=pd.Index([0, 2, 4, 6, 9], name="n"))
+    for rows in (frame, frame[::-1], frame[:1], frame[:0]):
+        lazy = gd.from_pandas(rows, npartitions=3, sort=False)
+        for labels in ([3, 4, -1, 20, 5], []):
+            assert_same(lazy.reindex(labels, method=method).compute(**INLINE), rows.reindex(labels, method=method))
+        got = lazy.x.reindex([7, 8, 30], method=method, tolerance=[0, 1, 2]).compute(**INLINE)
+        assert_same(got, rows.x.reindex([7, 8, 30], method=method, tolerance=[0, 1, 2]))
+    for places, message in (([1, 0, 2], "monotonic increasing"), ([0, 0, 1], "duplicate labels")):
+        lazy = gd.from_pandas(frame.iloc[places], npartitions=3, sort=False)
+        with pytest.raises(ValueError, match=message):
+            lazy.reindex([3], method=method).compute(**INLINE)
+    if method != "nearest":
+        got = gd.from_pandas(frame, npartitions=2).reindex([1, 7, 8, 10], method=method, limit=1).compute(**INLINE)
+        assert_same(got, frame.reindex([1, 7, 8, 10], method=method, limit=1))
 
 
 def test_repartition_takes_divisions_first_and_those_of_a_pandas_frame_may_be_wider():

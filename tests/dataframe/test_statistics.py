@@ -97,6 +97,12 @@ class Undescribed:
         return self.lazy[["d"]].describe().compute(**options).drop("mean")
 
 
+def test_quantiles_of_each_row_are_columns():
+    frame = pd.DataFrame({"x": [1, 2, 3, 4], "y": [2.0, 3, 9, 5]}, index=list("abcd"))
+    got = gd.from_pandas(frame, npartitions=3).quantile([0.5, 0.75], axis=1)
+    assert_same(got.compute(scheduler="inline"), frame.quantile([0.5, 0.75], axis=1))
+
+
 def test_text_is_described_by_its_most_frequent_value():
     frame = pd.DataFrame({"s": ["b", "a", "b", None], "x": [1, 2, 3, 4], "b": [True, True, False, True]})
     lazy = gd.from_pandas(frame, npartitions=2)

@@ -73,8 +73,6 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("DataFrame Series", "skew kurt kurtosis", "bias", (False,), _WITHOUT_BIAS),
     ("DataFrame Series", "skew kurt kurtosis", "nan_policy", ("omit",), "skipna=False makes the result missing where a value is"),
     ("DataFrame Series", "kurt kurtosis", "fisher", (True,), "add 3 for Pearson's"),
-    ("DataFrame Series", "reindex", "limit", (None,), "ffill(limit=...) or bfill(limit=...) afterwards"),
-    ("DataFrame Series", "reindex", "tolerance", (None,), "merge_asof(tolerance=...)"),
     ("DataFrame Series", "reindex_like", "method", (None,), "merge_asof()"),
     ("DataFrame Series", "reindex_like", "copy", ANY, _NO_COPY),
     ("DataFrame Series", "reindex_like", "limit", (None,), "ffill(limit=...) or bfill(limit=...) afterwards"),

@@ -35,7 +35,7 @@ class AtHand(Frame):
         [[3, 5], [4, 0]]
         """
         options = {"level": level, "fill_value": fill_value, **({} if sort is True else {"sort": sort})}
-        return _computed(self, "unstack", lambda block: block.unstack(**options), "pivot_table()")
+        return computed_now(self, "unstack", lambda block: block.unstack(**options), "pivot_table()")
 
 
 class SeriesAtHand(AtHand):
@@ -60,14 +60,21 @@ class FrameAtHand(AtHand):
 
     def transpose(self) -> Any:
         """Return the frame with rows as columns, such as ``frame.describe().T``. Computes it, now: it should be small, or have one partition."""
-        return _computed(self, "transpose", lambda block: block.T, "compute().T, or melt() of frames")
+        return computed_now(self, "transpose", lambda block: block.T, "compute().T, or melt() of frames")
 
 
-MOST_ROWS = {"transpose": 10_000, "unstack": 1_000_000}
+MOST_ROWS = {"transpose": 10_000, "quantile(axis=1)": 10_000, "unstack": 1_000_000}
 """Of how many rows in several partitions each method is computed."""
 
 
-def _computed(frame: Any, method: str, function: Callable[[Any], Any], instead: str) -> Any:
+def computed_now(frame: Any, method: str, function: Callable[[Any], Any], instead: str) -> Any:
+    """Return a lazy object of what a function makes of all rows of a frame, which are computed now.
+
+    Raises
+    ------
+    NotSupported
+        If there are several partitions, and more rows than `MOST_ROWS` has for the method.
+    """
     if frame.npartitions > 1 and (count := len(frame)) > MOST_ROWS[method]:
         raise NotSupported(
             f"{method} of {count} rows in {frame.npartitions} partitions isn't supported: it is computed now, and the result's columns depend on "

@@ -13,6 +13,7 @@ from glassloom.backends.pandas_ import of_samples, sample
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.argument_kinds import collection_of, fraction
 from glassloom.dataframe.assembled import assembled, constant
+from glassloom.dataframe.at_hand import computed_now
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import numeric_columns
@@ -55,7 +56,8 @@ class Statistics(Frame):
         q
             A fraction, 0 to 1, or a list of them.
         axis
-            0 or ``"index"``: of each column. 1 or ``"columns"``: of each row.
+            0 or ``"index"``: of each column. 1 or ``"columns"``: of each row; a list of fractions makes columns of the rows, and is
+            computed now, as in `transpose`.
         numeric_only
             Whether to leave out columns that aren't numbers.
         interpolation
@@ -69,6 +71,9 @@ class Statistics(Frame):
         node = numeric_columns(self._expr) if numeric_only else self._expr
         if is_columns(axis, "quantile"):
             kwargs = {"q": q, "axis": 1, "interpolation": interpolation}
+            if pd.api.types.is_list_like(q):
+                instead = "quantile(axis=1) of each fraction by itself"
+                return computed_now(wrap(node), "quantile(axis=1)", lambda block: block.quantile(**kwargs), instead)
             return operate(Method("quantile"), wrap(node), kwargs=kwargs)
         fractions, is_list = fractions_of(q)
         wanted = Wanted("quantile", fractions, interpolation, True)

@@ -12,12 +12,12 @@ from pandas.api.extensions import no_default
 
 from glassloom.collection import Collection
 from glassloom.dataframe.alignment import require_aligned
-from glassloom.dataframe.argument_kinds import collection_of, options_of, require_function
+from glassloom.dataframe.argument_kinds import options_of, require_function
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, require_some_columns, unused_name
 from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.moving.numbering import renumber
-from glassloom.dataframe.moving.reindex import reindexed, reindexed_to
+from glassloom.dataframe.moving.reindex import reindexed_collection
 from glassloom.dataframe.moving.set_index import BY_INDEX, SetIndex, set_sorted_index, sort_by_index
 from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
 from glassloom.dataframe.moving.sort import (
@@ -163,6 +163,8 @@ class MovingRows(Collection):
         axis: Any = None,
         fill_value: Any = no_default,
         method: Any = None,
+        limit: Any = None,
+        tolerance: Any = None,
     ) -> Any:
         """Return the rows of some labels in their order, in one partition, and columns of some names.
 
@@ -179,31 +181,15 @@ class MovingRows(Collection):
         fill_value
             What stands where there was nothing.
         method
-            Only None; use `merge_asof`.
+            Of labels at hand: ``"ffill"``, ``"bfill"`` or ``"nearest"`` for the row of the label before, after or nearest, where there is none of the label itself.
+        limit, tolerance
+            How many labels in succession get such a row, and how far from it they are at most.
         """
-        _require_usual("reindex", "method", method, (None,))
-        is_frame = isinstance(self._expr.meta, pd.DataFrame)
-        if labels is not None:
-            if axis in (1, "columns") and is_frame:
-                columns = labels
-            else:
-                index = labels
-        if is_node(columns) or (is_node(index) and not isinstance(index.expr.meta, pd.Index)):
-            raise NotImplementedError("reindex takes a lazy index, or labels that are at hand: compute() others before")
-        options = {} if fill_value is no_default else {"fill_value": fill_value}
-        found: Any = self
-        if columns is not None:
-            if not is_frame:
-                raise TypeError("reindex of a series takes no columns")
-            found = operate(
-                Method("reindex"),
-                found,
-                kwargs={"columns": collection_of("reindex", "columns", columns, "names"), **options},
-                label="reindex",
-            )
-        if is_node(index):
-            return wrap(reindexed_to(found.expr, index.to_series().expr, options))
-        return found if index is None else wrap(reindexed(found.expr, index, options))
+        options = {
+            **({} if fill_value is no_default else {"fill_value": fill_value}),
+            **{name: value for name, value in {"method": method, "limit": limit, "tolerance": tolerance}.items() if value is not None},
+        }  # fmt: skip
+        return reindexed_collection(self, labels, index, columns, axis, options)
 
     def shuffle(
         self,

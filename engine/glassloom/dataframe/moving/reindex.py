@@ -5,26 +5,109 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat
-from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.argument_kinds import collection_of
+from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, empty
+from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.positions import rows_of_labels
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.repeated_labels import paired
 from glassloom.dataframe.unlike_dtypes import with_one_dtype
-from glassloom.dataframe.wrap import wrap
+from glassloom.dataframe.wrap import is_node, operate, wrap
+
+
+def reindexed_collection(frame: Any, labels: Any, index: Any, columns: Any, axis: Any, options: dict[str, Any]) -> Any:
+    """Return what ``frame.reindex(labels, index=index, columns=columns, axis=axis, **options)`` makes of a lazy frame or series.
+
+    Raises
+    ------
+    TypeError
+        If rows or columns are given twice, or columns to a series.
+    NotImplementedError
+        If lazy labels aren't an index, or rows near theirs are asked for.
+    """
+    meta = frame.expr.meta
+    is_frame = isinstance(meta, pd.DataFrame)
+    if is_frame:
+        _require_once(labels, index, columns, axis)
+    if labels is not None and is_frame and axis is not None and is_columns(axis, "reindex"):
+        columns = labels
+    elif labels is not None:
+        index = labels
+    if is_node(columns) or (is_node(index) and not isinstance(index.expr.meta, pd.Index)):
+        raise NotImplementedError("reindex takes a lazy index, or labels that are at hand: compute() others before")
+    if is_node(index) and not options.keys() <= {"fill_value"}:
+        raise refused("reindex", "method", options.get("method"), "compute() the index before, or use merge_asof()")
+    of_both: dict[str, Any] = {}
+    if columns is not None:
+        if not is_frame:
+            raise TypeError("reindex of a series takes no columns")
+        names = (
+            columns
+            if isinstance(columns, (pd.Index, pd.Series))
+            else collection_of("reindex", "columns", columns, "names")
+        )
+        if index is not None and _is_of_both(meta, names, options):
+            of_both = {"columns": names}
+        else:
+            frame = operate(Method("reindex"), frame, kwargs={"columns": names, **options}, label="reindex")
+    if is_node(index):
+        return wrap(reindexed_to(frame.expr, index.to_series().expr, {**options, **of_both}))
+    if index is None:
+        return frame
+    of_rows = reindexed_near if "method" in options else reindexed
+    return wrap(of_rows(frame.expr, index, {**options, **of_both}))
+
+
+def _require_once(labels: Any, index: Any, columns: Any, axis: Any) -> None:
+    """Check that rows and columns are given once: by their names, or as labels of an axis."""
+    if axis is not None and (index is not None or columns is not None):
+        raise TypeError("reindex: Cannot specify both 'axis' and any of 'index' or 'columns'")
+    if labels is not None and index is not None and columns is not None:
+        raise TypeError("reindex: Cannot specify all of 'labels', 'index', 'columns'.")
+
+
+def _is_of_both(meta: pd.DataFrame, names: Any, options: dict[str, Any]) -> bool:
+    """Whether pandas makes rows and columns together, and so the same dtype of all: those of a frame of one dtype of NumPy's."""
+    dtypes = set(meta.dtypes)
+    is_plain = len(dtypes) == 1 and isinstance(next(iter(dtypes)), np.dtype)
+    return is_plain and "method" not in options and not pd.Index(names).isin(meta.columns).all()
 
 
 def reindexed(node: FrameExpr, labels: Any, options: dict[str, Any]) -> FrameExpr:
     """Return the node of ``frame.reindex(labels, **options)``, in one partition: partitions without them aren't read."""
+    index = _index_of(node, labels)
+    wanted = index
+    if (
+        index.nlevels > 1 and node.meta.index.nlevels == 1 and node.meta.index.name in index.names
+    ):  # pandas takes that level
+        wanted = index.get_level_values(node.meta.index.name).unique()
+    meta = empty(node.meta.reindex(index[:0], **options))
+    finish = partial(_reindexed, index, options)
+    return tree(rows_of_labels(node, list(wanted)), Operation(_same, concat, finish), meta, "reindex")
+
+
+def _index_of(node: FrameExpr, labels: Any) -> pd.Index:
+    """Return labels as an index that has the names of a frame's if they have none of their own."""
     index = labels if isinstance(labels, pd.Index) else pd.Index(labels) if len(labels) else node.meta.index[:0]
     if not hasattr(labels, "name"):
         index = index.rename(node.meta.index.names if index.nlevels > 1 else node.meta.index.name)
+    return index
+
+
+def reindexed_near(node: FrameExpr, labels: Any, options: dict[str, Any]) -> FrameExpr:
+    """Return the node of ``frame.reindex(labels, method=..., **options)``, in one partition.
+
+    Each partition gives its rows that are nearest to the labels. Those of all rows are among them.
+    """
+    index = _index_of(node, labels)
     meta = empty(node.meta.reindex(index[:0], **options))
-    finish = partial(_reindexed, index, options)
-    return tree(rows_of_labels(node, list(index)), Operation(_same, concat, finish), meta, "reindex")
+    steps = Operation(partial(_nearest, index, options["method"]), concat, partial(_reindexed, index, options))
+    return tree(node, steps, meta, "reindex")
 
 
 def reindexed_to(node: FrameExpr, labels: FrameExpr, options: dict[str, Any]) -> FrameExpr:
@@ -52,3 +135,15 @@ def _reindexed(index: Any, options: dict[str, Any], blocks: list[Any]) -> Any:
 
 def _same(block: Any) -> Any:
     return block
+
+
+def _nearest(index: pd.Index, method: str, block: Any) -> Any:
+    """Return the rows of a block that are the nearest ones to labels, its first one and its last one.
+
+    By the ends of all blocks pandas sees whether labels rise or fall, or do neither.
+    """
+    if not block.index.is_unique:
+        raise ValueError("reindex(method=...): cannot reindex on an axis with duplicate labels")
+    found = block.index.get_indexer(index, method=method)
+    ends = [0, len(block) - 1] if len(block) else []
+    return block.iloc[np.unique([*found[found >= 0], *ends]).astype("int64")]
