@@ -7,7 +7,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same
+from frame_helpers import assert_same, check_all
 from glassloom.errors import MetaError
 
 PLAIN = pd.DataFrame({"x": [3, 1, 4, 1, 5], "y": [0.5, 1.5, 2.5, 3.5, 4.5], "t": list("uvwxy")}, index=list("abcde"))
@@ -220,3 +220,53 @@ def test_a_function_of_partitions_is_told_where_they_begin():
         lambda part, partition_info=None: np.full(len(part), (partition_info or {"number": 0})["number"])
     )
     assert sums.compute().tolist() == [number for number, part in enumerate(known.partitions) for _ in range(len(part))]
+
+
+ARRAY = np.arange(12).reshape(6, 2)
+BESIDE_ARRAYS = {
+    "of its shape": lambda f: f + ARRAY,
+    "on the left": lambda f: ARRAY - f,
+    "compared": lambda f: f == ARRAY,
+    "a row for all": lambda f: ARRAY[1:2] * f,
+    "a column for all": lambda f: f / ARRAY[:, 1:],
+    "a function of NumPy's": lambda f: np.add(f, ARRAY),
+    "as a method": lambda f: f.add(ARRAY, fill_value=1),
+    "a list along the rows": lambda f: f.sub([1, 2, 3, 4, 5, 6], axis=0),
+    "an array along the rows": lambda f: f.rsub(ARRAY[:, 0], axis="index"),
+    "a list of as many values as columns": lambda f: f + [1, 2],
+    "clipped by row": lambda f: f.clip([1, 2, 3, 4, 4, 4], axis=0),
+    "clipped by row and column": lambda f: f.clip(ARRAY, ARRAY + 1),
+    "clipped by column": lambda f: f.clip([2, 3], axis=1),
+    "a clipped series": lambda f: f.x.clip([1, 2, 3, 4, 4, 4]),
+    "cells of a pandas frame": lambda f: f[pd.DataFrame(ARRAY > 4, columns=["x", "y"])],
+    "booleans that are objects": lambda f: f[pd.Series([True, False] * 3, index=range(5, -1, -1), dtype=object)],
+    "other rows": lambda f: f + ARRAY[:3],
+    "other columns": lambda f: f + np.ones((6, 3)),
+    "cells that aren't there": lambda f: f[np.array([True, None] * 3, dtype=object)],
+}
+
+
+@pytest.mark.filterwarnings("ignore:Boolean Series key will be reindexed")
+def test_arrays_at_hand_are_taken_by_place():
+    frame = pd.DataFrame({"x": range(6), "y": [0.5, 2, 3, np.nan, 5, 9]})
+    ragged = gd.from_map([frame[:2], frame[2:2], frame[2:]].__getitem__, range(3), meta=frame[:0])
+    check_all(BESIDE_ARRAYS, frame, gd.from_pandas(frame, npartitions=3))
+    check_all(BESIDE_ARRAYS, frame, ragged)
+
+
+def test_an_array_with_a_value_for_each_cell_chooses_no_rows():
+    lazy = gd.from_pandas(pd.DataFrame({"x": range(4), "y": 1}), npartitions=2)
+    with pytest.raises(
+        ValueError, match=r"a condition of shape \(4, 2\): .* where\(\) takes one for each row and column"
+    ):
+        lazy[np.ones((4, 2), dtype=bool)]
+
+
+def test_a_pandas_series_says_what_becomes_of_columns_and_values():
+    frame = pd.DataFrame({"x": [1, 2, 3], "y": [1.5, 2, 3]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    dtypes, values = pd.Series({"y": "float32"}), pd.Series({1: 10, 2: 20})
+    assert_same(lazy.astype(dtypes).compute(), frame.astype(dtypes))
+    assert_same(lazy.replace(values).compute(), frame.replace(values))
+    assert_same(lazy.x.replace(values).compute(), frame.x.replace(values))
+    assert_same(lazy[{"y": 0}.keys()].compute(), frame[["y"]])

@@ -103,7 +103,7 @@ def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
 
 
 def beside_values_at_hand(series: Any, function: Callable[[Any, Any], Any], values: Any, what: str) -> FrameExpr:
-    """Return the node of what an operator makes of a series and an array or list with a value for each row, or a lazy array.
+    """Return the node of what an operator makes of a series, or a frame, and an array or list with a value for each row, or a lazy array.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def beside_values_at_hand(series: Any, function: Callable[[Any, Any], Any], valu
     """
     if isinstance(values, Array):
         return beside_lazy_array(series, function, values, what)
-    array = pd.Series(values).array if isinstance(values, list) else values
+    array = pd.Series(values).array if isinstance(values, (list, tuple)) else values
     pieces = pieces_by_place(series, array, what)
     return BesideValues(series.expr, BlockCall(function, (Block(0), Block(1)), label=what), pieces)
 

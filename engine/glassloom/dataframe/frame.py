@@ -168,8 +168,8 @@ class DataFrame(
     def __getitem__(self, key: Any) -> Any:
         if callable(key) and not is_node(key):
             key = key(self)
-        key = key_at_hand(key)
-        if isinstance(key, DataFrame):
+        key = list(key) if isinstance(key, (Iterator, KeysView, ValuesView)) else key_at_hand(key)
+        if isinstance(key, (DataFrame, pd.DataFrame)):
             return self.where(key)
         if is_node(key):
             return wrap(filtered(self._expr, key.expr, "frame[condition]"))

@@ -34,7 +34,14 @@ def is_lazy_scalar(value: Any) -> bool:
 
 def _listed(key: Any) -> Any:
     is_array = isinstance(key, (pd.Series, np.ndarray, pd.api.extensions.ExtensionArray)) and key.ndim == 1
-    return list(pd.Index(key)) if is_array and not pd.api.types.is_bool_dtype(key.dtype) else key
+    return list(pd.Index(key)) if is_array and not are_booleans(key) else key
+
+
+def are_booleans(values: Any) -> bool:
+    """Whether an array, series or index at hand is of booleans, which may be objects, and missing ones among these."""
+    if values.dtype == object:
+        return values.ndim == 1 and pd.api.types.infer_dtype(values, skipna=True) == "boolean"
+    return bool(pd.api.types.is_bool_dtype(values.dtype))
 
 
 def _scalars_in(key: Any) -> list[Any]:

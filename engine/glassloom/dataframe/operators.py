@@ -18,6 +18,7 @@ from glassloom.dataframe.wrap import is_node, operate
 
 _COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 _NUMBERS = (int, float, complex, np.number, np.bool_)
+_ROWS = (0, "index", "rows")
 
 
 def _kind(left: Any, right: Any) -> type[Rowwise]:
@@ -31,32 +32,52 @@ def _is_of_rows(lazy: Any, other: Any, axis: Any = "columns") -> bool:
     is_frame = isinstance(lazy.expr.meta, pd.DataFrame)
     if isinstance(other, pd.DataFrame):
         return is_frame
-    return isinstance(other, pd.Series) and (
-        isinstance(lazy.expr.meta, pd.Series) or (is_frame and axis in (0, "index"))
-    )
+    return isinstance(other, pd.Series) and (isinstance(lazy.expr.meta, pd.Series) or (is_frame and axis in _ROWS))
 
 
-def _is_of_places(lazy: Any, other: Any, function: Callable[..., Any] | None = None) -> bool:
-    """Whether something has a value for each row of a series, by place: an array or list, of several values unless they are compared.
+def _is_of_places(lazy: Any, other: Any, function: Callable[..., Any] | None = None, axis: Any = "columns") -> bool:
+    """Whether something has a value for each row, by place: beside a series an array or list, of several values unless they are compared.
 
-    Raises
-    ------
-    TypeError
-        If it is an array of more than one axis.
+    Beside a frame it is an array of two axes, of which one row alone is for all rows, and along the rows a list or array of one axis.
     """
+    is_frame = isinstance(lazy.expr.meta, pd.DataFrame)
     if isinstance(other, Array):
-        return other.ndim > 0 and isinstance(lazy.expr.meta, pd.Series)
+        return other.ndim > 0 and not is_frame
+    if isinstance(other, tuple):
+        return is_frame and axis in _ROWS
     if (
         not isinstance(other, (np.ndarray, list, pd.Index, pd.api.extensions.ExtensionArray))
         or len(np.shape(other)) == 0
     ):
         return False
     if isinstance(other, np.ndarray) and other.ndim > 1:
+        _require_fitting(lazy, other)
+        return other.shape != (1, len(lazy.expr.meta.columns))
+    if is_frame:
+        return axis in _ROWS
+    return len(other) != 1 or function in _COMPARISONS
+
+
+def _require_fitting(lazy: Any, array: np.ndarray) -> None:
+    """Check that an array of several axes has a row for all rows of a frame, or for each, with a value for each column or for all.
+
+    Raises
+    ------
+    TypeError
+        If it is beside a series.
+    ValueError
+        If it has another shape.
+    """
+    meta = lazy.expr.meta
+    if not isinstance(meta, pd.DataFrame):
         raise TypeError(
-            f"a lazy {type(lazy).__name__} and an array of shape {other.shape}: it takes numbers, lazy objects, pandas objects with "
-            "the labels of rows, and beside a series arrays of one axis"
+            f"a lazy {type(lazy).__name__} and an array of shape {array.shape}: it takes numbers, lazy objects, pandas objects with "
+            "the labels of rows, and arrays of one axis"
         )
-    return isinstance(lazy.expr.meta, pd.Series) and (len(other) != 1 or function in _COMPARISONS)
+    if array.ndim > 2 or array.shape[1] not in (1, len(meta.columns)):
+        raise ValueError(
+            f"a lazy DataFrame and an array of shape {array.shape}: Unable to coerce to DataFrame, which has {len(meta.columns)} columns"
+        )
 
 
 def _binary(function: Callable[[Any, Any], Any], label: str = "") -> Callable[[Any, Any], Any]:
@@ -180,7 +201,7 @@ def _by_method(
     function = partial(called, **kwargs) if kwargs else called
     if _is_of_rows(lazy, other, axis):
         return lazy._with_rows_at_hand(function, other)
-    if _is_of_places(lazy, other):
+    if _is_of_places(lazy, other, axis=axis):
         return lazy._with_values_at_hand(function, other)
     return operate(called, lazy, other, kwargs=kwargs, label=label)
 

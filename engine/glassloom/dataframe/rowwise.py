@@ -15,6 +15,7 @@ from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Attribute, Method
+from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columnwise import called_by_name, transformed
 from glassloom.dataframe.cumulative import NewLabels
@@ -220,7 +221,8 @@ class RowByRow(TimeLabels):
         Parameters
         ----------
         lower, upper
-            Constants, or lazy objects of the same rows.
+            Constants, lazy objects of the same rows, or lists and arrays with a value for each row, or row and column; with ``axis=1``
+            of a frame, for each column.
         axis
             How a series of limits is laid along a frame.
         """
@@ -229,9 +231,8 @@ class RowByRow(TimeLabels):
                 raise refused(
                     "clip", name, limit, "it has other rows: assign() it as a column of the same frame before"
                 )
-        return operate(
-            clipping(self._meta, lower, upper), self, lower, upper, kwargs={} if axis is None else {"axis": axis}
-        )
+        limits = [_limits_of_rows(self, f"clip({n})", limit, axis) for n, limit in (("lower", lower), ("upper", upper))]
+        return operate(clipping(self._meta, *limits), self, *limits, kwargs={} if axis is None else {"axis": axis})
 
     def fillna(self, value: Any = None, *, axis: Any = None, inplace: bool = False, limit: int | None = None) -> Any:
         """Return the values with missing ones replaced.
@@ -262,6 +263,8 @@ class RowByRow(TimeLabels):
 
     def replace(self, to_replace: Any = None, value: Any = _UNSET, *, inplace: bool = False, regex: Any = False) -> Any:
         """Return the values with some replaced: constants, lists, dicts or regular expressions, as pandas has them."""
+        if isinstance(to_replace, pd.Series) and value is _UNSET:
+            to_replace = dict(to_replace.items())
         kwargs: dict[str, Any] = {"to_replace": to_replace, "regex": regex}
         if value is not _UNSET:
             kwargs["value"] = value
@@ -306,6 +309,16 @@ class RowByRow(TimeLabels):
 def _is_one_value(frame: Any, other: Any) -> bool:
     """Whether a list for a series has one value, which is for all rows."""
     return frame.ndim == 1 and pd.api.types.is_list_like(other) and hasattr(other, "__len__") and len(other) == 1
+
+
+def _limits_of_rows(frame: Any, what: str, limit: Any, axis: Any) -> Any:
+    """Return limits at hand with a value for each row as a lazy object of the rows; others as they are."""
+    if is_node(limit) or isinstance(limit, (pd.Series, pd.DataFrame)) or not pd.api.types.is_list_like(limit):
+        return limit
+    of_each_row = frame.ndim == 1 or len(np.shape(limit)) == 2
+    if not of_each_row and axis is not None and not is_columns(axis, "clip"):
+        return wrap(with_column_at_hand(frame[[]], what, limit))[what]
+    return operand_of_rows(frame, limit, what) if of_each_row else limit
 
 
 def _of_all_rows(frame: Any, condition: Any, otherwise: bool) -> Any:

@@ -29,6 +29,7 @@ from glassloom.dataframe.key_levels import (
     sliced_levels,
     where_key,
 )
+from glassloom.dataframe.keys_at_hand import are_booleans
 from glassloom.dataframe.keys_of_rows import as_series
 from glassloom.dataframe.label_order import Run, joined_runs, not_in_order, order_of_labels
 from glassloom.dataframe.label_ranges import is_between
@@ -184,7 +185,17 @@ def positions_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
 
 
 def condition_at_hand(frame: Any, values: Any) -> Any:
-    """Return booleans that are at hand as a lazy series of the frame's rows: a pandas series by label, others by position."""
+    """Return booleans that are at hand as a lazy series of the frame's rows: a pandas series by label, others by position.
+
+    Raises
+    ------
+    ValueError
+        If it is an array of several axes.
+    """
+    if np.ndim(values) != 1:
+        raise ValueError(
+            f"a condition of shape {np.shape(values)}: it needs a value for each row; where() takes one for each row and column"
+        )
     base = wrap(Projection(frame.expr, [])) if isinstance(frame.expr.meta, pd.DataFrame) else frame.to_frame()[[]]
     if isinstance(getattr(values, "dtype", None), pd.api.extensions.ExtensionDtype):  # a missing value isn't true
         values = values.fillna(False)
@@ -204,11 +215,22 @@ def shown(name: str, key: Any) -> str:
 
 
 def is_mask(rows: Any) -> bool:
-    """Whether a list, array or series at hand is of booleans."""
+    """Whether a list, array or series at hand is of booleans, which may be objects.
+
+    Raises
+    ------
+    ValueError
+        If some of such objects are missing.
+    """
     if isinstance(rows, list):
         return bool(rows) and all(isinstance(one, (bool, np.bool_)) for one in rows)
-    is_array = isinstance(rows, (np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray))
-    return is_array and pd.api.types.is_bool_dtype(rows.dtype)
+    if not isinstance(rows, (np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
+        return False
+    if not are_booleans(rows):
+        return False
+    if rows.dtype == object and pd.isna(rows).any():
+        raise ValueError("a condition: Cannot mask with non-boolean array containing NA / NaN values; fillna() before")
+    return True
 
 
 def by_place(rows: Any) -> Any:

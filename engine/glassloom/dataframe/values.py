@@ -92,9 +92,11 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
         return wrap(copied(self._expr) if deep else self._expr)
 
     def astype(self, dtype: Any, *, errors: str = "raise") -> Any:
-        """Return the values converted: to one dtype, or with a dict column by column."""
+        """Return the values converted: to one dtype, or with a dict or pandas series column by column."""
         if errors != "raise":
             raise refused("astype", "errors", errors, "the dtype would depend on the values of each partition")
+        if isinstance(dtype, pd.Series) and dtype.index.is_unique:
+            dtype = dict(dtype.items())
         if isinstance(dtype, dict):
             require_columns(dtype, self._meta)
         frame = with_numbers_of_categories(with_one_dtype(self, places_shown(self._meta, dtype)), dtype)
