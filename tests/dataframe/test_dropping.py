@@ -4,7 +4,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import check_in_parts, labels, plan
+from frame_helpers import check_all, check_in_parts, labels, plan
 
 NUMBERS = pd.DataFrame({"x": range(9), "y": list("abcdefghi")})
 TIMES = NUMBERS.set_axis(pd.date_range("2024", periods=9))
@@ -68,3 +68,26 @@ def test_a_tuple_is_a_label_as_in_pandas():
     for one in (frame, gd.from_pandas(frame, npartitions=2)):
         with pytest.raises(KeyError, match=r"\[\(0, 1\)\] not found in axis"):
             one.drop((0, 1)).compute()
+
+
+OF_LEVELS = pd.DataFrame(
+    np.arange(12).reshape(3, 4), columns=pd.MultiIndex.from_product([["x", "y"], ["p", "q"]], names=["k", "l"])
+)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"labels": "x", "axis": 1},
+        {"columns": ("x", "q")},
+        {"columns": ["q"], "level": 1},
+        {"labels": "p", "axis": 1, "level": "l"},
+        {"columns": "w", "level": "l", "errors": "ignore"},
+        {"columns": "w", "level": "l"},
+        {"labels": "x", "index": 1},
+        {"index": 1, "axis": 1},
+    ],
+    ids=str,
+)
+def test_columns_of_several_levels_are_dropped_as_by_pandas(arguments):
+    check_all({"drop": lambda f: f.drop(**arguments)}, OF_LEVELS, gd.from_pandas(OF_LEVELS, npartitions=2))

@@ -6,7 +6,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, blocks_of, cut_frames
+from frame_helpers import assert_same, blocks_of, check_all, cut_frames
 from glassloom.errors import DivisionError, OptionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -379,3 +379,28 @@ def test_interleaved_partitions_all_have_the_columns_of_the_whole(join, sort, la
         assert list(block.columns) == list(expected.columns)
         assert block.dtypes.tolist() == got.dtypes.tolist()
     assert_same(got.compute(), expected.sort_index(kind="stable"))
+
+
+KEYS_AT_HAND = {
+    "an array": lambda f: f.set_index(np.array([3, 1, 2, 4])),
+    "times": lambda f: f.set_index(pd.date_range("2020", periods=4, name="t")),
+    "a series, by place": lambda f: f.set_index(pd.Series([4, 5, 6, 7], index=[3, 2, 1, 0], name="q")),
+    "a list": lambda f: f.set_index([[3, 1, 2, 4]]),
+    "beside a column": lambda f: f.set_index(["x", pd.Index([1, 2, 3, 4], name="z")]),
+    "too few": lambda f: f.set_index(pd.Index([1, 2])),
+}
+SUBSETS = {
+    "an array": lambda f: f.drop_duplicates(np.array(["x", "y"])),
+    "a tuple": lambda f: f.drop_duplicates(("x", "y"), keep="last"),
+    "a set": lambda f: f.drop_duplicates({"x"}),
+    "a set, marked": lambda f: f.duplicated({"x"}),
+    "an array, missing": lambda f: f.dropna(subset=np.array(["y", "x"])),
+}
+
+
+@pytest.mark.parametrize("operations", [KEYS_AT_HAND, SUBSETS], ids=["keys of set_index", "columns to compare by"])
+def test_keys_and_columns_may_be_in_any_list_like(operations):
+    frame = pd.DataFrame({"x": [1, 2, 2, 2], "y": [1, 3, 3, np.nan]})
+    sort = operations is KEYS_AT_HAND
+    made = {name: lambda f, one=one: one(f).sort_index() if sort else one(f) for name, one in operations.items()}
+    check_all(made, frame, gd.from_pandas(frame, npartitions=3))

@@ -97,6 +97,22 @@ class Undescribed:
         return self.lazy[["d"]].describe().compute(**options).drop("mean")
 
 
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [
+        (["a", "a", "b"], {}),
+        (pd.CategoricalIndex(["a", "c", "b"], name="k"), {}),
+        (["a", "c", "b"], {"include": np.array(["int64"])}),
+        (["a", "c", "b"], {"include": pd.Series(["int64", "float64"])}),
+    ],
+    ids=["equal names", "categories", "an array of dtypes", "a series of dtypes"],
+)
+def test_described_columns_are_found_by_their_places(names, options):
+    frame = pd.DataFrame({"x": [1, 2, 3], "y": [2.0, 3, 9], "z": list("abc")}).set_axis(names, axis=1)
+    got = gd.from_pandas(frame, npartitions=2).describe(**options)
+    assert_same(got.compute(scheduler="inline"), frame.describe(**options))
+
+
 def test_quantiles_of_each_row_are_columns():
     frame = pd.DataFrame({"x": [1, 2, 3, 4], "y": [2.0, 3, 9, 5]}, index=list("abcd"))
     got = gd.from_pandas(frame, npartitions=3).quantile([0.5, 0.75], axis=1)

@@ -138,11 +138,11 @@ def test_categories_of_texts_in_one_partition_and_numbers_in_another():
     assert set(found.cat.categories) == {"a", "b", 1, 2} and found.astype(object).dropna().tolist() == ["a", 1, "b", 2]
 
 
-@pytest.mark.parametrize("method", ["quantile", "median", "describe", "mode"])
+@pytest.mark.parametrize("method", ["quantile", "median", "mode"])
 def test_statistics_of_equal_names_of_columns_are_refused(method):
     twice = gd.from_pandas(WHOLE[["a", "f"]].set_axis(["a", "a"], axis=1), npartitions=2)
     with pytest.raises(
         NotImplementedError,
-        match=rf"{method if method != 'median' else 'median'} of a frame with equal names .*'a'.*rename",
+        match=rf"{method} of a frame with equal names .*'a'.*rename",
     ):
         getattr(twice, method)()

@@ -8,7 +8,9 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise
+from glassloom.dataframe.options import is_listed
 
 
 def columns_at(node: FrameExpr, columns: Any) -> FrameExpr:
@@ -24,6 +26,25 @@ def places_chosen(meta: pd.DataFrame, choose: Callable[[pd.DataFrame], pd.DataFr
     """Return the places of the columns that a function of an empty frame chooses, which doesn't ask for their names."""
     chosen: Any = choose(meta.set_axis(range(meta.shape[1]), axis=1)).columns
     return list(chosen)
+
+
+def places_without(meta: pd.DataFrame, columns: Any, level: Any, errors: str) -> list[int]:
+    """Return the places of the columns that ``drop(columns=columns, level=level, errors=errors)`` leaves.
+
+    Raises
+    ------
+    KeyError
+        If a column isn't there, and `errors` isn't ``"ignore"``.
+    """
+    if level is not None or meta.columns.nlevels > 1:  # a label may stand for many columns
+        numbered = pd.DataFrame([range(meta.shape[1])], columns=meta.columns)
+        return list(
+            numbered.drop(columns=columns, level=level, errors="ignore" if errors == "ignore" else "raise").iloc[0]
+        )
+    wanted = set(columns) if is_listed(columns) else {columns}
+    if errors != "ignore":
+        require_columns(wanted, meta)
+    return [place for place, name in enumerate(meta.columns) if name not in wanted]
 
 
 def _taken_columns(block: Any, columns: Any) -> Any:

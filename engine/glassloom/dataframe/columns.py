@@ -96,6 +96,23 @@ def require_some_columns(method: str, subset: Any) -> None:
         )
 
 
+def some_columns(method: str, subset: Any, meta: Any) -> tuple[Any, ...]:
+    """Return the names of the columns to compare rows by, which may be in any list-like; a tuple that is a name is one.
+
+    Raises
+    ------
+    ValueError
+        If they are none.
+    UnknownColumn
+        If the frame lacks one.
+    """
+    require_some_columns(method, subset)
+    is_one = not pd.api.types.is_list_like(subset) or (isinstance(subset, tuple) and subset in meta.columns)
+    names = (subset,) if is_one else tuple(subset)
+    require_columns(names, meta)
+    return names
+
+
 def unused_name(columns: Any) -> str:
     """Return the name of a temporary column that is none of `columns`."""
     name = "_key"

@@ -15,7 +15,7 @@ from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import FrameAtHand
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_at_hand import is_column, is_lazy_mask, rows_by_lazy_array, with_column_at_hand
-from glassloom.dataframe.column_places import columns_at, places_chosen
+from glassloom.dataframe.column_places import columns_at, places_chosen, places_without
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_to_columns, called_by_name
 from glassloom.dataframe.cumulative import NewLabels
@@ -35,7 +35,7 @@ from glassloom.dataframe.moving.joins import Joins
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection
-from glassloom.dataframe.options import is_columns, is_listed, is_of_positions, refused
+from glassloom.dataframe.options import is_columns, is_of_positions, refused
 from glassloom.dataframe.pivot_tables import PivotTables
 from glassloom.dataframe.pivoting import Pivoting
 from glassloom.dataframe.reduce import Length
@@ -284,7 +284,7 @@ class DataFrame(
             Labels of rows, and columns. Rows: also a lazy index or series of labels, such as ``frame[condition].index``, whose
             distinct labels are brought together in one block.
         level
-            The level of the rows' `MultiIndex` that has the labels.
+            The level of the `MultiIndex` that has the labels.
         errors
             ``"ignore"`` if what isn't there is no error. Otherwise all partitions that may have a label are looked at before
             any row is returned: those that the known divisions say, or all.
@@ -302,15 +302,15 @@ class DataFrame(
         >>> frame.drop(frame[frame.x > 2].index).drop(columns="y").x.compute().tolist()
         [1, 2]
         """
+        has_names = index is not None or columns is not None
+        if has_names and (labels is not None or is_columns(axis, "drop")):
+            given = "labels" if labels is not None else "axis"
+            raise ValueError(f"drop: Cannot specify both {given!r} and 'index'/'columns'")
         if labels is not None:
-            index, columns = (index, labels) if is_columns(axis, "drop") else (labels, columns)
+            index, columns = (None, labels) if is_columns(axis, "drop") else (labels, None)
         made = self
         if columns is not None:
-            wanted = set(columns) if is_listed(columns) else {columns}
-            if errors != "ignore":
-                require_columns(wanted, self._meta)
-            places = [place for place, name in enumerate(self._meta.columns) if name not in wanted]
-            made = wrap(columns_at(self._expr, places))
+            made = wrap(columns_at(self._expr, places_without(self._meta, columns, level, errors)))
         return made if index is None and columns is not None else dropped_rows(made, index, level, errors)
 
     def pop(self, item: Any) -> Series:

@@ -138,13 +138,24 @@ def _has_rows(frame: Any, count: int) -> bool:
 
 def _of_rows(frame: Any, values: Any) -> Any:
     """Return values at hand as a lazy series: a pandas series by label, others by place."""
-    base = wrap(Projection(frame.expr, [])) if isinstance(frame.expr.meta, pd.DataFrame) else frame.to_frame()[[]]
     name = getattr(values, "name", None)
     if isinstance(values, pd.Series) and not values.index.is_unique:
         _require_same_labels(frame, values)
         values = values.array
     elif isinstance(values, (tuple, list)):
         values = pd.Index(values, tupleize_cols=False).array
+    return series_of_values(frame, values, name)
+
+
+def series_of_values(frame: Any, values: Any, name: Any) -> Any:
+    """Return values at hand as a lazy series of a frame's rows: a pandas series by label, arrays by place.
+
+    Raises
+    ------
+    ValueError
+        If an array has another length than the frame.
+    """
+    base = wrap(Projection(frame.expr, [])) if isinstance(frame.expr.meta, pd.DataFrame) else frame.to_frame()[[]]
     made = wrap(with_column_at_hand(base, _KEY, values))[_KEY]
     return operate(pd.Series.rename, made, name, label="key")
 

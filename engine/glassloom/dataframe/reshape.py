@@ -151,7 +151,7 @@ class Reshaping(Frame):
         options = {
             "how": how,
             "thresh": thresh,
-            "subset": subset if subset is None or isinstance(subset, list) else [subset],
+            "subset": None if subset is None else list(subset) if pd.api.types.is_list_like(subset) else [subset],
         }
         if subset is not None:
             require_columns(options["subset"], self._meta)

@@ -16,7 +16,7 @@ from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.at_hand import computed_now
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
-from glassloom.dataframe.column_places import numeric_columns
+from glassloom.dataframe.column_places import columns_at, numeric_columns, places_chosen
 from glassloom.dataframe.columns import require_columns, require_distinct
 from glassloom.dataframe.columnwise import (
     aggregated,
@@ -172,19 +172,19 @@ class Statistics(Frame):
             sorted({*fractions, *(() if HAS_COPY_ON_WRITE else (0.5,))})
         )  # until pandas 3 always the median
         if isinstance(self._meta, pd.DataFrame):
-            chosen = _described_columns(self._meta, include, exclude)
+            chosen = _described_places(self._meta, include, exclude)
             if not len(chosen):
                 raise ValueError(
                     f"describe: the frame has no columns to describe; it has {list(self._meta.columns)[:20]!r}"
                 )
-            require_distinct("describe", self._meta[chosen])
-            columns = [self[name] for name in chosen]
+            columns = [wrap(columns_at(self._expr, place)) for place in chosen]
         else:
             columns = [self]
         parts = [_description(column, fractions, split_every) for column in columns]
         if not isinstance(self._meta, pd.DataFrame):
             return parts[0]
-        return assembled(partial(_side_by_side, self._meta.columns.names), [part.expr for part in parts], "describe")
+        names = self._meta.columns[chosen]
+        return assembled(partial(_side_by_side, names), [part.expr for part in parts], "describe")
 
     def agg(self, func: Any = None, /, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
         """Return one or several reductions.
@@ -360,24 +360,26 @@ def _cells(values: dict[str, Any], dtype: Any) -> Any:
     return made if is_wider or has_no_rows else pd.Series(values, dtype=dtype)
 
 
-def _side_by_side(level_names: Any, *columns: Any) -> Any:
+def _side_by_side(names: pd.Index, *columns: Any) -> Any:
     order: list[Any] = []
     for one in sorted((column.index for column in columns), key=len):
         order.extend(label for label in one if label not in order)
     made = pd.concat([column.reindex(order) for column in columns], axis=1)
-    made.columns.names = level_names
+    made.columns = names
     return made
 
 
-def _described_columns(meta: Any, include: Any, exclude: Any) -> list[Any]:
-    if include is None and exclude is None:
-        chosen = meta.select_dtypes(include=[np.number, "datetime"])  # not those of a time zone, as in pandas
-        return list(chosen.columns if len(chosen.columns) else meta.columns)
-    if include == "all":
+def _described_places(meta: Any, include: Any, exclude: Any) -> list[int]:
+    """Return the places of the columns that `describe` is of."""
+    every = list(range(meta.shape[1]))
+    if include is None and exclude is None:  # times of a zone aren't among them, as in pandas
+        return places_chosen(meta, lambda some: some.select_dtypes(include=[np.number, "datetime"])) or every
+    if isinstance(include, str) and include == "all":
         if exclude is not None:
             raise ValueError("exclude must be None when include is 'all'")
-        return list(meta.columns)
-    return list(meta.select_dtypes(include=include, exclude=exclude).columns)
+        return every
+    lists = [list(one) if pd.api.types.is_list_like(one) else one for one in (include, exclude)]
+    return places_chosen(meta, lambda some: some.select_dtypes(*lists))
 
 
 def _description(column: Any, fractions: tuple[float, ...], split_every: int | None) -> Any:

@@ -14,7 +14,7 @@ from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import numeric_columns
-from glassloom.dataframe.columns import require_columns, require_some_columns
+from glassloom.dataframe.columns import some_columns
 from glassloom.dataframe.moving.argsort import argsorted
 from glassloom.dataframe.moving.duplicated import duplicated_rows
 from glassloom.dataframe.moving.membership import prepared, rows_among
@@ -133,14 +133,7 @@ class FrameAmongAll(AmongAll):
         [False, False, True]
         """
         _require_keep(keep)
-        require_some_columns("duplicated", subset)
-        labels = None
-        if subset is not None:
-            is_one = not isinstance(subset, (list, pd.Index, np.ndarray)) and (
-                not isinstance(subset, tuple) or subset in self._meta.columns
-            )
-            labels = (subset,) if is_one else tuple(subset)
-            require_columns(labels, self._meta)
+        labels = None if subset is None else some_columns("duplicated", subset, self._meta)
         return wrap(duplicated_rows(self._expr, labels, keep))
 
 

@@ -14,7 +14,8 @@ from glassloom.collection import Collection
 from glassloom.dataframe.alignment import require_aligned
 from glassloom.dataframe.argument_kinds import options_of, require_function
 from glassloom.dataframe.call import Method
-from glassloom.dataframe.columns import require_columns, require_some_columns, unused_name
+from glassloom.dataframe.columns import require_columns, some_columns, unused_name
+from glassloom.dataframe.keys_of_rows import series_of_values
 from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.reindex import reindexed_collection
@@ -148,9 +149,7 @@ class MovingRows(Collection):
         if subset is not None:
             if not isinstance(self._expr.meta, pd.DataFrame):
                 raise TypeError("drop_duplicates of a series takes no subset")
-            require_some_columns("drop_duplicates", subset)
-            labels = tuple(_listed(subset))
-            require_columns(labels, self._expr.meta)
+            labels = some_columns("drop_duplicates", subset, self._expr.meta)
         count = number_of_outputs(split_out, self._expr.npartitions)
         return wrap(distinct_rows(self._expr, labels, keep, ignore_index, count, split_every))
 
@@ -467,7 +466,7 @@ class MovingFrame(MovingRows):
         """
         require_shuffle_method(shuffle_method)
         count = None if npartitions == "auto" else _checked_count(npartitions)
-        names = [_index_key(name) for name in _listed(keys)]
+        names = [_index_key(self, name) for name in (keys if isinstance(keys, list) else [keys])]
         require_columns([name for name in names if not is_node(name)], self._expr.meta)
         series = [name for name in names if is_node(name)]
         is_narrow = (
@@ -558,8 +557,8 @@ def _labels_as_series(key: Any) -> Any:
     return key.to_series() if is_node(key) and isinstance(key.expr.meta, pd.Index) else key
 
 
-def _index_key(key: Any) -> Any:
-    """Return a column's name or a lazy series that `set_index` takes; of a lazy index its labels.
+def _index_key(frame: Any, key: Any) -> Any:
+    """Return a column's name or a lazy series that `set_index` takes; of a lazy index its labels, of values at hand the rows' by place.
 
     Raises
     ------
@@ -572,9 +571,14 @@ def _index_key(key: Any) -> Any:
                 "set_index takes columns, series and indexes as keys, not a DataFrame; choose a column of it"
             )
         return _labels_as_series(key)
-    if pd.api.types.is_list_like(key) and not isinstance(key, tuple):
-        raise TypeError(f"set_index takes names of columns and lazy series, not {key!r}")
-    return key
+    if not pd.api.types.is_list_like(key) or isinstance(key, tuple):
+        return key
+    if np.ndim(key) != 1 or isinstance(key, (dict, set, pd.MultiIndex)):
+        raise TypeError(
+            f"set_index takes names of columns, lazy series, and lists or arrays of a value for each row, not {key!r}"
+        )
+    values = pd.Index(key, tupleize_cols=False).array if isinstance(key, list) else getattr(key, "array", key)
+    return series_of_values(frame, values, getattr(key, "name", None))
 
 
 def _is_frame(value: Any) -> bool:
