@@ -6,7 +6,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, check_in_parts, partitionings, reads
+from frame_helpers import assert_same, check_all, check_in_parts, partitionings, reads
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from long_tests import cases
 
@@ -271,3 +271,32 @@ def test_random_expressions_are_those_of_pandas(seed):
         for lazy in partitionings(PLAIN):
             got = call(lazy)
             assert_same(got.compute(**INLINE) if hasattr(got, "compute") else got, expected)
+
+
+def _of_columns(col):
+    """Return operations with expressions of columns, which pandas 3 has."""
+    return {
+        "rows": lambda f: f[col("x") > 2],
+        "rows by label": lambda f: f.loc[(col("x") > 2) & ~col("name").isna(), "y"],
+        "cells": lambda f: f[["x", "y"]].where(col("x") > 2),
+        "filter": lambda f: f.filter(cond=col("y") == 2),
+        "columns": lambda f: f.assign(z=col("x") * 2, w=col("z") - col("y").mean()),
+        "functions": lambda f: f.assign(z=np.log(col("x")), w=col("name").str.upper(), t=col("ts").dt.year),
+        "no column": lambda f: f.assign(z=col("q")),
+    }
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="pandas 3 has expressions of columns")
+def test_expressions_of_columns_are_those_of_pandas():
+    check_all(_of_columns(pd.col), PLAIN, gd.from_pandas(PLAIN, npartitions=3))
+
+
+def test_rows_are_filtered_by_booleans_of_which_missing_ones_are_not_true():
+    lazy = gd.from_pandas(PLAIN, npartitions=3)
+    expected = PLAIN[[True, False, False, True, False, False, False]]
+    condition = [True, None, False, True, None, False, False]
+    for kind in (np.array(condition, dtype=object), pd.Series(condition), pd.array(condition, dtype="boolean")):
+        assert_same(lazy.filter(cond=kind).compute(**INLINE), expected)
+    for wrong in (["x"], [1, 0], "x", lambda f: f[["x"]] > 1, lambda f: f.x, np.ones((7, 2), dtype=bool)):
+        with pytest.raises(TypeError, match="must be a one-dimensional boolean mask"):
+            lazy.filter(cond=wrong)

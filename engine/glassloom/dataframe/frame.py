@@ -15,6 +15,7 @@ from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import FrameAtHand
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_at_hand import is_column, is_lazy_mask, rows_by_lazy_array, with_column_at_hand
+from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_places import columns_at, places_chosen, places_without
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_to_columns, called_by_name
@@ -166,8 +167,7 @@ class DataFrame(
             super().__setattr__(name, value)
 
     def __getitem__(self, key: Any) -> Any:
-        if callable(key) and not is_node(key):
-            key = key(self)
+        key = evaluated(key, self)
         key = list(key) if isinstance(key, (Iterator, KeysView, ValuesView)) else key_at_hand(key)
         if isinstance(key, (DataFrame, pd.DataFrame)):
             return self.where(key)
@@ -197,7 +197,7 @@ class DataFrame(
         """
         frame = self
         for name, value in columns.items():
-            frame = wrap(frame._assigned({name: value(frame) if callable(value) and not is_node(value) else value}))
+            frame = wrap(frame._assigned({name: evaluated(value, frame)}))
         return frame
 
     def _assigned(self, columns: dict[Any, Any]) -> Any:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import is_lazy_mask
+from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr
@@ -41,10 +42,10 @@ class ILoc:
         self._frame = frame
 
     def __getitem__(self, key: Any) -> Any:
-        key = key_at_hand(_called(key, self._frame))
+        key = key_at_hand(evaluated(key, self._frame))
         node: FrameExpr = self._frame.expr
         rows, columns = rows_and_columns("iloc", key, node.meta, None)
-        rows, columns = _called(rows, self._frame), _called(columns, self._frame)
+        rows, columns = evaluated(rows, self._frame), evaluated(columns, self._frame)
         if columns is not None:
             node = columns_at(node, columns)
         if is_lazy_mask(rows) or _is_of_labels(rows):
@@ -110,11 +111,6 @@ def mask_of_rows(frame: Any, rows: Any, name: str) -> FrameExpr:
             raise
         raise IndexError(f"{name}: Boolean index has wrong length: {len(rows)}; {error}") from error
     return node
-
-
-def _called(key: Any, frame: Any) -> Any:
-    """Return what a function of the frame gives as a key, or another key as it is."""
-    return key(frame) if callable(key) and not is_node(key) else key
 
 
 def _is_of_labels(rows: Any) -> bool:

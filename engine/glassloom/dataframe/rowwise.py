@@ -16,10 +16,12 @@ from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_at_hand import with_column_at_hand
+from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columnwise import called_by_name, transformed
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
+from glassloom.dataframe.filtering import rows_of_condition
 from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
 from glassloom.dataframe.moving.numbering import renumber
@@ -203,10 +205,10 @@ class RowByRow(TimeLabels):
     def _chosen(self, method: str, cond: Any, other: Any, inplace: bool, axis: Any, level: Any) -> Any:
         if level is not None:
             raise refused(method, "level", level, "divisions are of one level; align the operands before")
-        condition = cond(self) if callable(cond) and not is_node(cond) else cond
+        condition = evaluated(cond, self)
         if inplace:
             condition = _of_all_rows(self, condition, method == "where")
-        value = other(self) if callable(other) and not is_node(other) else other
+        value = evaluated(other, self)
         if not is_node(condition):
             condition = operand_of_rows(self, condition, f"{method}(cond)")
         if not is_node(value) and not _is_one_value(self, value):
@@ -444,7 +446,7 @@ class FrameRowByRow(RowByRow):
         if cond is None and (callable(items) or is_node(items)):
             items, cond = None, items
         if cond is not None:
-            return _rows_of_condition(self, cond, (items, like, regex), axis)
+            return rows_of_condition(self, cond, (items, like, regex), axis)
         kwargs = {"items": items, "like": like, "regex": regex}
         chosen = {name: value for name, value in kwargs.items() if value is not None}
         if axis is not None and not is_columns(axis, "filter"):
@@ -455,14 +457,6 @@ class FrameRowByRow(RowByRow):
         if items is not None:  # in their order
             return self[list(kept)]
         return wrap(columns_at(self._expr, np.flatnonzero(self._meta.columns.isin(kept)).tolist()))
-
-
-def _rows_of_condition(frame: Any, cond: Any, others: tuple[Any, ...], axis: Any) -> Any:
-    """Return the rows where a condition holds, for `filter`."""
-    if any(one is not None for one in others):
-        raise TypeError("filter: keyword arguments `items`, `like`, `regex` and `cond` are mutually exclusive")
-    require_rows("filter", axis)
-    return frame[cond]
 
 
 def _require_names(method: str, axis: Any) -> None:
@@ -575,7 +569,7 @@ class SeriesRowByRow(RowByRow):
         if cond is None and (callable(items) or is_node(items)):
             items, cond = None, items
         if cond is not None:
-            return _rows_of_condition(self, cond, (items, like, regex), axis)
+            return rows_of_condition(self, cond, (items, like, regex), axis)
         if items is not None:
             raise refused("filter", "items", items, "rows of labels are chosen by loc[[...]]")
         kwargs = {"like": like, "regex": regex}

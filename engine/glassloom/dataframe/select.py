@@ -10,6 +10,7 @@ import pandas as pd
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import is_lazy_mask, rows_by_lazy_array
+from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columns import are_keys_of_levels, listed_names, require_columns
 from glassloom.dataframe.key_levels import (
@@ -66,7 +67,7 @@ class Loc:
         if isinstance(rows, slice):
             return wrap(node if rows == slice(None) else rows_between(node, rows))
         if callable(rows):
-            return Loc(wrap(node))[rows(self._frame)]
+            return Loc(wrap(node))[evaluated(rows, self._frame)]
         if is_lazy_mask(rows):
             return wrap(rows_by_lazy_array(wrap(node), rows))
         if is_mask(rows):
@@ -129,8 +130,7 @@ class Loc:
     def __setitem__(self, key: Any, value: Any) -> None:
         frame, key = self._frame, key_at_hand(key)
         rows, columns = _rows_and_columns(key, frame.expr.meta, slice(None))
-        if callable(rows) and not is_node(rows):
-            rows = rows(frame)
+        rows = evaluated(rows, frame)
         meta = frame.expr.meta
         rows, columns = _labels_at_hand(rows), listed_names(_labels_at_hand(columns, of_columns=True), meta)
         is_of_levels = isinstance(key, tuple) and meta.index.nlevels > 1 and is_key_of_levels(key, meta.index)
