@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from itertools import combinations
 
 import glassloom.dataframe as gd
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from frame_helpers import assert_same
+from frame_helpers import assert_same, check_all
 from glassloom.backends.pandas_ import concat
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 
@@ -96,3 +97,19 @@ def test_labels_that_are_objects_stay_so_where_a_partition_has_none_but_missing_
     joined = concat([whole[:2], whole[2:]])
     assert joined.index.dtype == object and joined.index.name == "k"
     assert list(joined.index) == [1, 2, None] and type(joined.index[0]) is int
+
+
+OBJECTS = {
+    "numbers": [1, 2.5, True, None, 7, 9],
+    "decimals": [Decimal(1), Decimal("2.5"), Decimal(4), Decimal(4), Decimal(5), Decimal(9)],
+    "missing": [None, float("nan"), pd.NA, None, None, None],
+    "text of numbers": ["1", "2", None, "4", "5", "6"],
+}
+
+
+@pytest.mark.parametrize("values", OBJECTS.values(), ids=list(OBJECTS))
+@pytest.mark.parametrize("how", ["mean", "std", "var", "sem", "skew", "kurt", "median"])
+def test_moments_of_objects_are_those_of_the_numbers_that_they_are(how, values):
+    frame = pd.DataFrame({"x": pd.Series(values, dtype=object), "y": range(6)})
+    operations = {"frame": lambda f: getattr(f, how)(), "series": lambda f: getattr(f.x, how)()}
+    check_all(operations, frame, gd.from_pandas(frame, npartitions=3))

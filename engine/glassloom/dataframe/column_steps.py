@@ -7,6 +7,7 @@ and arbitrary-order statistical moments" (2008).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -34,6 +35,41 @@ def values_of(column: Any, options: dict[str, Any]) -> Any:
         if missing.any():
             return values[~missing]
     return values
+
+
+def of_objects(chunk: Callable[..., Any], column: Any, options: dict[str, Any]) -> Any:
+    """Return what the chunk of a reduction makes of a column of objects that are numbers, or missing."""
+    return chunk(_numbers(column), options)
+
+
+def numbers_of_objects(block: Any) -> Any:
+    """Return a frame or series with floats in place of objects; the same one if there are none.
+
+    Raises
+    ------
+    TypeError
+        If an object is no number, such as text, which isn't read as one.
+    """
+    if isinstance(block, pd.Series):
+        return _numbers(block) if pd.api.types.is_object_dtype(block.dtype) else block
+    made = block
+    for place, dtype in enumerate(block.dtypes):
+        if pd.api.types.is_object_dtype(dtype):
+            made = made.copy(deep=False) if made is block else made
+            column: Any = _numbers(block.iloc[:, place])
+            made.isetitem(place, column)
+    return made
+
+
+def _numbers(column: Any) -> Any:
+    values = column.to_numpy()
+    for value in values:
+        if isinstance(value, (str, bytes)):
+            raise TypeError(f"Could not convert {value!r} to numeric, in column {column.name!r}")
+    missing = column.isna().to_numpy()
+    numbers = np.full(len(values), np.nan)
+    numbers[~missing] = values[~missing].astype("float64")
+    return pd.Series(numbers, index=column.index, name=column.name)
 
 
 def powers(column: Any, options: dict[str, Any]) -> Powers:

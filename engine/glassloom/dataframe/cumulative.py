@@ -300,14 +300,18 @@ class Along(Frame):
         periods = _number_of_rows("diff", periods)
         return self._overlapping("diff", {"periods": periods}, max(periods, 0), max(-periods, 0))
 
-    def pct_change(self, periods: int = 1, fill_method: Any = FILL_METHOD, freq: Any = None) -> Any:
-        """Return the relative change from the value `periods` rows before. Missing values aren't filled before, but by pandas 2."""
+    def pct_change(self, periods: int = 1, fill_method: Any = FILL_METHOD, freq: Any = None, *, axis: Any = 0) -> Any:
+        """Return the relative change from the value `periods` rows, or with ``axis=1`` columns, before. Missing values aren't filled before, but by pandas 2."""
         if fill_method not in (None, FILL_METHOD):
             raise refused("pct_change", "fill_method", fill_method, "call ffill() before")
         if freq is not None:
             raise refused("pct_change", "freq", freq, "divide by shift(freq=...)")
         periods = _number_of_rows("pct_change", periods)
         kwargs = {"periods": periods, "fill_method": None}
+        if isinstance(self._meta, pd.DataFrame) and is_columns(axis, "pct_change"):
+            if fill_method is not None:
+                raise refused("pct_change", "fill_method", fill_method, "with axis=1 give None")
+            return operate(AcrossColumns("pct_change"), self, kwargs={**kwargs, "axis": 1})
         filled = self if fill_method is None else self.ffill()
         return _with_booleans_as_objects(filled)._overlapping("pct_change", kwargs, max(periods, 0), max(-periods, 0))
 

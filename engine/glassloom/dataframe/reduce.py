@@ -23,7 +23,15 @@ from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
 from glassloom.dataframe.arrow.forms import takes_blocks
 from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.column_steps import OF_TIMES, STEPS, WITH_MIN_COUNT, extreme, values_of
+from glassloom.dataframe.column_steps import (
+    OF_TIMES,
+    STEPS,
+    WITH_MIN_COUNT,
+    extreme,
+    numbers_of_objects,
+    of_objects,
+    values_of,
+)
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps, ValuesChunk, WholeChunk
@@ -114,7 +122,7 @@ def sum_of(series: FrameExpr, origin: Origin | None) -> Expr:
 def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_every: int | None = None) -> TreeReduce:
     """Return the node of ``frame.how(**options)`` over the rows."""
     known = node.meta
-    meta = derived_meta(lambda: of_samples(lambda some: getattr(some, how)(**options), known), (how, options), known)
+    meta = derived_meta(lambda: _reduced_sample(known, how, options), (how, options), known)
     parts = [_steps_of(how, dtype, options) for dtype in _as_frame(known).dtypes]
     steps = Operation(
         partial(_chunk, [part[0] for part in parts], options),
@@ -122,6 +130,13 @@ def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_eve
         partial(_finish, how, [part[1] for part in parts], [part[2] for part in parts], options, known, empty(meta)),
     )
     return tree(node, steps, meta, how, split_every=split_every, chunk_type=ValuesChunk)
+
+
+def _reduced_sample(known: Any, how: str, options: dict[str, Any]) -> Any:
+    """Return what a reduction makes of made-up rows, in which objects are numbers if it is of such."""
+    numbers = numbers_of_objects(known) if how in _OF_NUMBERS else known
+    made = of_samples(lambda some: getattr(some, how)(**options), numbers)
+    return made if numbers is known or isinstance(known, pd.Series) else made.astype(object)
 
 
 def flattened(node: FrameExpr, how: str) -> FrameExpr:
@@ -177,6 +192,9 @@ def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, 
     """
     if getattr(dtype, "kind", "O") in "mM" and how in OF_TIMES and not isinstance(dtype, pd.ArrowDtype):
         return OF_TIMES[how]
+    if how in _OF_NUMBERS and pd.api.types.is_object_dtype(dtype):
+        chunk, combine, finish = _STEPS[how]
+        return partial(of_objects, chunk), combine, finish
     if how in _OF_NUMBERS and not pd.api.types.is_numeric_dtype(dtype):
         raise TypeError(f"{how} of a column of dtype {dtype} isn't supported; use numeric_only=True, or convert it")
     return WITH_MIN_COUNT[how] if options.get("min_count", 0) > 0 else _STEPS[how]

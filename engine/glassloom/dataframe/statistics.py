@@ -17,6 +17,7 @@ from glassloom.dataframe.at_hand import computed_now
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import columns_at, numeric_columns, places_chosen
+from glassloom.dataframe.column_steps import numbers_of_objects
 from glassloom.dataframe.columns import require_columns, require_distinct
 from glassloom.dataframe.columnwise import (
     aggregated,
@@ -89,7 +90,11 @@ class Statistics(Frame):
         if axis is not None and is_columns(axis, "median"):
             return self._reduce("median", axis, {"skipna": skipna}, numeric_only, split_every)
         wanted = Wanted("median", (0.5,), "linear", skipna)
-        like = of_samples(lambda some: some.median(skipna=skipna), node.meta)
+        numbers = numbers_of_objects(node.meta)
+        like = of_samples(lambda some: some.median(skipna=skipna), numbers)
+        if numbers is not node.meta:
+            node = operate(numbers_of_objects, wrap(node), label="numbers").expr
+            like = like.astype(object) if isinstance(like, pd.Series) else like
         return self._ranked(node, wanted, partial(_row_of_scalars, getattr(like, "dtype", None)), split_every, True)
 
     def _ranked(
