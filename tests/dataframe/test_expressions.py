@@ -291,6 +291,31 @@ def test_expressions_of_columns_are_those_of_pandas():
     check_all(_of_columns(pd.col), PLAIN, gd.from_pandas(PLAIN, npartitions=3))
 
 
+def _selections(col):
+    return {
+        "names": lambda f: f.select("y", "x"),
+        "a list": lambda f: f.select(["y", "x", "y"]),
+        "computed": lambda f: f.select("name", col("x") * 2, z=col("x") + 1, w=lambda rows: rows.z - rows.y),
+        "chosen before and after": lambda f: f.select("x", x=col("x") + 1, y=1.5),
+        "swapped": lambda f: f.select(col("x").rename("y"), col("y").rename("x")),
+        "columns of a frame": lambda f: f.select(col("x") > 2, "ts"),
+        "none": lambda f: f.select(),
+        "no name": lambda f: f.select(col("x") + col("y")),
+        "a value": lambda f: f.select(col("x").sum()),
+        "a set": lambda f: f.select({"x"}),
+        "a list beside names": lambda f: f.select(["x"], "y"),
+        "no column": lambda f: f.select("q"),
+    }
+
+
+@pytest.mark.skipif(PANDAS_VERSION < (3, 1), reason="pandas 3.1 has select")
+def test_columns_are_selected_as_by_pandas():
+    check_all(_selections(pd.col), PLAIN, gd.from_pandas(PLAIN, npartitions=3))
+    levels = PLAIN[["x", "y", "a b"]].set_axis(pd.MultiIndex.from_tuples([("p", "q"), ("p", "r"), ("s", "q")]), axis=1)
+    named = {"levels": lambda f: f.select("s", ("p", "r"), "p")}
+    check_all(named, levels, gd.from_pandas(levels, npartitions=3))
+
+
 def test_rows_are_filtered_by_booleans_of_which_missing_ones_are_not_true():
     lazy = gd.from_pandas(PLAIN, npartitions=3)
     expected = PLAIN[[True, False, False, True, False, False, False]]

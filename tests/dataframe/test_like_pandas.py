@@ -9,7 +9,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, cut_frames, frames
+from frame_helpers import assert_same, check_all, cut_frames, frames
 from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.errors import MetaError, OptionError
 from hypothesis import given, settings
@@ -473,3 +473,19 @@ def test_dasks_arguments_are_taken_or_refused_by_name():
             call()
     with pytest.raises(OptionError, match="shuffle_method='post'"):
         lazy.sort_values("x", shuffle_method="post")
+
+
+RENAMES = {
+    "nothing": lambda f: f.rename(),
+    "rows along an axis": lambda f: f.rename(index=str, axis=1),
+    "columns along an axis": lambda f: f.rename(columns=str, axis=0),
+    "twice": lambda f: f.rename({"x": "y"}, columns={"x": "z"}),
+    "rows and columns": lambda f: f.rename(index={1: 9}, columns={"x": "z"}),
+    "changes from row to row": lambda f: f.pct_change(axis=0),
+    "changes from column to column": lambda f: f.pct_change(axis="columns"),
+}
+
+
+def test_arguments_that_say_what_is_renamed_are_given_once():
+    frame = pd.DataFrame({"x": [1, 2, 4], "y": [2.0, 3, 3]})
+    check_all(RENAMES, frame, gd.from_pandas(frame, npartitions=2))

@@ -11,8 +11,13 @@ from glassloom.dataframe.wrap import is_node
 _EXPRESSION: Any = getattr(pd.api.typing, "Expression", ())
 
 
+def is_expression(value: Any) -> bool:
+    """Whether a value is an expression of columns."""
+    return isinstance(value, _EXPRESSION)
+
+
 def evaluated(value: Any, frame: Any) -> Any:
     """Return what a function, or an expression of columns, makes of a frame or series; other values, and lazy ones, as they are."""
-    if isinstance(value, _EXPRESSION):
+    if is_expression(value):
         return value._eval_expression(frame)
     return value(frame) if callable(value) and not is_node(value) else value

@@ -39,9 +39,9 @@ def _at_hand(cond: Any, condition: Any) -> Any:
     """Return booleans at hand, none of them missing."""
     if not isinstance(condition, (list, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
         raise _no_condition(cond)
-    if np.ndim(condition) != 1:
+    if getattr(condition, "ndim", 1) != 1:
         raise _no_condition(cond)
-    column = condition if isinstance(condition, pd.Series) else pd.Series(condition)
+    column: Any = condition if isinstance(condition, pd.Series) else pd.Series(condition)
     if len(column) and not are_booleans(column):
         raise _no_condition(cond)
     found = column.astype("boolean").fillna(False).astype(bool)

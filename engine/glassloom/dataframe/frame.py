@@ -14,6 +14,7 @@ from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import FrameAtHand
 from glassloom.dataframe.call import Method
+from glassloom.dataframe.chosen_columns import selected
 from glassloom.dataframe.column_at_hand import is_column, is_lazy_mask, rows_by_lazy_array, with_column_at_hand
 from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_places import columns_at, places_chosen, places_without
@@ -36,7 +37,7 @@ from glassloom.dataframe.moving.joins import Joins
 from glassloom.dataframe.moving.methods import MovingFrame
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection
-from glassloom.dataframe.options import is_columns, is_of_positions, refused
+from glassloom.dataframe.options import is_columns, is_of_positions, refused, require_one_mapper
 from glassloom.dataframe.pivot_tables import PivotTables
 from glassloom.dataframe.pivoting import Pivoting
 from glassloom.dataframe.reduce import Length
@@ -250,6 +251,7 @@ class DataFrame(
         errors
             For columns: ``"raise"`` if one isn't there.
         """
+        require_one_mapper(mapper, index, columns, axis)
         if level is not None:
             raise refused("rename", "level", level, "divisions are of one level")
         if mapper is not None:
@@ -318,6 +320,26 @@ class DataFrame(
         column = self[item]
         self._expr = self.drop(columns=[item]).expr
         return column
+
+    def select(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Return columns by name, and columns that are computed, in the order in which they are given.
+
+        Parameters
+        ----------
+        args
+            Names of columns, or expressions such as ``pandas.col("x") + 1``, whose series has a name; or a list of those.
+        kwargs
+            Columns to compute, as in `assign`. They can refer to those before.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> frame = gd.from_pandas(pd.DataFrame({"x": [1, 2], "y": [3, 4], "z": 5}), npartitions=2)
+        >>> frame.select("y", w=lambda rows: rows.x + rows.y).compute().to_dict("list")
+        {'y': [3, 4], 'w': [4, 6]}
+        """
+        return selected(self, args, kwargs)
 
     def select_dtypes(self, include: Any = None, exclude: Any = None) -> Any:
         """Return the columns of some dtypes."""

@@ -94,6 +94,24 @@ def is_of_positions(rows: slice) -> bool:
     return all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in ends)
 
 
+def require_one_mapper(mapper: Any, index: Any, columns: Any, axis: Any) -> None:
+    """Check that `rename` is told once what becomes of rows or columns.
+
+    Raises
+    ------
+    TypeError
+        If it isn't told, or rows or columns are given beside an axis or what renames that.
+    """
+    if mapper is None and index is None and columns is None:
+        raise TypeError("rename: must pass an index to rename, as mapper=, index= or columns=")
+    if index is None and columns is None:
+        return
+    if axis is not None:
+        raise TypeError("rename: Cannot specify both 'axis' and any of 'index' or 'columns'")
+    if mapper is not None:
+        raise TypeError("rename: Cannot specify both 'mapper' and any of 'index' or 'columns'")
+
+
 def is_listed(labels: Any) -> bool:
     """Whether an argument lists labels, rather than being one: a tuple is a label, as in pandas."""
     return bool(pd.api.types.is_list_like(labels)) and not isinstance(labels, tuple)

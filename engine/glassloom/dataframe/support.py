@@ -80,7 +80,7 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "idxmax idxmin iloc info items keys kurt kurtosis last_valid_index map median memory_usage", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
     (_FRAMES, "mode multiply pct_change pipe pop product quantile rename_axis replace resample rolling", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
     (_FRAMES, "shift skew subtract to_numpy values corr cov", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
-    (("DataFrame",), "corrwith insert isetitem iterrows itertuples melt pivot_table select value_counts", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
+    (("DataFrame",), "corrwith insert isetitem iterrows itertuples melt pivot_table value_counts", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
     (("Series",), "autocorr case_when divmod drop dtypes item nbytes rdivmod repeat to_list tolist", "it isn't there yet", "map_partitions(), for what each partition can do alone"),
 )  # fmt: skip
 
