@@ -163,3 +163,20 @@ def test_results_of_unlike_columns_keep_the_missing_value_of_each(how, columns, 
     for npartitions in (1, 3):
         found = getattr(gd.from_pandas(frame, npartitions=npartitions), how)(skipna=skipna).compute(**INLINE)
         pd.testing.assert_series_equal(found, getattr(frame, how)(skipna=skipna))
+
+
+@pytest.mark.parametrize("values", [[0, 1, 1, None, 1, 0, 1], [1, None], [None, None]])
+@pytest.mark.parametrize("dtype", ["Float32", "bool[pyarrow]"])
+def test_means_and_moments_have_the_precision_of_pandas(dtype, values):
+    plain = pd.Series(values, dtype=dtype)
+    for how in ("mean", "std", "var", "sem", "skew", "kurt", "sum", "prod"):
+        if dtype == "bool[pyarrow]" and how not in ("mean", "sum", "prod"):
+            continue
+        for skipna in (True, False):
+            expected = getattr(plain, how)(skipna=skipna)
+            got = getattr(gd.from_pandas(plain, npartitions=3), how)(skipna=skipna).compute(**INLINE)
+            assert type(got) is type(expected)
+            assert got is expected or got == pytest.approx(expected, rel=1e-6)
+            expected = getattr(plain.to_frame(), how)(skipna=skipna)
+            got = getattr(gd.from_pandas(plain.to_frame(), npartitions=3), how)(skipna=skipna).compute(**INLINE)
+            pd.testing.assert_series_equal(got, expected)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.pandas_ import concat
 from glassloom.backends.pandas_version import PANDAS_VERSION
@@ -146,8 +147,13 @@ def _is_noise(second: float, n: int, mean: float) -> bool:
 
 
 def _float(value: float, dtype: Any) -> Any:
-    is_float = isinstance(dtype, np.dtype) and dtype.kind == "f"
-    return pd.Series([value], dtype=dtype if is_float else None)
+    return pd.Series([value], dtype=float_dtype(dtype))
+
+
+def float_dtype(dtype: Any) -> Any:
+    """Return NumPy's dtype of the mean and the moments of a column of floats, nullable ones too; None for a column of another dtype."""
+    plain: Any = getattr(dtype, "numpy_dtype", None) if isinstance(dtype, BaseMaskedDtype) else dtype
+    return plain if isinstance(plain, np.dtype) and plain.kind == "f" else None
 
 
 # Where the extremes lie: a series of one value, under its label.

@@ -28,6 +28,7 @@ from glassloom.dataframe.column_steps import (
     STEPS,
     WITH_MIN_COUNT,
     extreme,
+    float_dtype,
     numbers_of_objects,
     of_objects,
     values_of,
@@ -195,7 +196,8 @@ def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, 
     if how in _OF_NUMBERS and pd.api.types.is_object_dtype(dtype):
         chunk, combine, finish = _STEPS[how]
         return partial(of_objects, chunk), combine, finish
-    if how in _OF_NUMBERS and not pd.api.types.is_numeric_dtype(dtype):
+    has_mean = how == "mean" and isinstance(dtype, pd.ArrowDtype) and dtype.kind == "b"
+    if how in _OF_NUMBERS and not has_mean and not pd.api.types.is_numeric_dtype(dtype):
         raise TypeError(f"{how} of a column of dtype {dtype} isn't supported; use numeric_only=True, or convert it")
     return WITH_MIN_COUNT[how] if options.get("min_count", 0) > 0 else _STEPS[how]
 
@@ -304,7 +306,7 @@ def _own_missing(cell: Any, dtype: Any) -> Any:
     """Return a value of a row of objects, where each column keeps the missing value of its dtype."""
     value = cell.iloc[0]
     has_na = isinstance(dtype, (pd.ArrowDtype, BaseMaskedDtype)) and not isinstance(cell.dtype, pd.ArrowDtype)
-    return pd.NA if has_na and isinstance(value, float) and value != value else value
+    return pd.NA if has_na and isinstance(value, (float, np.floating)) and value != value else value
 
 
 def _is_none_if_missing(how: str, options: dict[str, Any]) -> bool:
@@ -321,7 +323,11 @@ def _with_none(cell: Any) -> Any:
 def _scalar(how: str, cell: Any, known: Any) -> Any:
     """Return a result of a series as pandas has it: of nullable and Arrow's dtypes NA in place of NaN, Arrow's as Python's."""
     value = cell.iloc[0]
-    if isinstance(known.dtype, (pd.ArrowDtype, BaseMaskedDtype)) and isinstance(value, float) and value != value:
+    if (
+        isinstance(known.dtype, (pd.ArrowDtype, BaseMaskedDtype))
+        and isinstance(value, (float, np.floating))
+        and value != value
+    ):
         return value if isinstance(cell.dtype, pd.ArrowDtype) else pd.NA
     is_label = how in ("idxmin", "idxmax")
     is_plain = (
@@ -365,10 +371,6 @@ def _join_moments(moments: list[Moments], options: dict[str, Any]) -> Moments:
     return (total, about, rest, squares)
 
 
-def _float_dtype(dtype: Any) -> Any:
-    return dtype if getattr(dtype, "kind", "O") == "f" and isinstance(dtype, np.dtype) else None
-
-
 def _sums(column: Any, options: dict[str, Any]) -> tuple[int, float]:
     values = values_of(column, options)
     return (len(values), values.sum())
@@ -380,7 +382,7 @@ def _join_sums(sums: list[tuple[int, float]], options: dict[str, Any]) -> tuple[
 
 def _mean(sums: tuple[int, float], dtype: Any, options: dict[str, Any]) -> Any:
     count, total = sums
-    made = _float_dtype(dtype)
+    made = float_dtype(dtype)
     if dtype == np.float16 and PANDAS_VERSION >= (3, 1):
         made = np.dtype("float64")
     elif dtype == np.float16:  # before, pandas had their sum as one of these
@@ -393,7 +395,7 @@ def _variance(moments: Moments, dtype: Any, options: dict[str, Any]) -> Any:
     count, _, _, squares = moments
     free = count - options.get("ddof", 1)
     of_few = np.inf if isinstance(dtype, BaseMaskedDtype) and squares > 0 else np.nan  # NumPy divides by 0 there
-    return pd.Series([squares / free if free > 0 else of_few], dtype=_float_dtype(dtype))
+    return pd.Series([squares / free if free > 0 else of_few], dtype=float_dtype(dtype))
 
 
 def _deviation(moments: Moments, dtype: Any, options: dict[str, Any]) -> Any:
@@ -402,7 +404,7 @@ def _deviation(moments: Moments, dtype: Any, options: dict[str, Any]) -> Any:
 
 def _standard_error(moments: Moments, dtype: Any, options: dict[str, Any]) -> Any:
     if moments[0] <= options.get("ddof", 1):
-        return pd.Series([np.nan], dtype=_float_dtype(dtype))
+        return pd.Series([np.nan], dtype=float_dtype(dtype))
     return _deviation(moments, dtype, options) / moments[0] ** 0.5
 
 

@@ -34,8 +34,8 @@ def applied(how: str, names: tuple[str, ...], column: Any, options: dict[str, An
         return pd.Series([value], dtype=column.dtype)
     if value is pd.NA and how in ("any", "all"):
         return pd.Series([value], dtype="boolean")
-    if value is pd.NA and how in ("sum", "prod") and isinstance(column.dtype, pd.BooleanDtype):
-        return pd.Series([value], dtype="Int64")
+    if value is pd.NA and how in ("sum", "prod") and getattr(column.dtype, "kind", "O") == "b":
+        return pd.Series([value], dtype="Int64" if isinstance(column.dtype, pd.BooleanDtype) else "uint64[pyarrow]")
     return _series_of_value(value, column.dtype) if how in OF_VALUES else pd.Series([value])
 
 
