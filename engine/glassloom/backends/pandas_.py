@@ -46,9 +46,15 @@ def concat(blocks: Sequence[Any]) -> Any:
         return DEVICE_BACKENDS[library].concat(filled)
     if isinstance(first, pd.Index):
         return _as_objects(first.append(filled[1:]), filled)
+    if isinstance(first, pd.Series) and _is_missing(first.name):  # such names aren't equal, pandas thinks
+        return concat([block.rename(None) for block in filled]).rename(first.name)
     made = pd.concat(_with_equal_labels(_with_equal_categories(filled)))
     labels = _as_objects(made.index, [block.index for block in filled])
     return made if labels is made.index else made.set_axis(labels, axis=0)
+
+
+def _is_missing(name: Any) -> bool:
+    return name is pd.NA or (type(name) is not str and bool(name != name))
 
 
 def _as_objects(joined: Any, indexes: list[Any]) -> Any:

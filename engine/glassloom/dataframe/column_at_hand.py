@@ -112,7 +112,7 @@ def beside_values_at_hand(series: Any, function: Callable[[Any, Any], Any], valu
     """
     if isinstance(values, Array):
         return beside_lazy_array(series, function, values, what)
-    array = pd.Series(values).array if isinstance(values, (list, tuple)) else values
+    array = pd.Series(list(values)).array if isinstance(values, (list, tuple, range)) else values
     pieces = pieces_by_place(series, array, what)
     return BesideValues(series.expr, BlockCall(function, (Block(0), Block(1)), label=what), pieces)
 

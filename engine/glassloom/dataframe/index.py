@@ -189,6 +189,14 @@ class Index(Frame):
             return object.__getattribute__(self, name)
         raise not_supported("Index", name) or AttributeError(f"Index has no attribute {name!r}")
 
+    def _with_values_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
+        """Return what an operator makes of the labels and an array, list or index with a value for each."""
+        name = other.name if isinstance(other, pd.Index) else self.name
+        values = _of_each_label(self, list(other) if isinstance(other, (tuple, range)) else other, "operator")
+        return operate(
+            partial(_beside_labels, function, name == self.name), self, values, kind=Labels, label="operator"
+        )
+
     def __getitem__(self, key: Any) -> Any:
         labels, key = self.to_series(), key_at_hand(key)
         if isinstance(key, (int, np.integer)):
@@ -555,6 +563,11 @@ def _of_each_label(index: Any, values: Any, what: str) -> Any:
     if is_node(values):
         return values
     return operand_of_rows(index.to_series(), values.array if isinstance(values, pd.Series) else values, what)
+
+
+def _beside_labels(function: Callable[[Any, Any], Any], keeps_name: bool, index: Any, values: Any) -> Any:
+    made = function(index, values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array)
+    return made if keeps_name or not isinstance(made, pd.Index) else made.rename(None)
 
 
 def _where(index: Any, cond: Any, *other: Any) -> Any:

@@ -9,8 +9,9 @@ import pandas as pd
 
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.nodes import Projection
+from glassloom.dataframe.options import is_columns
 from glassloom.dataframe.widening import dtypes_of
-from glassloom.dataframe.wrap import operate, wrap
+from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
 def operand_of_rows(frame: Any, values: Any, what: str, *, replaces: bool = False) -> Any:
@@ -52,6 +53,24 @@ def operand_of_rows(frame: Any, values: Any, what: str, *, replaces: bool = Fals
         column = np.asarray(values)[:, place]
         made = wrap(with_column_at_hand(made, place, _replacing(dtypes[place], column) if replaces else column))
     return made.set_axis(frame.columns, axis=1)
+
+
+def limit_of_rows(frame: Any, limit: Any, axis: Any, what: str) -> Any:
+    """Return limits at hand with a value for each row as a lazy object of the rows; others as they are."""
+    if is_node(limit) or isinstance(limit, (pd.Series, pd.DataFrame)) or not pd.api.types.is_list_like(limit):
+        return limit
+    of_each_row = frame.ndim == 1 or len(np.shape(limit)) == 2
+    if not of_each_row and axis is not None and not is_columns(axis, "clip"):
+        return wrap(with_column_at_hand(frame[[]], what, limit))[what]
+    return operand_of_rows(frame, limit, what) if of_each_row else limit
+
+
+def value_of_rows(series: Any, value: Any, what: str) -> Any:
+    """Return a function's result, or values at hand, one for each row, as a lazy series: pandas' series by label, others by position."""
+    value = value(series) if callable(value) and not is_node(value) else value
+    if isinstance(value, pd.Series):
+        return wrap(with_column_at_hand(series.to_frame()[[]], what, value))[what]
+    return operand_of_rows(series, value, what)
 
 
 def _replacing(own: Any, values: Any) -> Any:

@@ -17,6 +17,7 @@ from glassloom.dataframe.nodes import Columnwise, Rowwise
 from glassloom.dataframe.wrap import is_node, operate
 
 _COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+_LOGICAL = (operator.and_, operator.or_, operator.xor)
 _NUMBERS = (int, float, complex, np.number, np.bool_)
 _ROWS = (0, "index", "rows")
 
@@ -43,10 +44,10 @@ def _is_of_places(lazy: Any, other: Any, function: Callable[..., Any] | None = N
     is_frame = isinstance(lazy.expr.meta, pd.DataFrame)
     if isinstance(other, Array):
         return other.ndim > 0 and not is_frame
-    if isinstance(other, tuple):
-        return is_frame and axis in _ROWS
+    if is_frame and isinstance(other, (tuple, range)):
+        return axis in _ROWS
     if (
-        not isinstance(other, (np.ndarray, list, pd.Index, pd.api.extensions.ExtensionArray))
+        not isinstance(other, (np.ndarray, list, tuple, range, pd.Index, pd.api.extensions.ExtensionArray))
         or len(np.shape(other)) == 0
     ):
         return False
@@ -55,7 +56,14 @@ def _is_of_places(lazy: Any, other: Any, function: Callable[..., Any] | None = N
         return other.shape != (1, len(lazy.expr.meta.columns))
     if is_frame:
         return axis in _ROWS
-    return len(other) != 1 or function in _COMPARISONS
+    meta = lazy.expr.meta
+    has_rows = isinstance(meta, pd.Series) or (isinstance(meta, pd.Index) and meta.nlevels == 1)
+    if has_rows and isinstance(other, (list, tuple, range)) and function in _LOGICAL:
+        raise TypeError(
+            f"{function.__name__.strip('_')} of a lazy {type(lazy).__name__} and a {type(other).__name__} isn't supported, "
+            "as in pandas: make it a NumPy array, a series or an index before"
+        )
+    return has_rows and (len(other) != 1 or function in _COMPARISONS)
 
 
 def _require_fitting(lazy: Any, array: np.ndarray) -> None:
@@ -99,7 +107,7 @@ def _reflected(function: Callable[[Any, Any], Any], label: str = "") -> Callable
     def method(self: Any, other: Any) -> Any:
         if _is_of_rows(self, other):
             return self._with_rows_at_hand(partial(_swapped, function), other)
-        if _is_of_places(self, other):
+        if _is_of_places(self, other, function):
             return self._with_values_at_hand(partial(_swapped, function), other)
         return operate(function, other, self, kind=_kind(other, self), label=label)
 

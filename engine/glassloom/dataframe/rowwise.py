@@ -15,7 +15,6 @@ from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Attribute, Method
-from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columnwise import called_by_name, transformed
@@ -27,7 +26,7 @@ from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows
-from glassloom.dataframe.operands_at_hand import operand_of_rows
+from glassloom.dataframe.operands_at_hand import limit_of_rows, operand_of_rows, value_of_rows
 from glassloom.dataframe.options import is_columns, piped, refused
 from glassloom.dataframe.replacing import clipping, replacing
 from glassloom.dataframe.rows_of_label import is_of_label
@@ -37,6 +36,7 @@ from glassloom.dataframe.unlike_dtypes import (
     with_floats_missing,
     with_numbers_for_functions,
     with_one_dtype,
+    with_texts_missing,
 )
 from glassloom.dataframe.wrap import bind, holds_lazy, is_node, operate, wrap
 from glassloom.graph import function_label
@@ -71,11 +71,11 @@ class CallForEach:
     calls_for_each: ClassVar[bool] = True
     """Partitions may differ in what pandas makes of the function's results: see `unlike_dtypes`."""
 
-    def __init__(self, method: str, meta: Any = None) -> None:
-        self._method, self._meta = method, meta
+    def __init__(self, method: str, meta: Any = None, *, is_one_of_many: bool = False) -> None:
+        self._method, self._meta, self._is_one_of_many = method, meta, is_one_of_many
 
     def __glassloom_tokenize__(self) -> Any:
-        return (self._method, self._meta)
+        return (self._method, self._meta, self._is_one_of_many)
 
     @property
     def __name__(self) -> str:
@@ -85,9 +85,10 @@ class CallForEach:
         if self._meta is None or len(block) or not isinstance(block, (pd.DataFrame, pd.Series)):
             made = call_users_function(self._called, block, *args, **kwargs)
             require_at_hand_values(made, self._method, args)
-            return (
-                with_floats_missing(self._under_given_name(made), self._meta) if isinstance(made, pd.Series) else made
-            )
+            if not isinstance(made, pd.Series):
+                return made
+            made = with_floats_missing(self._under_given_name(made), self._meta)
+            return with_texts_missing(made, self._meta) if self._is_one_of_many else made
         return without_rows(self._meta, block.index)
 
     def _called(self, block: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -117,7 +118,8 @@ def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwa
         is_known = isinstance(function, pd.Series) or (isinstance(function, dict) and not holds_lazy(function.values()))
         found = looked_up_meta(nodes[0].meta, function) if is_known else None
         found = infer_meta(call, nodes, method) if found is None else found
-    nodes, call = bind(CallForEach(method, found), (frame, function, *args), kwargs, label=label)
+    for_each = CallForEach(method, found, is_one_of_many=frame.npartitions > 1)
+    nodes, call = bind(for_each, (frame, function, *args), kwargs, label=label)
     return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
 
 
@@ -233,7 +235,9 @@ class RowByRow(TimeLabels):
                 raise refused(
                     "clip", name, limit, "it has other rows: assign() it as a column of the same frame before"
                 )
-        limits = [_limits_of_rows(self, f"clip({n})", limit, axis) for n, limit in (("lower", lower), ("upper", upper))]
+        limits = [
+            limit_of_rows(self, limit, axis, f"clip({name})") for name, limit in (("lower", lower), ("upper", upper))
+        ]
         return operate(clipping(self._meta, *limits), self, *limits, kwargs={} if axis is None else {"axis": axis})
 
     def fillna(self, value: Any = None, *, axis: Any = None, inplace: bool = False, limit: int | None = None) -> Any:
@@ -311,16 +315,6 @@ class RowByRow(TimeLabels):
 def _is_one_value(frame: Any, other: Any) -> bool:
     """Whether a list for a series has one value, which is for all rows."""
     return frame.ndim == 1 and pd.api.types.is_list_like(other) and hasattr(other, "__len__") and len(other) == 1
-
-
-def _limits_of_rows(frame: Any, what: str, limit: Any, axis: Any) -> Any:
-    """Return limits at hand with a value for each row as a lazy object of the rows; others as they are."""
-    if is_node(limit) or isinstance(limit, (pd.Series, pd.DataFrame)) or not pd.api.types.is_list_like(limit):
-        return limit
-    of_each_row = frame.ndim == 1 or len(np.shape(limit)) == 2
-    if not of_each_row and axis is not None and not is_columns(axis, "clip"):
-        return wrap(with_column_at_hand(frame[[]], what, limit))[what]
-    return operand_of_rows(frame, limit, what) if of_each_row else limit
 
 
 def _of_all_rows(frame: Any, condition: Any, otherwise: bool) -> Any:
@@ -516,16 +510,24 @@ class SeriesRowByRow(RowByRow):
     def repeat(self, repeats: Any, axis: None = None) -> Any:
         """Return each value several times: a number, or a lazy series of numbers."""
         if not is_node(repeats) and not isinstance(repeats, (int, np.integer)):
-            raise refused("repeat", "repeats", repeats, "give a number, or a lazy series of the same rows")
+            repeats = operand_of_rows(self, repeats, "repeat")
+            if not is_node(repeats):
+                raise refused(
+                    "repeat", "repeats", repeats, "give a number, or a lazy series or a list with one for each row"
+                )
         return operate(Method("repeat"), self, repeats, kind=LabelKeeping)
 
     def case_when(self, caselist: Any) -> Any:
-        """Return the values replaced where conditions hold: the first that does counts."""
+        """Return the values replaced where conditions hold: the first that does counts.
+
+        Conditions and values are lazy objects of the same rows, functions of this one, arrays, lists, pandas series by label, or constants.
+        """
         pairs = collection_of("case_when", "caselist", caselist, "pairs of a condition and a value")
         for number, pair in enumerate(pairs):
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
                 raise ValueError(f"case_when: caselist[{number}]={pair!r} should be a pair of a condition and a value")
-        return operate(_case_when, self, *[one for pair in pairs for one in pair], label="case-when")
+        flat = [value_of_rows(self, one, "case_when") for pair in pairs for one in pair]
+        return operate(_case_when, self, *flat, label="case-when")
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Yield label and value, computing one partition after the other."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import SeriesAtHand
 from glassloom.dataframe.call import Method
-from glassloom.dataframe.column_at_hand import is_lazy_mask, rows_by_lazy_array
+from glassloom.dataframe.column_at_hand import is_column, is_lazy_mask, rows_by_lazy_array
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.cutting import counts_of_bins
 from glassloom.dataframe.factorizing import Factorizing
@@ -45,6 +46,14 @@ from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.values import Reductions
 from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
 from glassloom.reprs.live_blocks import show_blocks
+
+_LIMITS = {
+    "both": (operator.ge, operator.le),
+    "left": (operator.ge, operator.lt),
+    "right": (operator.gt, operator.le),
+    "neither": (operator.gt, operator.lt),
+}
+"""How values between two limits are compared with these."""
 
 
 @wraps("series")
@@ -186,7 +195,12 @@ class Series(
         return operate(Method("to_frame"), self, *(() if name is None else (name,)), label="to-frame")
 
     def between(self, left: Any, right: Any, inclusive: Any = "both") -> Any:
-        """Return where values are between two limits."""
+        """Return where values are between two limits: constants, or lazy series, arrays or lists with one for each row."""
+        if is_column(left) or is_column(right):
+            if inclusive not in _LIMITS:
+                raise ValueError(f"between: inclusive={inclusive!r} should be 'both', 'neither', 'left' or 'right'")
+            above, below = _LIMITS[inclusive]
+            return above(self, left) & below(self, right)
         return operate(Method("between"), self, left, right, inclusive)
 
     def groupby(

@@ -171,6 +171,14 @@ def with_floats_missing(made: pd.Series, meta: Any) -> pd.Series:
     return made.astype("float64")
 
 
+def with_texts_missing(made: pd.Series, meta: Any) -> pd.Series:
+    """Return values, all of which are missing, as pandas has them among the texts that the meta promises for other partitions."""
+    is_text = isinstance(meta, pd.Series) and isinstance(meta.dtype, pd.StringDtype) and meta.dtype.na_value is np.nan
+    if not is_text or made.dtype == meta.dtype or not made.isna().all():
+        return made
+    return made.astype(meta.dtype)
+
+
 class _Alike(Rowwise):
     """Rows of which only the dtype changes, where it isn't what the meta says."""
 

@@ -97,7 +97,9 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
             raise refused("astype", "errors", errors, "the dtype would depend on the values of each partition")
         if isinstance(dtype, pd.Series) and dtype.index.is_unique:
             dtype = dict(dtype.items())
-        if isinstance(dtype, dict):
+        if isinstance(dtype, dict) and isinstance(self._meta, pd.Series):
+            dtype = _of_its_name(dtype, self._meta.name)
+        elif isinstance(dtype, dict):
             require_columns(dtype, self._meta)
         frame = with_numbers_of_categories(with_one_dtype(self, places_shown(self._meta, dtype)), dtype)
         places = times_as_text.places_of_times(self._meta, dtype)
@@ -137,6 +139,15 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
         if axis is None and is_frame and how not in _BY_COLUMN:
             return wrap(reduce_columns(flattened(node, how), how, options, split_every))
         return wrap(reduce_columns(node, how, options, split_every))
+
+
+def _of_its_name(dtypes: dict[Any, Any], name: Any) -> Any:
+    """Return the dtype that a dict from names to dtypes has for a series."""
+    if list(dtypes) != [name]:
+        raise KeyError(
+            f"astype({dtypes!r}): Only the Series name, {name!r}, can be used for the key in Series dtype mappings"
+        )
+    return dtypes[name]
 
 
 _BY_COLUMN = ("count", "nunique", "idxmin", "idxmax")

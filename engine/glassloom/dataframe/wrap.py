@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, ItemsView, Iterable, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,7 @@ from glassloom.backends.pandas_ import is_frame
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import Collection
 from glassloom.dataframe.alignment import require_aligned
-from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise
 from glassloom.dataframe.repeated_labels import Paired, paired
 from glassloom.dataframe.rows_of_label import rows_beside
@@ -90,6 +90,8 @@ def bind(
         return Block(len(nodes) - 1)
 
     inside: list[Any] = []
+    if isinstance(function, Method):
+        args = [_read_once(arg) for arg in args]
     args = [_lifted(_as_now(arg), inside) for arg in args]
     kwargs = {name: _lifted(_as_now(value), inside) for name, value in kwargs.items()}
     if inside:
@@ -120,6 +122,13 @@ def _as_now(value: Any) -> Any:
     if kind in (pd.Series, pd.DataFrame):
         return value.copy(deep=not HAS_COPY_ON_WRITE)
     return value
+
+
+def _read_once(value: Any) -> Any:
+    """Return an argument of a method of pandas', which would read an iterator to its end with the first partition."""
+    if type(value) is dict:
+        return {name: _read_once(one) for name, one in value.items()}
+    return list(value) if isinstance(value, Iterator) else value
 
 
 _CHANGEABLE = frozenset([dict, list, tuple, set, np.ndarray, pd.Series, pd.DataFrame])

@@ -104,7 +104,7 @@ def _hash_floats(values: Any) -> Hashes:
 
 def _hash_numbers(column: Any) -> Hashes:
     if getattr(column.dtype, "kind", "O") == "c":
-        values = np.asarray(column)
+        values = np.asarray(column).astype(np.complex128, copy=False)
         imaginary = np.where(values.imag == 0, np.uint64(0), _hash_floats(values.imag))  # so that 1 + 0j is 1
         return _with_nulls(_hash_floats(values.real) ^ imaginary, np.isnan(values))
     if isinstance(column.dtype, np.dtype):

@@ -5,6 +5,7 @@ Many values at hand are made once what pandas would make of them for each partit
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,8 @@ def prepared(values: Any, dtype: Any) -> tuple[Method, Any]:
 
     Whole numbers become an array. Texts become one of Arrow's: pandas calls Arrow for each of them, 4 us a text and partition.
     """
+    if isinstance(values, Iterator):
+        values = list(values)
     if isinstance(values, (list, tuple)) and len(values) > _MANY:
         kinds = set(map(type, values))
         if kinds == {int} and isinstance(dtype, np.dtype) and dtype.kind == "i":  # of others pandas makes objects
