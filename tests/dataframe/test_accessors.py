@@ -202,3 +202,37 @@ def test_methods_of_arrows_texts_know_what_they_give_of_rows_in_no_pieces(name, 
     lazy = gd.from_pandas(texts, npartitions=2)
     found, expected = (getattr(one.str.title().str, name)(*options) for one in (lazy, texts))
     assert_same(found.compute(scheduler="inline"), expected)
+
+
+def test_texts_found_among_objects_are_missing_where_these_are_and_na_says_so():
+    plain = pd.Series(["ab", "ac", None, None, "b"], dtype=object)
+    lazy = gd.from_pandas(plain, npartitions=3)
+    for find in (lambda s: s.str.contains("a(?=b)", na=pd.NA), lambda s: s.str.startswith("a", na=pd.NA)):
+        assert_same(find(lazy).compute(scheduler="inline"), find(plain))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "Int8", "boolean"])
+def test_dummies_of_parts_have_the_labels_that_pandas_gives_them(dtype):
+    plain = pd.Series(["a|b", "a|c", None, "b"], index=[5, 6, 7, 9])
+    lazy = gd.from_pandas(plain, npartitions=2)
+    assert_same(lazy.str.get_dummies(dtype=dtype).compute(scheduler="inline"), plain.str.get_dummies(dtype=dtype))
+
+
+def test_parts_of_labels_in_one_column_have_no_name():
+    plain = pd.Series(1, index=["a", "b", "c"])
+    got = gd.from_pandas(plain, npartitions=2).index.str.split("_", expand=True).compute(scheduler="inline")
+    assert_same(got, plain.index.str.split("_", expand=True))
+
+
+def test_texts_are_joined_with_those_of_repeated_labels_if_all_labels_are_equal():
+    plain = pd.Series(list("abcd"), index=[1, 1, 2, 2])
+    lazy = gd.from_pandas(plain, npartitions=2)
+    assert_same(lazy.str.cat(plain.str.upper()).compute(scheduler="inline"), plain.str.cat(plain.str.upper()))
+    assert_same(lazy[plain > "b"].compute(scheduler="inline"), plain[plain > "b"])
+    with pytest.raises(ValueError, match="duplicate labels"):
+        lazy.str.cat(plain[1:])
+
+
+def test_columns_of_parts_are_asked_for_with_a_boolean():
+    with pytest.raises(ValueError, match=r"split\(expand='yes'\): expand must be True or False"):
+        gd.from_pandas(pd.Series(["a_b"]), npartitions=1).str.split("_", expand="yes")

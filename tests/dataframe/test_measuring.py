@@ -25,6 +25,9 @@ BINS = {
     "with an offset": lambda f: f.x.resample("6h", offset="1h").size(),
     "median": lambda f: f.x.resample("1D").median(),
     "ohlc": lambda f: f.x.resample("1D").ohlc(),
+    "from a time as text": lambda f: f.x.resample(
+        "7h", origin="2020-01-05 03:20" + ("Z" if f.index.tz is not None else "")
+    ).sum(),
     "agg": lambda f: f.resample("12h").agg({"x": "sum", "y": "last"}),
     "apply": lambda f: f.x.resample("1D").apply(lambda values: values.max() - values.min() if len(values) else 0.0),
     "quantile": lambda f: f.x.resample("1D").quantile(0.3),
@@ -145,3 +148,19 @@ def test_what_bins_cant_do_is_said():
         lazy.resample("2ME").ffill()
     with pytest.raises(TypeError, match="resample needs an index of times, not of int64"):
         gd.from_pandas(pd.DataFrame({"x": [1]})).resample("1D")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"label": "righttt"}, "Unsupported value righttt for `label`"),
+        ({"closed": "lefttt"}, "Unsupported value lefttt for `closed`"),
+        ({"origin": "startday"}, "'origin' should be equal to 'epoch'"),
+        ({"offset": "12dayys"}, "'offset' should be a Timedelta"),
+        ({"origin": pd.Timestamp("2020", tz="UTC")}, "The origin must have the same timezone as the index"),
+    ],
+)
+def test_options_of_bins_that_pandas_does_not_know_are_refused_at_once(options, says):
+    lazy = gd.from_pandas(pd.Series([1, 2], index=pd.date_range("2020", periods=2)), npartitions=2)
+    with pytest.raises(ValueError, match=says):
+        lazy.resample("5min", **options)

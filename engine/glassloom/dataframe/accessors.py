@@ -18,6 +18,7 @@ from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_at_hand import beside_values_at_hand, is_column, with_column_at_hand
 from glassloom.dataframe.method_names import methods_named
+from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, Rowwise
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.reduce import Operation, tree
@@ -66,6 +67,10 @@ class TextMethod(Method):
         return self._of_each(args, kwargs, obj)
 
     def _of_each(self, args: tuple[Any, ...], kwargs: dict[str, Any], obj: Any) -> Any:
+        if kwargs.get("na") is pd.NA and pd.api.types.is_object_dtype(obj) and not obj.isna().any():
+            kwargs = {
+                name: value for name, value in kwargs.items() if name != "na"
+            }  # pandas would take it for a boolean
         if _fails_without_rows(obj):
             obj = pd.Series(pd.array([], dtype=obj.dtype), index=obj.index, name=obj.name)
         if _may_be_text(obj) or not isinstance(obj, pd.Series) or not len(obj):
@@ -232,6 +237,8 @@ class Texts(Accessor):
         return self._split("rsplit", n, expand, {"pat": pat})
 
     def _split(self, method: str, n: int, expand: bool, options: dict[str, Any]) -> Any:
+        if not isinstance(expand, (bool, np.bool_)):
+            raise ValueError(f"str.{method}(expand={expand!r}): expand must be True or False")
         if not expand:
             return operate(TextMethod(method), self._series, kwargs={**options, "n": n})
         if n is None or n < 1:
@@ -267,7 +274,9 @@ class Texts(Accessor):
         parts, rows = compute(wrap(tree(series.expr, steps, 0, "get-dummies")), series.index.size)
         texts = [sep.join(sorted(parts))] if parts else [None][:rows]
         like = pd.Series(texts, dtype=series.dtype).str.get_dummies(**options)[:0]
-        return operate(_dummies, series, like, options, label="get-dummies")
+        made = operate(_dummies, series, like, options, label="get-dummies")
+        keeps_labels = pd.Series(["a"], index=[5]).str.get_dummies(**options).index[0] == 5  # not with nullable dtypes
+        return made if keeps_labels else wrap(renumber(made.expr))
 
 
 def _repeated(block: Any, repeats: Any) -> Any:
@@ -300,7 +309,11 @@ def _dummies(block: Any, like: Any, options: dict[str, Any]) -> Any:
     """Return the columns of a partition, which may lack some: those of all partitions are given."""
     is_known = block.notna().to_numpy()
     known = block[is_known]
-    found = known.str.get_dummies(**options) if len(known) else like.set_axis(known.index, axis=0)
+    found = (
+        known.str.get_dummies(**options).set_axis(known.index, axis=0)
+        if len(known)
+        else like.set_axis(known.index, axis=0)
+    )
     found = found.reindex(columns=like.columns, fill_value=0)
     without = pd.DataFrame(0, index=block.index[~is_known], columns=like.columns)
     places = np.argsort(np.concatenate([np.flatnonzero(is_known), np.flatnonzero(~is_known)]))

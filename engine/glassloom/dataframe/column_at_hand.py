@@ -94,6 +94,8 @@ def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
     node: FrameExpr = frame.expr
     if isinstance(value, Array):
         return beside_lazy_array(frame, partial(_with_named_array, name), value, f"column {name!r}")
+    if isinstance(value, pd.Series) and not value.index.is_unique and value.index.equals(frame.index.compute()):
+        value = value.array
     if isinstance(value, pd.Series):
         setting = BlockCall(_with_labels, (Block(0), name, Block(1)), label="setitem")
         return WithColumn(node, setting, _pieces_by_label(node, _as_wide_as_needed(frame, value)))

@@ -132,7 +132,7 @@ def _as_labels(made: Any, infers: bool) -> Any:
 def _columns_as_levels(block: Any, names: Any) -> Any:
     columns = [block.iloc[:, place] for place in range(block.shape[1])]
     if len(columns) == 1:
-        return pd.Index(columns[0], name=None if names is None else names[0])
+        return pd.Index(columns[0].rename(None if names is None else names[0]))
     return pd.MultiIndex.from_arrays(columns, names=names or [None] * len(columns))
 
 

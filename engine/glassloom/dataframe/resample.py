@@ -461,11 +461,14 @@ def bins_of(frame: Any, rule: Any, options: dict[str, Any]) -> Bins:
     node: FrameExpr = frame.expr
     offset = pd.tseries.frequencies.to_offset(rule)
     given = {name: value for name, value in options.items() if value is not None}
-    origin = given.pop("origin", "start_day")
+    checked: Any = pd.Grouper(freq=rule, **given)  # raises what pandas raises for options that it doesn't know
+    given.pop("origin", None)
+    origin = checked.origin  # text of a time is a time now
     if _is_end(origin):
         given = {"closed": "right", "label": "right", **given}
     is_counted = _nanoseconds(offset) is None and offset.n != 1
     if not _has_days_without_origin(offset, node.meta.index.tz):
+        _require_zone(origin, node.meta.index.tz)
         given["origin"] = _fixed_origin(frame, offset, origin, given)
     else:
         given.pop("offset", None)  # which is for hours
@@ -479,6 +482,11 @@ def _has_days_without_origin(offset: Any, zone: Any) -> bool:
     """Whether pandas counts bins of days from midnight before the first row: before version 3 they are 24 hours."""
     is_of_days = isinstance(offset, pd.offsets.Day) and not isinstance(offset, pd.offsets.Tick)
     return is_of_days and (zone is not None or _NO_DAY_HAS_ORIGIN)
+
+
+def _require_zone(origin: Any, zone: Any) -> None:
+    if isinstance(origin, pd.Timestamp) and (origin.tz is None) != (zone is None):
+        raise ValueError(f"resample(origin={origin}): The origin must have the same timezone as the index, {zone}")
 
 
 def _is_end(origin: Any) -> bool:
