@@ -182,3 +182,49 @@ def test_what_a_function_raises_says_how_it_was_called(frame):
         with pytest.raises(RuntimeError, match="mine") as caught:
             getattr(lazy(frame), method)(wrong)
         assert f"{method}(axis=0) calls the function with each column as a lazy series" in caught.value.__notes__[0]
+
+
+SEVERAL = {
+    "numeric_only": lambda f: f.agg(["sum", "mean"], numeric_only=True),
+    "bool_only": lambda f: f.agg(["any", "all"], bool_only=True),
+    "ddof": lambda f: f[["a", "b"]].agg(["std", np.var], ddof=0),
+    "ddof of a series": lambda f: f.a.agg(["std", "var"], ddof=0),
+    "min_count": lambda f: f.a.agg(["sum", "prod"], min_count=9),
+    "arguments": lambda f: f.a.agg([lambda s, k: s.sum() + k], 0, 5),
+    "arguments of a frame": lambda f: f[["a", "b"]].agg([lambda s, k: s.sum() + k], 0, k=5),
+    "size": lambda f: f.agg("size"),
+    "apply size": lambda f: f.apply("size"),
+    "apply size of a series": lambda f: f.a.apply("size"),
+    "array": lambda f: f[["a", "b"]].agg(np.array([np.sum])),
+    "tuple": lambda f: f[["a", "b"]].agg(("sum", "mean")),
+    "series of names": lambda f: f.agg(pd.Series({"a": "sum"})),
+    "array for a series": lambda f: f.a.apply(np.array([np.sum])),
+    "dict for a series": lambda f: f.a.agg({"x": "sum", "y": np.max}),
+    "named for a series": lambda f: f.a.agg(x="sum", y="max"),
+    "NamedAgg": lambda f: f.agg(x=pd.NamedAgg("a", "sum"), y=pd.NamedAgg("b", "max")),
+    "apply ufuncs": lambda f: f[["a", "b"]].apply([np.sqrt]),
+    "transform by an array": lambda f: f[["a", "b"]].transform(np.array([np.sqrt])),
+    "transform by a series": lambda f: f[["a", "b"]].transform(pd.Series({"a": np.sqrt})),
+    "whole series": lambda f: f.a.apply(lambda s: s / s.max(), by_row=False),
+    "value of a whole series": lambda f: f.a.apply(lambda s, k: s.max() + k, args=(5,), by_row=False),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_arguments_and_lists_of_functions_are_taken_as_pandas_takes_them(name):
+    plain = pd.DataFrame({"a": [1, 2, 3], "b": [1.5, 2, 4], "t": list("xyz"), "z": [True, False, True]})
+    made = SEVERAL[name](gd.from_pandas(plain, npartitions=2))
+    assert_same(made.compute(scheduler="inline"), SEVERAL[name](plain))
+
+
+def test_aggregations_by_column_of_columns_of_one_name_are_refused():
+    plain = pd.DataFrame([[1, 2, 3]], columns=["a", "a", "b"])
+    lazy = gd.from_pandas(plain, npartitions=1)
+    assert_same(lazy.agg({"b": "sum"}).compute(scheduler="inline"), plain.agg({"b": "sum"}))
+    with pytest.raises(NotImplementedError, match=r"agg of a frame with equal names of columns \(\['a'\]\)"):
+        lazy.agg({"a": "sum"})
+
+
+def test_functions_of_a_whole_series_that_would_be_stacked_are_refused():
+    with pytest.raises(NotImplementedError, match=r"apply\(by_row=False\)"):
+        gd.from_pandas(pd.Series([1, 2]), npartitions=1).apply({"x": np.sqrt}, by_row=False)

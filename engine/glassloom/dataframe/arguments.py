@@ -61,7 +61,7 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("DataFrame Series", _REDUCTIONS + " cumsum cumprod cummin cummax median", "dtype", (None,), "astype() before, or of the result"),
     ("DataFrame Series", "round clip", "out", (None,), _INTO_ARRAY),
     ("Series", "argmax argmin", "out", (None,), _INTO_ARRAY),
-    ("DataFrame Series", "apply", "by_row", ("compat", False), "give one function"),
+    ("DataFrame", "apply", "by_row", ("compat", False), "give one function"),
     ("DataFrame", "apply", "engine", (None, "python"), _ENGINE),
     ("DataFrame", "apply", "engine_kwargs", (None,), _ENGINE),
     ("Series", "apply", "axis", (0, "index"), "a series has rows alone"),

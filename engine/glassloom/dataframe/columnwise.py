@@ -123,6 +123,18 @@ def _median_of_array(is_boolean: bool, value: Any) -> np.float64:
     return np.float64(np.nan)
 
 
+def listed(functions: Any) -> Any:
+    """Return several functions as a list or dict, however they were given; anything else as it is."""
+    if isinstance(functions, pd.Series):
+        return functions.to_dict()
+    return list(functions) if isinstance(functions, (tuple, set, np.ndarray, pd.Index)) else functions
+
+
+def are_changes(functions: Any) -> bool:
+    """Whether a list or dict has functions of NumPy's that make as many values as there are."""
+    return any(isinstance(one, np.ufunc) for one in (functions.values() if isinstance(functions, dict) else functions))
+
+
 def aggregation_names(functions: list[Any]) -> list[str]:
     """Return the labels of several aggregations, as pandas gives them."""
     return [_function_name(one) if _is_own(one) else reduction_name(one) for one in functions]
@@ -155,7 +167,7 @@ def _is_own(how: Any) -> bool:
 
 def transformed(frame: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the values of a frame or series changed by functions: one, a list, or of a frame a dict from column to these."""
-    is_series = isinstance(frame.expr.meta, pd.Series)
+    is_series, func = isinstance(frame.expr.meta, pd.Series), listed(func)
     if isinstance(func, dict):
         if any(isinstance(one, (list, tuple)) for one in func.values()):  # then all results have two levels
             func = {name: one if isinstance(one, (list, tuple)) else [one] for name, one in func.items()}
@@ -199,7 +211,10 @@ def called_by_name(lazy: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     """Return what a method makes, or NumPy's function of its name if there is no such method, as ``"sqrt"``."""
     own = getattr(type(lazy), name, None) is not None
     function = None if own else getattr(np, name, None)
-    return function(lazy, *args, **kwargs) if isinstance(function, np.ufunc) else getattr(lazy, name)(*args, **kwargs)
+    if isinstance(function, np.ufunc):
+        return function(lazy, *args, **kwargs)
+    found = lazy.agg(name) if name == "size" else getattr(lazy, name)  # of a frame pandas has the size of each column
+    return found(*args, **kwargs) if callable(found) else found
 
 
 def _of_columns(frame: Any, made: dict[Any, Any]) -> Any:

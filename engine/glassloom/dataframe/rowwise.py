@@ -17,7 +17,7 @@ from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_places import columns_at
-from glassloom.dataframe.columnwise import called_by_name, transformed
+from glassloom.dataframe.columnwise import are_changes, called_by_name, listed, transformed
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.filtering import rows_of_condition
@@ -492,9 +492,13 @@ class SeriesRowByRow(RowByRow):
         """Replace each value by a function's result. See `map`. The name of a method is called; lists and dicts are those of `agg`, or with functions such as `numpy.sqrt` of `transform`."""
         if isinstance(func, str):
             return called_by_name(self, func, *args, **kwargs)
+        func = listed(func)
         if isinstance(func, (list, dict)):
-            changes = any(isinstance(one, np.ufunc) for one in (func.values() if isinstance(func, dict) else func))
-            return self.transform(func, *args, **kwargs) if changes else self.agg(func, *args, **kwargs)
+            if not by_row and isinstance(func, dict) and are_changes(func):
+                raise refused("apply", "by_row", by_row, "concat() of the results of each function, with keys=")
+            return self.transform(func, 0, *args, **kwargs) if are_changes(func) else self.agg(func, 0, *args, **kwargs)
+        if by_row is False:
+            return func(self, *args, **kwargs)
         options = {} if by_row == "compat" else {"by_row": by_row}
         return call_user("apply", self, func, (), {"args": args, **options, **kwargs}, meta)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import of_samples, sample
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.dataframe.aggregated_tables import dtype_of, named_parts, named_rows, rows_by_column, stacked
 from glassloom.dataframe.argument_kinds import collection_of, fraction
 from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.at_hand import computed_now
@@ -24,6 +25,7 @@ from glassloom.dataframe.columnwise import (
     aggregation_names,
     applied_to_columns,
     is_of_each_column,
+    listed,
     require_distinct_names,
 )
 from glassloom.dataframe.correlation import correlation, correlation_of_two
@@ -202,7 +204,7 @@ class Statistics(Frame):
         axis
             Only the rows.
         args, kwargs
-            Passed on to a single reduction. Without `func`, of a frame: ``name=(column, reduction)`` for a row of each.
+            Passed on to each function. Without `func`, of a frame: ``name=(column, reduction)`` for a row of each.
 
         Examples
         --------
@@ -218,19 +220,20 @@ class Statistics(Frame):
             return self._agg_named(kwargs)
         if is_columns(axis, "agg"):
             raise refused("agg", "axis", axis, "the reductions have axis=1")
+        func = listed(func)
         if isinstance(func, dict):
-            return self._agg_by_column(func)
+            return self._agg_by_column(func) if isinstance(self._meta, pd.DataFrame) else self._agg_by_name(func)
         if isinstance(func, list):
             if not func:
                 raise OptionError("agg: func=[] names no reduction; give some, such as ['sum', 'mean']")
             names = aggregation_names(func)
             if isinstance(self._meta, pd.DataFrame):
-                if not len(self._meta.columns):  # as of any rows
-                    return constant(self._expr, sample(self._meta).agg(func), "agg")
-                require_distinct("agg", self._meta)
-                return self._agg_by_column({name: func for name in self._meta.columns}, is_list=True)
-            parts = [aggregated(self, one).expr for one in func]
-            return assembled(partial(_stacked, names, self._meta.name), parts, "agg")
+                return self._agg_list(func, args, kwargs)
+            parts = [aggregated(self, one, args, kwargs).expr for one in func]
+            return assembled(partial(stacked, names, self._meta.name), parts, "agg")
+        if isinstance(self._meta, pd.DataFrame) and func == "size":
+            require_distinct("agg", self._meta)
+            return self._agg_by_column(dict.fromkeys(self._meta.columns, "size"))
         if isinstance(self._meta, pd.DataFrame) and callable(func) and not is_reduction(func):
             return applied_to_columns(self, func, args, kwargs, "agg")
         is_plain = not args and not kwargs and isinstance(self._meta, pd.DataFrame) and len(self._meta.columns) > 0
@@ -243,39 +246,68 @@ class Statistics(Frame):
 
     def _agg_named(self, wanted: dict[str, Any]) -> Any:
         """Return a frame with a row for each named reduction of a column."""
-        pairs = {name: tuple(one) if isinstance(one, (tuple, list)) else (one,) for name, one in wanted.items()}
+        pairs = {name: named_parts(one) for name, one in wanted.items()}
         if not isinstance(self._meta, pd.DataFrame):
-            raise refused("agg", "func", None, "give a reduction's name, or a list of names")
-        if not pairs or any(len(pair) != 2 for pair in pairs.values()):
+            return self._agg_by_name(wanted)
+        if not pairs or any(len(pair) not in (2, 4) for pair in pairs.values()):
             raise TypeError(f"agg needs a reduction, or name=(column, reduction); got {wanted!r}")
-        require_columns([column for column, _ in pairs.values()], self._meta)
-        parts = [aggregated(wrap(Projection(self._expr, column)), how).expr for column, how in pairs.values()]
-        columns = [column for column, _ in pairs.values()]
-        return assembled(partial(_named, list(pairs), columns), parts, "agg")
+        columns = [pair[0] for pair in pairs.values()]
+        require_columns(columns, self._meta)
+        parts = [aggregated(wrap(Projection(self._expr, column)), *how).expr for column, *how in pairs.values()]
+        return assembled(partial(named_rows, list(pairs), columns), parts, "agg")
 
-    def _agg_by_column(self, functions: dict[Any, Any], *, is_list: bool = False) -> Any:
-        if not isinstance(self._meta, pd.DataFrame):
-            raise refused("agg", "func", functions, "of a series give a name or a list of names")
+    def _agg_by_name(self, functions: dict[Any, Any]) -> Any:
+        """Return a series of some reductions of this one under names of the caller's."""
+        if not functions or any(isinstance(listed(one), (list, dict)) for one in functions.values()):
+            raise refused(
+                "agg", "func", functions, "of a series give a reduction, a list of those, or one for each name"
+            )
+        parts = [aggregated(self, how).expr for how in functions.values()]
+        return assembled(partial(stacked, list(functions), self._meta.name), parts, "agg")
+
+    def _agg_list(self, functions: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return a frame with a row for each of some reductions of each column."""
+        frame: Any = self
+        if kwargs.get("numeric_only"):
+            frame = wrap(numeric_columns(self._expr))
+        elif kwargs.get("bool_only"):
+            frame = self.select_dtypes("bool")
+        if not len(frame.columns):  # as of any rows
+            return constant(self._expr, sample(self._meta).agg(functions, 0, *args, **kwargs), "agg")
+        require_distinct("agg", frame.expr.meta)
+        others = {name: value for name, value in kwargs.items() if name not in ("numeric_only", "bool_only")}
+        return frame._agg_by_column(dict.fromkeys(frame.columns, functions), args, others, is_list=True)
+
+    def _agg_by_column(
+        self,
+        functions: dict[Any, Any],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+        *,
+        is_list: bool = False,
+    ) -> Any:
         if not functions:
             return constant(self._expr, sample(self._meta).agg(functions), "agg")
         require_columns(functions, self._meta)
+        require_distinct("agg", self._meta[self._meta.columns[self._meta.columns.isin(list(functions))]])
+        functions = {name: listed(one) for name, one in functions.items()}
         lists = {name: one if isinstance(one, list) else [one] for name, one in functions.items()}
         names = {name: tuple(aggregation_names(one)) for name, one in lists.items()}
         for every in names.values():
             require_distinct_names("agg", every)
-        parts = [aggregated(self[column], how).expr for column, every in lists.items() for how in every]
+        parts = [aggregated(self[column], how, args, kwargs).expr for column, every in lists.items() for how in every]
         are_single = not any(isinstance(one, list) for one in functions.values())
         dtypes = (
             {}
             if are_single
             else {
-                column: _dtype_of(self._meta[[column]], every, is_list)
+                column: dtype_of(self._meta[[column]], every, is_list, args, kwargs or {})
                 for column, every in lists.items()
                 if all(map(is_reduction, every))
             }
         )
         level_names = self._meta.columns.names if is_list else None
-        return assembled(partial(_by_column, names, are_single, dtypes, level_names), parts, "agg")
+        return assembled(partial(rows_by_column, names, are_single, dtypes, level_names), parts, "agg")
 
 
 def _require_quantile_method(of: str, method: Any) -> None:
@@ -306,63 +338,6 @@ def _frame_of_quantiles(fractions: tuple[float, ...], is_list: bool, names: Any,
         return made
     row = made.iloc[0] if len(made) else pd.Series(np.nan, index=names)
     return row.rename(fractions[0])
-
-
-def _stacked(names: list[str], name: Any, *values: Any) -> Any:
-    return pd.Series(list(values), index=names, name=name)
-
-
-def _dtype_of(column: Any, how: Sequence[Any], is_list: bool) -> Any:
-    """Return the dtype of several reductions of a frame's only column, as pandas has it; None if only values tell.
-
-    pandas has a common dtype for a list of reductions of a frame, and infers one where they are listed by column.
-    """
-    wanted = list(how) if is_list else {column.columns[0]: list(how)}
-    try:
-        dtype = of_samples(lambda some: some.agg(wanted), column).dtypes.iloc[0]
-    except (TypeError, ValueError):  # what pandas objects to is raised where a reduction is made
-        return None
-    return dtype if is_list or pd.api.types.is_object_dtype(dtype) else None
-
-
-def _named(names: list[str], columns: list[Any], *values: Any) -> Any:
-    cells = pd.DataFrame(index=names, columns=list(dict.fromkeys(columns)), dtype=object)
-    for name, column, value in zip(names, columns, values, strict=True):
-        cells.at[name, column] = value
-    made = cells.infer_objects()
-    for place, column in enumerate(cells.columns):
-        if (
-            any(cells[column].map(lambda value: value is pd.NaT)) and cells[column].isna().all()
-        ):  # of which nothing tells the dtype
-            times: Any = pd.Series([pd.NaT] * len(cells), index=cells.index)
-            made.isetitem(place, times)
-    return made
-
-
-def _by_column(
-    names: dict[Any, tuple[str, ...]], are_single: bool, dtypes: dict[Any, Any], level_names: Any, *values: Any
-) -> Any:
-    left = iter(values)
-    columns = {
-        column: _cells({how: next(left) for how in every}, dtypes.get(column)) for column, every in names.items()
-    }
-    if are_single:
-        return pd.Series({column: one.iloc[0] for column, one in columns.items()})
-    made = pd.concat(columns, axis=1)
-    if level_names is not None:
-        made.columns.names = level_names
-    return made
-
-
-def _cells(values: dict[str, Any], dtype: Any) -> Any:
-    made = pd.Series(values)
-    is_plain = isinstance(dtype, np.dtype) and dtype.kind != "O"
-    is_wider = is_plain and dtype.kind in "iub" and made.dtype.kind == "f"  # values were missing among whole numbers
-    keeps_dtype = (
-        HAS_COPY_ON_WRITE and is_plain and dtype.kind in "mM"
-    )  # before pandas 3, times that are missing had another
-    has_no_rows = is_plain and not keeps_dtype and made.hasnans
-    return made if is_wider or has_no_rows else pd.Series(values, dtype=dtype)
 
 
 def _side_by_side(names: pd.Index, *columns: Any) -> Any:

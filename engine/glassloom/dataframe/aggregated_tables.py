@@ -1,0 +1,79 @@
+"""What `agg` makes of several lazy values: series and frames with a row for each reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.backends.pandas_ import of_samples
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+
+
+def stacked(names: list[str], name: Any, *values: Any) -> Any:
+    """Return several reductions of a series, each under its name."""
+    return pd.Series(list(values), index=names, name=name)
+
+
+def named_parts(one: Any) -> tuple[Any, ...]:
+    """Return column and reduction of what is named in `agg`, and what the reduction gets with `pandas.NamedAgg`."""
+    if hasattr(one, "aggfunc"):
+        return (one.column, one.aggfunc, getattr(one, "args", ()), getattr(one, "kwargs", {}))
+    return tuple(one) if isinstance(one, (tuple, list)) else (one,)
+
+
+def dtype_of(column: Any, how: Sequence[Any], is_list: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the dtype of several reductions of a frame's only column, as pandas has it; None if only values tell.
+
+    pandas has a common dtype for a list of reductions of a frame, and infers one where they are listed by column.
+    """
+    wanted = list(how) if is_list else {column.columns[0]: list(how)}
+    try:
+        dtype = of_samples(lambda some: some.agg(wanted, 0, *args, **kwargs), column).dtypes.iloc[0]
+    except (TypeError, ValueError):  # what pandas objects to is raised where a reduction is made
+        return None
+    return dtype if is_list or pd.api.types.is_object_dtype(dtype) else None
+
+
+def named_rows(names: list[str], columns: list[Any], *values: Any) -> Any:
+    """Return a row for each named reduction of a column."""
+    cells = pd.DataFrame(index=names, columns=list(dict.fromkeys(columns)), dtype=object)
+    for name, column, value in zip(names, columns, values, strict=True):
+        cells.at[name, column] = value
+    made = cells.infer_objects()
+    for place, column in enumerate(cells.columns):
+        if (
+            any(cells[column].map(lambda value: value is pd.NaT)) and cells[column].isna().all()
+        ):  # of which nothing tells the dtype
+            times: Any = pd.Series([pd.NaT] * len(cells), index=cells.index)
+            made.isetitem(place, times)
+    return made
+
+
+def rows_by_column(
+    names: dict[Any, tuple[str, ...]], are_single: bool, dtypes: dict[Any, Any], level_names: Any, *values: Any
+) -> Any:
+    """Return a column of the reductions of each column; of single ones a row of these."""
+    left = iter(values)
+    columns = {
+        column: _cells({how: next(left) for how in every}, dtypes.get(column)) for column, every in names.items()
+    }
+    if are_single:
+        return pd.Series({column: one.iloc[0] for column, one in columns.items()})
+    made = pd.concat(columns, axis=1)
+    if level_names is not None:
+        made.columns.names = level_names
+    return made
+
+
+def _cells(values: dict[str, Any], dtype: Any) -> Any:
+    made = pd.Series(values)
+    is_plain = isinstance(dtype, np.dtype) and dtype.kind != "O"
+    is_wider = is_plain and dtype.kind in "iub" and made.dtype.kind == "f"  # values were missing among whole numbers
+    keeps_dtype = (
+        HAS_COPY_ON_WRITE and is_plain and dtype.kind in "mM"
+    )  # before pandas 3, times that are missing had another
+    has_no_rows = is_plain and not keeps_dtype and made.hasnans
+    return made if is_wider or has_no_rows else pd.Series(values, dtype=dtype)
