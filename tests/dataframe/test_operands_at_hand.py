@@ -120,3 +120,16 @@ def test_texts_of_a_function_are_texts_beside_partitions_where_all_are_missing()
 def test_repeated_complex_numbers_of_single_precision_are_found():
     plain = pd.Series([1 + 1j, 2, 1 + 1j, 2, 3], dtype="complex64")
     assert_same(gd.from_pandas(plain, npartitions=3).duplicated().compute(**INLINE), plain.duplicated())
+
+
+def test_labels_are_chosen_by_booleans_at_hand(series):
+    chosen = [True, False, True, False, True]
+    for mask in (chosen, np.array(chosen), pd.Series(chosen), pd.array(chosen, dtype="boolean")):
+        assert_same(series.index[mask].compute(**INLINE), PLAIN.index[mask])
+
+
+def test_labels_of_unlike_partitions_become_what_pandas_makes_of_all():
+    times = pd.date_range("2011-01-01", periods=4, freq="1h", name="t")
+    for labels, dtype in ((times, str), (times, "category"), (pd.Index([3, 1, 3, 2]), "category")):
+        lazy = gd.from_pandas(pd.DataFrame(index=labels), npartitions=3, sort=False).index
+        assert_same(lazy.astype(dtype).compute(**INLINE), labels.astype(dtype))

@@ -247,3 +247,12 @@ def test_of_equal_rows_those_are_kept_that_pandas_keeps_of_all(npartitions):
     for keep in ("first", "last", "all"):
         expected = frame.nlargest(3, ["i", "f"], keep=keep)
         pd.testing.assert_frame_equal(lazy.nlargest(3, ["i", "f"], keep=keep).compute(), expected)
+
+
+@pytest.mark.parametrize("texts", [["1", "2", None], ["1", "2.5", None], [None, None, None], ["x", None, "3"]])
+def test_numbers_of_nullable_texts_are_whole_if_those_of_all_partitions_are(texts):
+    plain = pd.Series(texts, dtype="string")
+    lazy = gd.from_pandas(plain, npartitions=3)
+    for options in ({}, {"dtype_backend": "pyarrow"}):
+        expected = pd.to_numeric(plain, errors="coerce", **options)
+        assert_same(gd.to_numeric(lazy, errors="coerce", **options).compute(**INLINE), expected)

@@ -180,3 +180,22 @@ def test_means_and_moments_have_the_precision_of_pandas(dtype, values):
             expected = getattr(plain.to_frame(), how)(skipna=skipna)
             got = getattr(gd.from_pandas(plain.to_frame(), npartitions=3), how)(skipna=skipna).compute(**INLINE)
             pd.testing.assert_series_equal(got, expected)
+
+
+def test_reductions_refuse_what_pandas_refuses_and_say_what_to_do():
+    lazy = gd.from_pandas(pd.Series([1, 2, 3], dtype=object), npartitions=2)
+    assert lazy.sum(axis="rows").compute(**INLINE) == 6
+    with pytest.raises(TypeError, match="does not allow numeric_only=True with non-numeric dtypes, as object is"):
+        lazy.max(numeric_only=True)
+    for how in ("median", "quantile"):
+        with pytest.raises(TypeError, match=r"of a column of dtype object isn't supported .* astype\(float\)"):
+            getattr(lazy, how)()
+    with pytest.raises(TypeError, match="skew of complex numbers"):
+        gd.from_pandas(pd.Series([1 + 1j, 2, 3]), npartitions=1).skew()
+    for refuse in (
+        lambda: lazy.dropna(axis=1),
+        lambda: lazy.add_prefix("a", axis=1),
+        lambda: lazy.add_suffix("a", axis=1),
+    ):
+        with pytest.raises(NotImplementedError, match="axis=1"):
+            refuse()

@@ -45,6 +45,10 @@ def concat(blocks: Sequence[Any]) -> Any:
     if library != "pandas":
         return DEVICE_BACKENDS[library].concat(filled)
     if isinstance(first, pd.Index):
+        if _differ([one.dtype for one in filled]):
+            kind = union_categories([one.dtype for one in filled])
+            filled = [one.astype(kind) for one in filled]
+            first = filled[0]
         return _as_objects(first.append(filled[1:]), filled)
     if isinstance(first, pd.Series) and _is_missing(first.name):  # such names aren't equal, pandas thinks
         return concat([block.rename(None) for block in filled]).rename(first.name)

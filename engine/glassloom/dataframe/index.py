@@ -27,9 +27,11 @@ from glassloom.dataframe.operands_at_hand import operand_of_rows
 from glassloom.dataframe.options import number_of_outputs, refused
 from glassloom.dataframe.positions import rows_of_labels
 from glassloom.dataframe.reduce import Length, reduce_columns
+from glassloom.dataframe.setting_rows import by_place, is_mask
 from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.text_labels import label_of_text
+from glassloom.dataframe.times_as_text import places_of_times
 from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
 from glassloom.reprs.live_blocks import show_blocks
 
@@ -201,6 +203,8 @@ class Index(Frame):
         labels, key = self.to_series(), key_at_hand(key)
         if isinstance(key, (int, np.integer)):
             return labels.iloc[key]
+        if is_mask(key):
+            return labels[by_place(key)].index
         if isinstance(key, (slice, list)):
             return labels.iloc[key].index
         if is_node(key):
@@ -420,6 +424,9 @@ class Index(Frame):
 
     def astype(self, dtype: Any) -> Any:
         """Return the labels converted."""
+        if self.npartitions > 1 and self.nlevels == 1 and places_of_times(self.to_series().expr.meta, dtype):
+            # how times are written depends on all of them
+            return operate(_values_as_labels, self.to_series().astype(dtype), False, kind=Labels, label="astype")
         return self._relabelled("astype", dtype)
 
     def fillna(self, value: Any) -> Any:

@@ -98,6 +98,10 @@ def column_quantiles(series: FrameExpr, wanted: Wanted, split_every: int | None 
             f"{wanted.how} of categories isn't supported (column {series.meta.name!r}); of an ordered one take "
             "the quantile of its .cat.codes, with interpolation='lower'"
         )
+    if pd.api.types.is_object_dtype(series.meta.dtype):
+        raise TypeError(
+            f"{wanted.how} of a column of dtype object isn't supported (column {series.meta.name!r}): convert it by astype(float)"
+        )
     for share in wanted.fractions:
         if not 0 <= share <= 1:
             raise OptionError(f"q={share!r} should be between 0 and 1")

@@ -123,6 +123,8 @@ def sum_of(series: FrameExpr, origin: Origin | None) -> Expr:
 def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_every: int | None = None) -> TreeReduce:
     """Return the node of ``frame.how(**options)`` over the rows."""
     known = node.meta
+    if how in ("skew", "kurt") and any(getattr(dtype, "kind", "O") == "c" for dtype in _as_frame(known).dtypes):
+        raise TypeError(f"{how} of complex numbers isn't supported; take that of the real or the imaginary parts")
     meta = derived_meta(lambda: _reduced_sample(known, how, options), (how, options), known)
     parts = [_steps_of(how, dtype, options) for dtype in _as_frame(known).dtypes]
     steps = Operation(

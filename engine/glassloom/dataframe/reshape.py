@@ -422,7 +422,23 @@ def to_numeric(arg: Any, errors: str = "raise", downcast: Any = None, dtype_back
     if downcast is not None:
         raise refused("to_numeric", "downcast", downcast, "astype(...) afterwards")
     more = {} if dtype_backend is None else {"dtype_backend": dtype_backend}
-    return _converted(pd.to_numeric, arg, {"errors": errors, **more}, "to-numeric")
+    made = _converted(pd.to_numeric, arg, {"errors": errors, **more}, "to-numeric")
+    is_nullable = isinstance(made.expr.meta, pd.Series) and not isinstance(made.expr.meta.dtype, np.dtype)
+    if made.npartitions == 1 or not is_nullable or not is_text_or_object(arg.expr.meta.dtype):
+        return made
+    any_value = wrap(tree(made.expr, Operation(_has_value, any, any), False, "any-value"))
+    return operate(_as_whole_if_missing, made, any_value, label="to-numeric")
+
+
+def _has_value(block: Any) -> bool:
+    return bool(block.notna().any())
+
+
+def _as_whole_if_missing(block: Any, has_others: bool) -> Any:
+    """Return numbers that are all missing as whole ones if other partitions have values: of none at all pandas makes floats."""
+    if not has_others or block.notna().any():
+        return block
+    return block.astype("int64[pyarrow]" if isinstance(block.dtype, pd.ArrowDtype) else "Int64")
 
 
 def _of_filled(function: Any, text: str, arg: Any, kwargs: dict[str, Any]) -> Any:

@@ -516,9 +516,7 @@ class SeriesRowByRow(RowByRow):
         if not is_node(repeats) and not isinstance(repeats, (int, np.integer)):
             repeats = operand_of_rows(self, repeats, "repeat")
             if not is_node(repeats):
-                raise refused(
-                    "repeat", "repeats", repeats, "give a number, or a lazy series or a list with one for each row"
-                )
+                raise refused("repeat", "repeats", repeats, "give a number, or one for each row")
         return operate(Method("repeat"), self, repeats, kind=LabelKeeping)
 
     def case_when(self, caselist: Any) -> Any:
@@ -562,10 +560,12 @@ class SeriesRowByRow(RowByRow):
 
     def add_prefix(self, prefix: str, axis: Any = None) -> Any:
         """Return the series with a text put before the labels."""
+        require_rows("add_prefix", axis)
         return self._of_rows("add_prefix", {"prefix": prefix}, NewLabels)
 
     def add_suffix(self, suffix: str, axis: Any = None) -> Any:
         """Return the series with a text put after the labels."""
+        require_rows("add_suffix", axis)
         return self._of_rows("add_suffix", {"suffix": suffix}, NewLabels)
 
     def filter(

@@ -43,6 +43,7 @@ from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.statistics import SeriesStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported
 from glassloom.dataframe.text import frame_html, frame_text
+from glassloom.dataframe.time_labels import require_rows
 from glassloom.dataframe.values import Reductions
 from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
 from glassloom.reprs.live_blocks import show_blocks
@@ -284,6 +285,7 @@ class Series(
 
     def dropna(self, *, axis: Any = 0, inplace: bool = False, how: Any = None, ignore_index: bool = False) -> Any:
         """Return the values that aren't missing; with `ignore_index` numbered from 0."""
+        require_rows("dropna", axis)
         made = operate(Method("dropna"), self, kind=SomeRows)
         return wrap(renumber(made.expr)) if ignore_index else made
 

@@ -130,10 +130,14 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
     def _reduce(self, how: str, axis: Any, options: dict[str, Any], numeric_only: bool, split_every: int | None) -> Any:
         node: FrameExpr = self._expr
         is_frame = isinstance(self._meta, pd.DataFrame)
-        if axis not in (0, "index", None) and not (is_frame and axis in (1, "columns")):
+        if axis not in (*_ROWS, None) and not (is_frame and axis in (1, "columns")):
             raise ValueError(f"axis={axis!r} should be 0 or 'index'" + (", 1 or 'columns'" if is_frame else ""))
         if numeric_only and is_frame:
             node = numeric_columns(node)
+        elif numeric_only and not pd.api.types.is_numeric_dtype(self._meta.dtype):
+            raise TypeError(
+                f"Series.{how} does not allow numeric_only=True with non-numeric dtypes, as {self._meta.dtype} is"
+            )
         if axis in (1, "columns"):
             return operate(AcrossColumns(how), wrap(node), kwargs={"axis": 1, **options})
         if axis is None and is_frame and how not in _BY_COLUMN:
@@ -150,6 +154,7 @@ def _of_its_name(dtypes: dict[Any, Any], name: Any) -> Any:
     return dtypes[name]
 
 
+_ROWS = (0, "index", "rows")
 _BY_COLUMN = ("count", "nunique", "idxmin", "idxmax")
 """Reductions that have no ``axis=None``."""
 
