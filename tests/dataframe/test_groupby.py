@@ -252,6 +252,7 @@ def test_where_no_row_is_of_a_group_values_have_the_dtype_that_pandas_has(how, o
         assert_same(getattr(lazy, how)().compute(**INLINE), getattr(frame.groupby("c", **options), how)())
 
 
+@pytest.mark.more
 def test_observed_none_means_false():
     frame = pd.DataFrame({"c": pd.Categorical(["u", "w", "u"], ["u", "v", "w"]), "i": [1, 2, 4]})
     check_in_parts(frame, lambda f: f.groupby("c", observed=None).i.sum())

@@ -29,13 +29,20 @@ from glassloom.dataframe.grouping.in_place import applied_in_place, may_keep_lab
 from glassloom.dataframe.grouping.keys import own_options, resolve_keys
 from glassloom.dataframe.grouping.largest import largest
 from glassloom.dataframe.grouping.masks import ends_mask, filter_marks, filter_mask
-from glassloom.dataframe.grouping.metas import is_numbered, meta_of
+from glassloom.dataframe.grouping.metas import dtype_of, is_numbered, meta_of
 from glassloom.dataframe.grouping.methods import Methods
 from glassloom.dataframe.grouping.narrow_means import with_narrow_means
 from glassloom.dataframe.grouping.not_there import refuse
 from glassloom.dataframe.grouping.nth_rows import NthRows
 from glassloom.dataframe.grouping.recipe import Recipe
-from glassloom.dataframe.grouping.rows import broadcast_groups, get_group, group_numbers, kept_first, rows_of_group
+from glassloom.dataframe.grouping.rows import (
+    broadcast_groups,
+    get_group,
+    group_numbers,
+    kept_first,
+    named_transforms,
+    rows_of_group,
+)
 from glassloom.dataframe.grouping.spec import (
     Call,
     NamedCall,
@@ -44,6 +51,7 @@ from glassloom.dataframe.grouping.spec import (
     known_functions,
     named_alike,
     named_pairs,
+    names_several,
     pairs_of,
     spec_columns,
 )
@@ -236,7 +244,9 @@ class GroupBy(Methods):
             call = self._quick_call(named) or Call("agg", (), named)
             return self._aggregate(call, None, named, {}, split_every, out, meta)
         func, kwargs = with_own_arguments(func, kwargs)
-        spec = known_functions(func)
+        spec = (
+            func if callable(func) and (args or kwargs) else known_functions(func)
+        )  # as pandas: those take the arguments
         if isinstance(spec, str):
             return self._aggregate(Call(spec, args, kwargs), spec, {}, kwargs, split_every, out, meta, args=args)
         if isinstance(spec, Mapping) and self._is_single:
@@ -252,7 +262,8 @@ class GroupBy(Methods):
         if self._is_single or not self._recipe.as_index or not NamedCall.can_make(named):
             return None
         columns = self._grouping.node.meta.columns
-        return NamedCall(named) if columns.is_unique and columns.name is None else None
+        is_plain = self._recipe.selection is None and columns.nlevels == 1 and columns.name is None
+        return NamedCall(named) if is_plain and columns.is_unique else None
 
     def _aggregate(
         self,
@@ -273,7 +284,8 @@ class GroupBy(Methods):
         meta = meta_of(grouping, call.without("min_count"), given_meta, title, is_users=is_users)
         columns = self._value_columns(spec, options)
         pairs = pairs_of(spec, named, columns, is_single=self._is_single)
-        found = None if args or not are_named(pairs) else self._all_wanted(pairs, options)
+        is_whole = bool(args) or not are_named(pairs) or names_several(spec, self._frame)
+        found = None if is_whole else self._all_wanted(pairs, options)
         if found:
             reduction = Reduction(grouping, call, *found, meta, title)
             return wrap(reduced(reduction, split_every, split_out))
@@ -356,7 +368,7 @@ class GroupBy(Methods):
         meta = self._grouping.node.meta
         found = []
         for column, how in pairs:
-            dtype = None if how == "size" else (meta.dtype if self._is_series else _dtype(meta, column))
+            dtype = None if how == "size" else (meta.dtype if self._is_series else dtype_of(meta, column))
             one = wanted(-1 if how == "size" else labels.index(column), how, dtype, options)
             if one is None:
                 return None
@@ -419,7 +431,7 @@ class GroupBy(Methods):
         out = partitions_of(self._grouping, split_out, None)
         return self._of_whole_groups(self._grouping, call, found, title, out)
 
-    def transform(self, func: Any, /, *args: Any, meta: Any = None, **kwargs: Any) -> Any:
+    def transform(self, func: Any = None, /, *args: Any, meta: Any = None, **kwargs: Any) -> Any:
         """Return a frame or series with a row for each row: what a function makes of its group.
 
         Parameters
@@ -428,7 +440,7 @@ class GroupBy(Methods):
             The name of an aggregation, whose value each row of the group gets, of another method such as ``"cumsum"``, or a
             function of a group's column.
         args, kwargs
-            Its further arguments.
+            Its further arguments. Without `func`, of a frame, named ones: ``result=("column", "name")``.
         meta
             What it returns, as in `map_partitions`. Default: a function is tried on two made-up rows.
 
@@ -445,8 +457,12 @@ class GroupBy(Methods):
         >>> frame.groupby("k").x.transform("sum").compute().tolist()
         [4, 2, 4]
         """
+        if func is None and not self._is_series:
+            return named_transforms(self, kwargs)
         func, kwargs = with_own_arguments(func, kwargs)
         name = known_functions(func) if not isinstance(func, str) else func
+        if name == "ngroup" and not args:
+            return self.ngroup(**kwargs)
         grouping = self._needing(None, kwargs)
         title = f"groupby-transform-{name if isinstance(name, str) else function_label(name)}"
         call = Call("transform", (name, *args), kwargs)
@@ -581,13 +597,5 @@ class GroupBy(Methods):
         """Not there: pandas' dict of all row numbers would be as long as the frame."""
         refuse("indices")
 
-    def _group_sizes(self) -> FrameExpr:
-        return group_sizes(self._grouping)
-
 
 _EXCLUDING_GROUPS = {} if HAS_COPY_ON_WRITE else {"include_groups": False}
-
-
-def _dtype(meta: Any, column: Any) -> Any:
-    found = meta[column]
-    return found.dtype if isinstance(found, pd.Series) else found.dtypes.iloc[0]

@@ -30,6 +30,10 @@ def resolve_keys(frame: Any, by: Any, level: Any) -> tuple[tuple[Key, ...], tupl
     if by is not None and level is not None:
         raise NotImplementedError(f"level={level!r} together with by=: name the level in the list of by")
     wanted = by if by is not None else level
+    if isinstance(by, tuple) and not _is_label(frame, by):  # pandas takes a tuple for a label
+        raise KeyError(f"{by!r} is no column: give a list of several keys, {list(by)!r}")
+    if by is None and isinstance(level, (list, tuple)) and len(level) > 1 and frame.expr.meta.index.nlevels == 1:
+        raise ValueError(f"level={level!r}: multiple levels only valid with MultiIndex")
     is_single = not isinstance(wanted, (list, tuple)) or (by is not None and _is_label(frame, wanted))
     blocks: list[FrameExpr] = []
     keys = []
@@ -51,9 +55,14 @@ def own_options(by: Any, sort: bool | None, dropna: bool) -> tuple[bool | None, 
 
     Raises
     ------
+    ValueError
+        If one has a key and a level.
     NotImplementedError
         If one beside other keys has a `dropna` of its own.
     """
+    for one in by if isinstance(by, (list, tuple)) else (by,):
+        if isinstance(one, pd.Grouper) and one.key is not None and one.level is not None:
+            raise ValueError(f"The Grouper cannot specify both a key and a level: {one!r}")
     if isinstance(by, pd.Grouper) and getattr(by, "freq", None) is None:
         return bool(by.sort), bool(by.dropna)
     for one in by if isinstance(by, (list, tuple)) else ():
@@ -81,10 +90,28 @@ def _key(frame: Any, by: Any) -> tuple[Key, FrameExpr | None]:
         mapped = operate(_map_labels, frame, by.get if isinstance(by, dict) else by, label="groupby-keys")
         return Key(BLOCK, 0, meta.index.name), mapped.expr
     if isinstance(meta, pd.DataFrame) and by in meta.columns:
-        return Key(COLUMN, by, by), None
+        return Key(COLUMN, _whole_label(meta.columns, by), by), None
     if by is not None and by in meta.index.names:
         return _level(frame, by)
     raise unknown_columns([by], meta.columns if isinstance(meta, pd.DataFrame) else [])
+
+
+def _whole_label(columns: pd.Index, label: Any) -> Any:
+    """Return the label of a column with all its levels.
+
+    Raises
+    ------
+    ValueError
+        If several columns have it.
+    """
+    if columns.nlevels == 1 or (isinstance(label, tuple) and len(label) == columns.nlevels):
+        return label
+    found = columns[columns.get_loc(label)]
+    if isinstance(found, tuple):
+        return found
+    if len(found) == 1:
+        return found[0]
+    raise ValueError(f"Grouper for {label!r} not 1-dimensional: the columns {list(found)} have it")
 
 
 def _level(frame: Any, level: Any) -> tuple[Key, None]:

@@ -51,6 +51,12 @@ def meta_of(grouping: Grouping, call: Callable[[Any], Any], given: Any, title: s
         raise failed_on_samples(title, error, users_of(call), ", an empty pandas object like the result")  # noqa: B904 - it has its cause
 
 
+def dtype_of(meta: Any, column: Any) -> Any:
+    """Return the dtype of a column; of the first one of those with this label."""
+    found = meta[column]
+    return found.dtype if isinstance(found, pd.Series) else found.dtypes.iloc[0]
+
+
 def is_numbered(grouping: Grouping, call: Callable[[Any], Any], meta: Any) -> bool:
     """Whether a result without `as_index` has the keys as columns and rows numbered from 0."""
     if not isinstance(meta, pd.DataFrame) or not isinstance(meta.index, pd.RangeIndex):

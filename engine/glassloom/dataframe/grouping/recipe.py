@@ -14,7 +14,10 @@ COLUMN, LEVEL, BLOCK = "column", "level", "block"
 
 
 class Key(NamedTuple):
-    """A key: the column with a label, the index level with a number, or the further block with a number."""
+    """A key: the column with a label, the index level with a number, or the further block with a number.
+
+    The name of a column of several levels may be its first one, where there is one such column, as ``"k"`` of ``("k", "")``.
+    """
 
     kind: str
     at: Any
@@ -88,7 +91,7 @@ class Recipe:
             Other options than the recipe's.
         """
         by = [
-            key.at if key.kind == COLUMN else values
+            key.name if key.kind == COLUMN else values
             for key, values in zip(self.keys, self.key_values(block, blocks), strict=True)
         ]
         options = {
@@ -106,7 +109,7 @@ class Recipe:
 
 def _key_values(key: Key, block: Any, blocks: Sequence[Any]) -> Any:
     if key.kind == COLUMN:
-        return block[key.at]
+        return block[key.at] if key.name == key.at else block[key.at].rename(key.name)
     if key.kind == BLOCK:
         return blocks[key.at].rename(key.name)
     level = level_at(block.index, key.at)

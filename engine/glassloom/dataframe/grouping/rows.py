@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +15,7 @@ from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.encode import find_groups, take
 from glassloom.dataframe.grouping.recipe import Recipe
+from glassloom.dataframe.grouping.spec import column_and_function
 from glassloom.dataframe.grouping.wholes import Grouping, OfRows, group_sizes
 from glassloom.dataframe.nodes import FrameExpr, SomeRows, empty
 from glassloom.dataframe.reduce import Operation, tree
@@ -70,8 +73,23 @@ def kept_first(grouping: Grouping, method: str, n: int, *, is_last_alone: bool =
     return tree(grouping.node, steps, meta, f"groupby-{method}", others=grouping.blocks)
 
 
+def named_transforms(groups: Any, named: Mapping[str, Any]) -> Any:
+    """Return a lazy frame with a column for each of some named transforms of columns."""
+    if not named:
+        raise TypeError("groupby.transform: give a function, or named ones, such as result=('column', 'sum')")
+    made = {}
+    for name, one in named.items():
+        column, function = column_and_function(name, one)
+        options = getattr(one, "kwargs", {})
+        made[name] = groups[column].transform(function, *getattr(one, "args", ()), **options)
+    (name, first), *others = made.items()
+    return first.to_frame(name).assign(**dict(others))
+
+
 def get_group(grouping: Grouping, name: Any) -> FrameExpr:
     """Return the node of the rows of one group. It raises KeyError when computed if no partition has any."""
+    if grouping.recipe.dropna and _is_missing(name):
+        raise KeyError(name)
     rows = rows_of_group(grouping, name)
     count = tree(rows, Operation(len, sum, sum), 0, "groupby-get-group-count")
     check = BlockCall(partial(_rows_if_any, name), (Block(0), Block(1)), label="groupby-get-group")
@@ -150,6 +168,8 @@ def _rows_of_group(recipe: Recipe, name: Any, meta: Any, block: Any, *blocks: An
         keys = zip(recipe.key_values(block, blocks), names, strict=True)
         found = np.all([key.isna() if _is_missing(one) else key == one for key, one in keys], axis=0)
         return block[found] if recipe.selection is None else block[found][recipe.selection]
+    if recipe.is_single:  # pandas takes a series of one row, too, for a list of one key, whose groups are tuples
+        recipe, name = replace(recipe, is_single=False), (name,)
     try:
         return recipe.grouped(block, *blocks).get_group(name)
     except KeyError:

@@ -163,7 +163,7 @@ def named_pairs(named: Mapping[str, Any], *, is_single: bool) -> dict[str, Any]:
         if is_single:
             found[name] = known_functions(one)
             continue
-        column, function = _column_and_function(name, one)
+        column, function = column_and_function(name, one)
         if isinstance(one, tuple):
             found[name] = (column, known_functions(function))
         else:
@@ -178,7 +178,8 @@ def named_alike(spec: Any) -> dict[Any, Any]:
     return {label: (label, how) for label, how in spec.items()}
 
 
-def _column_and_function(name: str, one: Any) -> tuple[Any, Any]:
+def column_and_function(name: str, one: Any) -> tuple[Any, Any]:
+    """Return the column and the function of a named aggregation of a frame."""
     if hasattr(one, "aggfunc"):
         return one.column, one.aggfunc
     if not isinstance(one, tuple) or len(one) != 2:
@@ -225,8 +226,16 @@ def spec_columns(spec: Any, named: Mapping[str, Any]) -> list[Any] | None:
     if isinstance(spec, Mapping):
         return list(spec)
     if spec is None and named:
-        return list(dict.fromkeys(_column_and_function(name, one)[0] for name, one in named.items()))
+        return list(dict.fromkeys(column_and_function(name, one)[0] for name, one in named.items()))
     return None
+
+
+def names_several(spec: Any, frame: Any) -> bool:
+    """Whether a dict names a column of which there are several in a frame."""
+    if not isinstance(spec, Mapping):
+        return False
+    columns = frame.columns
+    return not columns.is_unique and not set(spec).isdisjoint(columns[columns.duplicated()])
 
 
 def has_functions(spec: Any) -> bool:

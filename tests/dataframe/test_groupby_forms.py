@@ -1,0 +1,58 @@
+"""Further forms of what `groupby` and its methods take: keys and columns of several levels, equal names, functions with arguments."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, check_in_parts
+from glassloom.backends.pandas_version import PANDAS_VERSION
+
+INLINE = {"scheduler": "inline"}
+FRAME = pd.DataFrame({"k": list("bbaacdda"), "x": range(8), "y": np.arange(8) / 4})
+EQUAL_NAMES = pd.DataFrame([[1, 2.0, 3], [1, 5, 6], [2, 8, 9]], columns=["k", "c", "c"])
+LEVELS = pd.DataFrame(
+    [[1, 2.0, 3], [1, 5, 6], [2, 8, 9]], columns=pd.MultiIndex.from_tuples([("k", ""), ("y", "A"), ("y", "B")])
+)
+FORMS = {
+    "numbers of groups": (FRAME, lambda f: f.groupby("k").transform("ngroup")),
+    "numbers of groups, falling": (FRAME, lambda f: f.groupby("k").x.transform("ngroup", ascending=False)),
+    "NumPy's sum along an axis": (FRAME, lambda f: f.groupby("k").agg(np.sum, axis=0)),
+    "a function with arguments": (FRAME, lambda f: f.groupby("k").agg(np.percentile, 80, axis=0)),
+    "a dict of chosen columns": (FRAME, lambda f: f.groupby("k")[["x"]].agg({"x": "sum"})),
+    "named ones of chosen columns": (FRAME, lambda f: f.groupby("k")[["x", "y"]].agg(a=("x", "sum"))),
+    "a dict of columns of one name": (EQUAL_NAMES, lambda f: f.groupby("k").agg({"c": "sum"})),
+    "a dict of lists of columns of one name": (EQUAL_NAMES, lambda f: f.groupby("k").agg({"c": ["sum", "max"]})),
+    "named ones of columns of two levels": (LEVELS, lambda f: f.groupby([("k", "")]).agg(a=(("y", "A"), "max"))),
+    "a dict of columns of two levels": (LEVELS, lambda f: f.groupby(("k", "")).agg({("y", "A"): "max"})),
+    "the first level of a key": (LEVELS, lambda f: f.groupby("k").sum()),
+    "the first level of a key, of rows": (LEVELS, lambda f: f.groupby("k")[[("y", "A")]].transform("mean")),
+    "the first level of a key, of whole groups": (LEVELS, lambda f: f.groupby("k")[[("y", "A")]].median()),
+    "the first level of several columns": (LEVELS, lambda f: f.groupby("y").sum()),
+    "a tuple of names": (FRAME, lambda f: f.groupby(("k", "x")).sum()),
+    "a level of one level twice": (FRAME, lambda f: f.groupby(level=[0, 0]).sum()),
+    "a grouper of a key and a level": (FRAME, lambda f: f.groupby([pd.Grouper(key="k", level="k"), "x"]).sum()),
+    "the group of a missing key": (FRAME.assign(k=[None, *"baacdda"]), lambda f: f.groupby("k").get_group(np.nan)),
+}
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("name", FORMS)
+def test_each_form_has_the_result_or_the_error_of_pandas(name):
+    frame, form = FORMS[name]
+    check_in_parts(frame, form)
+
+
+@pytest.mark.more
+@pytest.mark.skipif(PANDAS_VERSION < (3, 1), reason="pandas has named transforms since 3.1")
+def test_named_transforms_are_the_columns_of_the_result():
+    check_in_parts(FRAME, lambda f: f.groupby("k").transform(low=("x", "min"), sums=pd.NamedAgg("y", "cumsum")))
+    with pytest.raises(TypeError, match=r"give a function, or named ones"):
+        gd.from_pandas(FRAME, npartitions=2).groupby("k").transform()
+
+
+def test_a_group_by_a_series_has_its_rows_of_partitions_of_one_row():
+    lazy = gd.from_pandas(FRAME, npartitions=8)
+    made = lazy.groupby(lazy.k.str.upper()).get_group("A")
+    assert_same(made.compute(**INLINE), FRAME.groupby(FRAME.k.str.upper()).get_group("A"))
