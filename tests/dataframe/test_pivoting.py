@@ -302,3 +302,28 @@ def test_the_sizes_of_groups_stand_in_a_table(options):
     assert_same(lazy.pivot_table(**what).compute(scheduler="inline"), frame.pivot_table(**what))
     with pytest.raises(NotImplementedError, match=r"groupby\(keys\).size\(\)"):
         lazy.pivot_table("f", index="v", aggfunc="size")
+
+
+WITH_ARGUMENTS = {
+    "sizes": {"aggfunc": np.size, "margins": True},
+    "enough values": {"aggfunc": "sum", "min_count": 2},
+    "a function's arguments": {"aggfunc": lambda values, a, b=1: values.sum() * a + b, "margins": True, "a": 4},
+    "several, and enough values": {"aggfunc": ["sum", "max"], "min_count": 1},
+}
+
+
+@pytest.mark.parametrize("name", WITH_ARGUMENTS)
+def test_pivot_tables_pass_arguments_on(name):
+    frame = pd.DataFrame({"k": list("bbaacdda"), "x": range(8), "y": np.arange(8) / 4})
+    options = {"values": "y", "index": "k", "columns": "x", **WITH_ARGUMENTS[name]}
+    made = gd.from_pandas(frame, npartitions=3).pivot_table(**options)
+    assert_same(made.compute(**INLINE), frame.pivot_table(**options))
+    assert_same(
+        gd.pivot_table(gd.from_pandas(frame, npartitions=3), **options).compute(**INLINE), made.compute(**INLINE)
+    )
+
+
+def test_wide_to_long_without_a_column_of_that_form_has_no_rows():
+    frame = pd.DataFrame({"A2010": [1.0, 2], "X": ["a", "b"], "id": [0, 1]})
+    made = gd.wide_to_long(gd.from_pandas(frame, npartitions=2), ["A"], i="id", j="year", sep="_")
+    assert_same(made.compute(**INLINE), pd.wide_to_long(frame, ["A"], i="id", j="year", sep="_"))

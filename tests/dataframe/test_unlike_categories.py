@@ -81,3 +81,9 @@ def test_partitions_whose_categories_have_another_order_are_sorted_by_one(catego
 def test_divisions_of_categories_in_another_order_are_not_known():
     one, other = FRAMES["in another order"][0], labelled(["c", "d"])
     assert not gd.concat([gd.from_pandas(one, npartitions=2), gd.from_pandas(other, npartitions=1)]).known_divisions
+
+
+def test_labels_that_become_categories_have_those_of_all_partitions():
+    frame = pd.DataFrame({"x": range(8)}, index=pd.Index(list("bbaacdda"), name="k"))
+    lazy = gd.from_pandas(frame, npartitions=3, sort=False)
+    assert_same(lazy.index.astype("category").compute(**INLINE), frame.index.astype("category"))

@@ -45,11 +45,8 @@ def concat(blocks: Sequence[Any]) -> Any:
     if library != "pandas":
         return DEVICE_BACKENDS[library].concat(filled)
     if isinstance(first, pd.Index):
-        if _differ([one.dtype for one in filled]):
-            kind = union_categories([one.dtype for one in filled])
-            filled = [one.astype(kind) for one in filled]
-            first = filled[0]
-        return _as_objects(first.append(filled[1:]), filled)
+        filled = _indexes_with_equal_categories(filled)
+        return _as_objects(filled[0].append(filled[1:]), filled)
     if isinstance(first, pd.Series) and _is_missing(first.name):  # such names aren't equal, pandas thinks
         return concat([block.rename(None) for block in filled]).rename(first.name)
     made = pd.concat(_with_equal_labels(_with_equal_categories(filled)))
@@ -116,16 +113,19 @@ def places_of(labels: pd.Index, names: Sequence[Any]) -> list[int] | None:
 
 def _with_equal_labels(blocks: list[Any]) -> list[Any]:
     """Return the blocks with equal categories in their indexes, so that these stay categorical."""
-    indexes = [block.index for block in blocks]
+    pairs = list(zip(blocks, _indexes_with_equal_categories([block.index for block in blocks]), strict=True))
+    return [block if index is block.index else block.set_axis(index, axis=0) for block, index in pairs]
+
+
+def _indexes_with_equal_categories(indexes: list[Any]) -> list[Any]:
     if len({index.nlevels for index in indexes}) > 1:
-        return blocks
+        return indexes
     for number in range(indexes[0].nlevels):
         dtypes = [_level(index, number).dtype for index in indexes]
         if _differ(dtypes):
             kind = union_categories(dtypes)
             indexes = [_with_level(index, number, kind) for index in indexes]
-    pairs = list(zip(blocks, indexes, strict=True))
-    return [block if index is block.index else block.set_axis(index, axis=0) for block, index in pairs]
+    return indexes
 
 
 def _level(index: Any, number: int) -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import guarded
@@ -32,7 +33,7 @@ class PivotTables(Frame):
 
     def pivot_table(self, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
                     fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: Any = "All",
-                    observed: bool = True, sort: bool = True) -> Any:  # fmt: skip
+                    observed: bool = True, sort: bool = True, **kwargs: Any) -> Any:  # fmt: skip
         """Return aggregated values with the labels of some columns as rows, and those of others as columns.
 
         Which columns there are depends on all values: with `columns` or `margins` the table is computed now. Without them it is
@@ -61,6 +62,8 @@ class PivotTables(Frame):
             values of a column at once.
         sort
             Whether rows and columns are sorted; with False, labels are in order of appearance.
+        kwargs
+            Further arguments of `aggfunc`.
 
         Examples
         --------
@@ -76,7 +79,16 @@ class PivotTables(Frame):
             )
         rows, labels = _keys(index), _keys(columns)
         pivot = Pivot(
-            values, rows, labels, aggfunc, fill_value, bool(dropna), margins_name, bool(observed), sort is True
+            values,
+            rows,
+            labels,
+            aggfunc,
+            fill_value,
+            bool(dropna),
+            margins_name,
+            bool(observed),
+            sort is True,
+            kwargs,
         )
         if not isinstance(aggfunc, list):
             return _table(self, pivot, has_margins=bool(margins))
@@ -88,10 +100,12 @@ class PivotTables(Frame):
 @with_function_arguments()
 def pivot_table(data: Any, values: Any = None, index: Any = None, columns: Any = None, aggfunc: Any = "mean",
                 fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: Any = "All",
-                observed: bool = True, sort: bool = True) -> Any:  # fmt: skip
+                observed: bool = True, sort: bool = True, **kwargs: Any) -> Any:  # fmt: skip
     """Return aggregated values, rows by one column and columns by another. See `DataFrame.pivot_table`."""
     require_lazy("pivot_table", data)
-    return data.pivot_table(values, index, columns, aggfunc, fill_value, margins, dropna, margins_name, observed, sort)
+    return data.pivot_table(
+        values, index, columns, aggfunc, fill_value, margins, dropna, margins_name, observed, sort, **kwargs
+    )
 
 
 @dataclass(frozen=True)
@@ -107,6 +121,7 @@ class Pivot:
     margins_name: Any
     observed: bool
     sort: bool
+    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def keys(self) -> list[Any]:
@@ -201,8 +216,8 @@ def _grouped(frame: Any, by: list[Any], pivot: Pivot, *, observed: bool | None =
     if pivot.aggfunc == "size":
         return groups.size()
     if isinstance(pivot.aggfunc, dict):
-        return groups.agg(pivot.aggfunc)
-    return groups[pivot.names(frame.expr.meta)].agg(pivot.aggfunc)
+        return groups.agg(pivot.aggfunc, **pivot.options)
+    return groups[pivot.names(frame.expr.meta)].agg(pivot.aggfunc, **pivot.options)
 
 
 def _computed(frame: Any, pivot: Pivot, *, has_margins: bool) -> Any:
@@ -248,18 +263,18 @@ def _margins(frame: Any, pivot: Pivot) -> dict[Any, Any]:
     }
     for name in names:
         how = pivot.aggfunc[name] if isinstance(pivot.aggfunc, dict) else pivot.aggfunc
-        made["whole", name] = _whole(data[name], how)
+        made["whole", name] = _whole(data[name], how, pivot.options)
     return made
 
 
-def _whole(column: Any, how: Any) -> Any:
+def _whole(column: Any, how: Any, options: dict[str, Any]) -> Any:
     """Return what a whole column is aggregated to."""
-    if how is len:
+    if how is len or how is np.size:
         return wrap(Length(column.expr))
-    if callable(how) and not is_reduction(how):
-        call = BlockCall(partial(_called, how), (Block(0),), label="pivot-table")
+    if callable(how) and (options or not is_reduction(how)):
+        call = BlockCall(partial(_called, partial(how, **options)), (Block(0),), label="pivot-table")
         return wrap(Assembled(join_all(column.expr), (), call, 0.0))
-    return getattr(column, reduction_name(how))()
+    return getattr(column, reduction_name(how))(**options)
 
 
 def _called(function: Callable[[Any], Any], column: Any) -> Any:

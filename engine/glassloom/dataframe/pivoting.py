@@ -123,7 +123,7 @@ def wide_to_long(df: Any, stubnames: Any, i: Any, j: Any, sep: str = "", suffix:
     call = BlockCall(partial(_long_or, options, empty(made)), (Block(0), Block(1)), label="wide-to-long")
     long = wrap(Assembled(df.expr, (has_twice.expr,), call, empty(made)))
     suffixes = level_at(made.index, -1).unique()
-    if len(_listed(i)) > 1 or len(suffixes) == 1:
+    if len(_listed(i)) > 1 or len(suffixes) <= 1:
         return long
     return concat([operate(_of_suffix, long, suffix, kind=BlockOp, label="wide-to-long") for suffix in suffixes])
 
