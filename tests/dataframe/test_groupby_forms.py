@@ -33,6 +33,8 @@ FORMS = {
     "a tuple of names": (FRAME, lambda f: f.groupby(("k", "x")).sum()),
     "a level of one level twice": (FRAME, lambda f: f.groupby(level=[0, 0]).sum()),
     "a grouper of a key and a level": (FRAME, lambda f: f.groupby([pd.Grouper(key="k", level="k"), "x"]).sum()),
+    "a filter by a frame of one value": (FRAME[["x"]], lambda f: f.groupby(f.x % 3).filter(lambda g: g.mean() > 3)),
+    "rows of columns of one name": (EQUAL_NAMES, lambda f: f.groupby("k").cummax()),
     "the group of a missing key": (FRAME.assign(k=[None, *"baacdda"]), lambda f: f.groupby("k").get_group(np.nan)),
 }
 

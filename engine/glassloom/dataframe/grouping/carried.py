@@ -132,8 +132,8 @@ def cumulated(grouping: Grouping, method: str, options: Mapping[str, Any], meta:
 def of_one_dtype(grouping: Grouping, node: FrameExpr) -> FrameExpr:
     """Return rows of groups with booleans as floats in all partitions if a key is missing in any, as pandas has them."""
     meta = node.meta
-    dtypes = dict(meta.dtypes) if isinstance(meta, pd.DataFrame) else {None: meta.dtype}
-    names = [name for name, dtype in dtypes.items() if dtype == np.dtype(bool)]
+    dtypes = list(meta.dtypes.items()) if isinstance(meta, pd.DataFrame) else [(None, meta.dtype)]
+    names = [name for name, dtype in dtypes if dtype == np.dtype(bool)]
     if node.npartitions == 1 or not grouping.recipe.dropna or not names:
         return node
     steps = Operation(partial(_has_missing_key, grouping.recipe), any, any)

@@ -17,6 +17,8 @@ def filter_mask(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
     def recorded(group: Any) -> Any:
         verdict = func(group, *args, **kwargs)
+        if isinstance(verdict, (pd.DataFrame, pd.Series)):
+            verdict = verdict.squeeze()  # as pandas does with that of one column
         verdicts.append(bool(not pd.isna(verdict) and verdict))
         return verdict
 
