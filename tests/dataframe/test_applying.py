@@ -99,3 +99,38 @@ def test_a_meta_that_is_a_series_makes_one_of_series_with_the_same_labels_in_a_p
     expected = FRAME.groupby("k").apply(counts)
     made = gd.from_pandas(FRAME, npartitions=8).groupby("k").apply(counts, meta=expected.iloc[:0])
     assert_same(made.compute(**INLINE), expected)
+
+
+def test_missing_times_alone_in_a_partition_have_the_dtype_of_the_others():
+    frame = pd.DataFrame({"k": list("AABB"), "t": pd.to_timedelta([1, None, 4, 6])})
+    for of in (
+        lambda f: f.groupby("k").t.apply(lambda t: t.mean(skipna=False)),
+        lambda f: f.groupby("k").apply(lambda g: g.t.iloc[-1] * g.t.iloc[0].nanoseconds),
+    ):
+        assert_same(of(gd.from_pandas(frame, npartitions=4)).compute(**INLINE), of(frame))
+
+
+TIMES = FRAME.assign(t=pd.date_range("2020-01-01", periods=8, freq="12h"))
+OF_TIMES = {
+    "counts": lambda g: g.x.apply(pd.Series.value_counts),
+    "rows": lambda g: g.x.apply(lambda x: x * 2),
+    "values": lambda g: g.x.apply(lambda x: x.sum()),
+    "dicts": lambda g: g.x.apply(lambda x: {"low": x.min(), "sum": x.sum()}),
+    "frames": lambda g: g[["x"]].apply(lambda h: h.head(1)),
+    "values of frames": lambda g: g[["x", "f"]].apply(len),
+    "rows of frames": lambda g: g[["x", "f"]].apply(lambda h: h.sum()),
+    "a name": lambda g: g.x.apply("sum"),
+}
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+@pytest.mark.parametrize("name", OF_TIMES)
+def test_functions_of_groups_by_stretches_of_time_make_what_pandas_makes(name, npartitions):
+    for by, frame in (
+        (pd.Grouper(key="t", freq="D"), TIMES),
+        (pd.Grouper(freq="D"), TIMES.set_index("t")),
+        (pd.Grouper(key="t", freq="6h"), TIMES),
+    ):
+        lazy = gd.from_pandas(frame, npartitions=npartitions)
+        made = OF_TIMES[name](lazy.groupby(by))
+        assert_same(made.compute(**INLINE), OF_TIMES[name](frame.groupby(by)))

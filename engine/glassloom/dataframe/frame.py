@@ -470,7 +470,7 @@ class DataFrame(
         {'a': 2.0}
         """
         if (bins := only_bins(by)) is not None:
-            return resampled(self, bins, as_index=as_index)
+            return resampled(self, bins, as_index=as_index, group_keys=group_keys)
         frame, by = with_keys_of_its_rows(self, by)
         return GroupBy(
             frame,

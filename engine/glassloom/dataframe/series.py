@@ -217,7 +217,7 @@ class Series(
     ) -> Any:
         """Group by other series of the same frame, or index levels. See `DataFrame.groupby`."""
         if (bins := only_bins(by)) is not None:
-            return resampled(self, bins, as_index=as_index)
+            return resampled(self, bins, as_index=as_index, group_keys=group_keys)
         frame, by = with_keys_of_its_rows(self, by)
         return GroupBy(
             frame,

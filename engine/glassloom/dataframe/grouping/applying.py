@@ -171,12 +171,20 @@ def _as_meta(meta: Any, applied: Any) -> Any:
         return applied
     if applied.kind == NOTHING:
         return _missing(meta, applied.rows)
+    if applied.kind == VALUES and _lacks_dtype(applied.rows, meta):
+        return meta.reindex(applied.rows.index)
     if applied.kind == SERIES and isinstance(meta, pd.DataFrame) and isinstance(applied.rows, pd.Series):
         raise MetaError(
             "groupby-apply: meta= is a frame, and the function returned series with other labels for other groups, of which pandas makes "
             "one long series: give meta=, an empty series like that"
         )
     return applied.rows
+
+
+def _lacks_dtype(rows: Any, meta: Any) -> bool:
+    """Whether values are all missing, which says nothing of their dtype, where others are times."""
+    are_series = isinstance(rows, pd.Series) and isinstance(meta, pd.Series)
+    return are_series and rows.dtype != meta.dtype and meta.dtype.kind in "mM" and bool(rows.isna().all())
 
 
 def _as_all(meta: Any, tried: str, title: str, applied: Any, common: _Common | None) -> Any:

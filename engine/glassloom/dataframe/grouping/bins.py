@@ -9,7 +9,9 @@ import pandas as pd
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe.grouping.all_rows import Binned
 from glassloom.dataframe.grouping.durations import are_durations, labels_of_durations
-from glassloom.dataframe.resample import Resampler, bins_of, bins_of_labels, bins_of_times
+from glassloom.dataframe.grouping.groups_of_times import Grouped, GroupsOfTimes
+from glassloom.dataframe.grouping.keys import require_one_place
+from glassloom.dataframe.resample import bins_of, bins_of_labels, bins_of_times
 from glassloom.dataframe.wrap import operate
 
 
@@ -24,7 +26,7 @@ def _has_freq(by: Any) -> bool:
     return isinstance(by, pd.Grouper) and getattr(by, "freq", None) is not None
 
 
-def resampled(frame: Any, by: Any, *, as_index: bool) -> Resampler:
+def resampled(frame: Any, by: Any, *, as_index: bool, group_keys: bool = True) -> GroupsOfTimes:
     """Return the groups by one stretch of time after the other, also those without rows: the bins of `resample`.
 
     Parameters
@@ -33,16 +35,17 @@ def resampled(frame: Any, by: Any, *, as_index: bool) -> Resampler:
         The lazy frame or series.
     by
         The `pandas.Grouper`.
-    as_index
+    as_index, group_keys
         As in ``groupby``.
     """
+    require_one_place(by)
     if not as_index:
         raise NotImplementedError(
             f"groupby({by!r}, as_index=False): reset_index() of the result makes the times a column"
         )
     _require_level(frame, by)
-    made: Resampler = frame.resample(by.freq, on=by.key, **_options(by))
-    return made
+    bins = frame.resample(by.freq, on=by.key, **_options(by))
+    return GroupsOfTimes(bins, Grouped(frame, by, None, group_keys))
 
 
 def with_bins(frame: Any, by: Any, *, dropna: bool, as_index: bool = True) -> tuple[Any, Any, Binned]:

@@ -61,14 +61,25 @@ def own_options(by: Any, sort: bool | None, dropna: bool) -> tuple[bool | None, 
         If one beside other keys has a `dropna` of its own.
     """
     for one in by if isinstance(by, (list, tuple)) else (by,):
-        if isinstance(one, pd.Grouper) and one.key is not None and one.level is not None:
-            raise ValueError(f"The Grouper cannot specify both a key and a level: {one!r}")
+        require_one_place(one)
     if isinstance(by, pd.Grouper) and getattr(by, "freq", None) is None:
         return bool(by.sort), bool(by.dropna)
     for one in by if isinstance(by, (list, tuple)) else ():
         if isinstance(one, pd.Grouper) and not one.dropna and dropna:
             raise NotImplementedError(f"groupby: {one!r} beside other keys: give dropna=False to groupby, for all keys")
     return sort, dropna
+
+
+def require_one_place(by: Any) -> None:
+    """Check that a key isn't a `pandas.Grouper` of both a column and a level.
+
+    Raises
+    ------
+    ValueError
+        If it is.
+    """
+    if isinstance(by, pd.Grouper) and by.key is not None and by.level is not None:
+        raise ValueError(f"The Grouper cannot specify both a key and a level: {by!r}")
 
 
 def _is_label(frame: Any, by: Any) -> bool:
