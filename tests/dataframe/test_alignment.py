@@ -209,3 +209,34 @@ def test_a_series_of_limits_of_other_rows_is_refused():
         with pytest.raises(NotImplementedError, match="clip.*it has other rows"):
             lazy.clip(limits, axis=0)
         assert_same(lazy.clip(lazy.y, axis=0).compute(**INLINE), NUMBERS.clip(NUMBERS.y, axis=0))
+
+
+RELABELLED = {
+    "add": lambda f, h: f.x + h.x,
+    "length": lambda f, h: len(f.x + h.y),
+    "sum": lambda f, h: (f.x + h.x).sum(),
+    "assign": lambda f, h: f.assign(z=h.x),
+    "where": lambda f, h: f.x.where(h.x > 3, h.y),
+    "filter": lambda f, h: f[h.x > -1],
+    "cov": lambda f, h: f.x.cov(h.y),
+    "groupby": lambda f, h: f.groupby(h.x % 3).y.sum(),
+    "of its own rows": lambda f, h: h.x + h[h.y > 1].y,
+    "count": lambda f, h: len(h[h.y > 1]) + len(h.assign(z=h.x)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Boolean Series key will be reindexed")
+@pytest.mark.parametrize("name", RELABELLED)
+def test_rows_under_new_labels_are_aligned_by_these(name):
+    plain = pd.DataFrame({"x": range(8), "y": [3, 1, 4, 1, 5, 9, 2, 6], "k": range(8)}, index=range(1, 9))
+    lazy = gd.from_pandas(plain, npartitions=2)
+    labelled = lazy.set_index("k", sorted=True)
+    if name == "filter":
+        with pytest.raises(pd.errors.IndexingError, match="Unalignable boolean Series"):
+            made(RELABELLED[name], lazy, labelled)
+        return
+    expected, found = RELABELLED[name](plain, plain.set_index("k")), made(RELABELLED[name], lazy, labelled)
+    if isinstance(expected, (pd.DataFrame, pd.Series)):
+        assert_same(found, expected)
+    else:
+        assert found == pytest.approx(expected)

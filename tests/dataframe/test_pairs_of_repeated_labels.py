@@ -129,13 +129,13 @@ def outcome(function, *arguments):
 
 
 @pytest.mark.filterwarnings("ignore")
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_pairs_are_those_of_whole_frames(data):
     kind = data.draw(st.sampled_from(list(LABELS)))
     frames = [frame_of(numbers, kind, seed) for seed, numbers in enumerate(data.draw(labels_of_two()))]
     parts = [data.draw(st.integers(1, 4)) for _ in frames]
-    for name in data.draw(st.lists(st.sampled_from(list(TOGETHER)), min_size=5, max_size=5, unique=True)):
+    for name in data.draw(st.lists(st.sampled_from(list(TOGETHER)), min_size=3, max_size=3, unique=True)):
         lazy = [gd.from_pandas(frame, npartitions=count) for frame, count in zip(frames, parts, strict=True)]
         expected = outcome(TOGETHER[name], *[frame.copy() for frame in frames], pd)
         found = outcome(TOGETHER[name], *lazy, gd)

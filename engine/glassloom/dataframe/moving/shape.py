@@ -188,7 +188,13 @@ class SetDivisions(FrameBlockwise):
 
     @property
     def rows(self) -> str:
-        return self.frame.rows
+        """Those of the frame, unless their labels may be others: now that divisions are known, they are aligned by label."""
+        rows, layout = self.frame.rows, self.frame.layout
+        return rows if rows == layout else f"divided-{tokenize(rows, layout)}"
+
+    @property
+    def layout(self) -> str:
+        return self.frame.layout
 
     @property
     def lengths(self) -> tuple[int, ...] | None:
