@@ -257,6 +257,17 @@ def test_labels_are_compared_without_reading_columns(tmp_path):
     assert read == {(), ("v",)}
 
 
+def test_a_pandas_series_of_the_labels_of_a_frame_is_a_column_by_place():
+    for sort, plain in ((True, DOUBLE), (False, UNSORTED), (False, SPREAD)):
+        for npartitions in (1, 3):
+            lazy = gd.from_pandas(plain, npartitions=npartitions, sort=sort)
+            assert_same(lazy.assign(z=plain.v * 2).compute(**INLINE), plain.assign(z=plain.v * 2))
+            assert_same(lazy[lazy.v >= 0].assign(z=plain.w).compute(**INLINE), plain.assign(z=plain.w))
+            for other in (plain.v[1:], plain.v.iloc[::-1], pd.concat([plain.v, plain.v[:1]])):
+                with pytest.raises(ValueError, match="cannot reindex on an axis with duplicate labels"):
+                    lazy.assign(z=other)
+
+
 UNSORTED = DOUBLE.set_axis(list("bbaaddcc"))
 SPREAD = DOUBLE.set_axis(list("abcdabcd"))
 

@@ -84,18 +84,19 @@ def is_column(value: Any) -> bool:
 def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
     """Return the node of a frame with a column of an array, by position, or of a pandas series, by label.
 
-    Whole numbers and booleans become what pandas makes of them if a row has no value: then the labels of rows are computed now.
+    Whole numbers and booleans become what pandas makes of them if a row has no value: then the labels of rows are computed now, as
+    for a series whose labels repeat.
 
     Raises
     ------
     ValueError
-        If an array has another length than the frame.
+        If an array has another length than the frame, or labels of a series repeat that are others than the frame's.
     """
     node: FrameExpr = frame.expr
     if isinstance(value, Array):
         return beside_lazy_array(frame, partial(_with_named_array, name), value, f"column {name!r}")
-    if isinstance(value, pd.Series) and not value.index.is_unique and value.index.equals(frame.index.compute()):
-        value = value.array
+    if isinstance(value, pd.Series) and not value.index.is_unique:
+        value = _in_place(frame, value)
     if isinstance(value, pd.Series):
         setting = BlockCall(_with_labels, (Block(0), name, Block(1)), label="setitem")
         return WithColumn(node, setting, _pieces_by_label(node, _as_wide_as_needed(frame, value)))
@@ -202,12 +203,18 @@ def _chosen(block: Any, condition: Any) -> Any:
     return block[condition]
 
 
+def _in_place(frame: Any, series: pd.Series) -> Any:
+    """Return the values of a series with the labels of a frame, in their order."""
+    lengths = frame.expr.lengths
+    if (lengths is not None and sum(lengths) != len(series)) or not series.index.equals(frame.index.compute()):
+        raise ValueError(
+            "cannot reindex on an axis with duplicate labels: the index of a series that is assigned must be unique, or the frame's"
+        )
+    return series.array
+
+
 def _pieces_by_label(node: FrameExpr, series: pd.Series) -> tuple[Any, ...]:
     """Return for each partition the values that its labels may need."""
-    if not series.index.is_unique:
-        raise ValueError(
-            "cannot reindex on an axis with duplicate labels: the index of a series that is assigned must be unique"
-        )
     divisions = node.divisions
     if divisions[0] is None or not series.index.is_monotonic_increasing:
         return (series.copy(),) * node.npartitions

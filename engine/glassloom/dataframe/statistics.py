@@ -42,6 +42,7 @@ from glassloom.dataframe.rank_correlation import (
 )
 from glassloom.dataframe.reduce import Length, flattened, join_all, value_counts
 from glassloom.dataframe.reduction_names import is_reduction
+from glassloom.dataframe.two_series import products, rows_of_both
 from glassloom.dataframe.widening import is_narrowing
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
@@ -527,7 +528,7 @@ class SeriesStatistics(Statistics):
         if not is_node(other) or not isinstance(other.expr.meta, (pd.Series, pd.DataFrame)):
             raise TypeError(f"dot needs a lazy series or frame of the same rows, got {type(other).__name__}")
         if other.expr.rows != self.expr.rows:
-            total = operate(_products, self, other, kwargs={"axis": 0}, label="dot").sum(skipna=False)
+            total = operate(products, self, other, kwargs={"axis": 0}, label="dot").sum(skipna=False)
             return total if isinstance(other.expr.meta, pd.Series) else total.rename(self._meta.name)
         if isinstance(other.expr.meta, pd.DataFrame):
             return other.mul(self, axis=0).sum(skipna=False).rename(self._meta.name)
@@ -542,7 +543,7 @@ class SeriesStatistics(Statistics):
     def _pair(self, how: str, other: Any) -> Any:
         if not is_node(other) or not isinstance(other.expr.meta, pd.Series):
             raise refused(how, "other", other, "it takes a lazy series of the same rows")
-        return operate(_paired, self, other, label="pair")
+        return operate(rows_of_both, self, other, label="pair")
 
     def mode(self, dropna: bool = True, *, split_every: int | None = None) -> Any:
         """Return the most frequent values, sorted."""
@@ -551,23 +552,6 @@ class SeriesStatistics(Statistics):
     def nunique(self, dropna: bool = True, *, split_every: int | None = None) -> Any:
         """Return the number of distinct values."""
         return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)
-
-
-def _paired(one: Any, other: Any) -> Any:
-    """Return the rows that both series have as a frame."""
-    if not one.index.equals(other.index):
-        one, other = one.align(other, join="inner")
-    return pd.concat([one.rename("one"), other.rename("other")], axis=1)
-
-
-def _products(one: Any, other: Any, axis: int) -> Any:
-    """Return the products of a series and another one, or the columns of a frame, of the same labels."""
-    if not one.index.equals(other.index):
-        common = one.index.union(other.index)
-        if len(common) > len(one) or len(common) > len(other):
-            raise ValueError("matrices are not aligned: the labels of rows differ")
-        one, other = one.reindex(common), other.reindex(common)
-    return other.mul(one, axis=axis)
 
 
 def _mode(node: FrameExpr, dropna: bool, split_every: int | None) -> FrameExpr:
