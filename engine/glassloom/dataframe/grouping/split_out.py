@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
@@ -88,7 +89,9 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
         if recipe.as_index
         else replace(grouping, recipe=plain).sampled(reduction.call.without("min_count"))
     )
-    plan = Aggregation(plain, reduction.values, reduction.wanted)
+    is_one_call = getattr(reduction.call, "method", "") in ("sum", "prod") and isinstance(meta, pd.DataFrame)
+    are_narrow = is_one_call and any(_is_narrow(dtype) for dtype in meta.dtypes)
+    plan = Aggregation(plain, reduction.values, reduction.wanted, narrows_together=are_narrow)
     metas = tuple(block.meta for block in grouping.blocks)
     run = partial(_run_empty, plain, reduction.call, grouping.node.meta, metas)
     last = partial(finish, plan, meta, run)
@@ -113,6 +116,10 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
     if recipe.as_index or meta is reduction.meta:
         return node
     return OfBlock(node, (), BlockCall(reset, (Block(0),), label="reset-index"), reduction.meta)
+
+
+def _is_narrow(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "iu" and dtype.itemsize < 8
 
 
 def _n_columns(meta: Any) -> int:

@@ -389,10 +389,23 @@ def _split_by_group(layout: Layout, count: int, returns: bool, block: Any, *othe
 
 
 def _of_moved(layout: Layout, call: Callable[[Any], Any], meta: Any, frame: Any) -> Any:
-    if not len(frame):
-        return meta
     block, keys = layout.unpacked(frame)
+    if not len(frame):
+        return _with_object_labels(meta, layout.recipe, layout.recipe.key_values(block, keys))
     return _of_block(layout.recipe, call, False, block, *keys)
+
+
+def _with_object_labels(meta: Any, recipe: Recipe, keys: Sequence[Any]) -> Any:
+    """Return a result without groups: keys that are objects are then labels that are objects, and text only where there is a group."""
+    index = meta.index
+    if not recipe.as_index or index.nlevels < len(keys) or all(key.dtype != object for key in keys):
+        return meta
+    levels = [index.get_level_values(number) for number in range(index.nlevels)]
+    levels[: len(keys)] = [
+        level.astype(object) if key.dtype == object else level for level, key in zip(levels, keys, strict=False)
+    ]
+    made = levels[0] if len(levels) == 1 else pd.MultiIndex.from_arrays(levels, names=index.names)
+    return meta.set_axis(made, axis=0)
 
 
 def _split_back(layout: Layout, function: Callable[..., Any], meta: Any, count: int, frame: Any) -> Any:
