@@ -32,6 +32,31 @@ def test_operators_take_lazy_arrays_with_a_value_for_each_row(frame):
         assert made.divisions == frame.divisions
 
 
+OF_LABELS = {
+    "compared": lambda f: f.index == np.array(list("axcxe")),
+    "compared with a list": lambda f: f.index <= list("bbbbb"),
+    "compared with an index": lambda f: pd.Index(list("axcxe")) != f.index,
+    "added": lambda f: f.index + np.array(list("vwxyz"), dtype=object),
+    "rows": lambda f: f[f.index == np.array(list("axcxe"))],
+}
+
+
+@pytest.mark.parametrize("call", OF_LABELS.values(), ids=OF_LABELS)
+def test_operators_of_labels_take_arrays_with_a_value_for_each(frame, call):
+    found, expected = call(frame).compute(scheduler="inline"), call(PLAIN)
+    if isinstance(expected, np.ndarray):
+        assert np.array_equal(found, expected) and found.dtype == expected.dtype
+    else:
+        assert_same(found, expected)
+
+
+def test_operators_of_labels_say_what_they_dont_take(frame):
+    with pytest.raises(TypeError, match=r"an index and a pandas series.*series.to_numpy\(\)"):
+        frame.index == PLAIN.t  # noqa: B015
+    with pytest.raises(ValueError, match=r"Length of values \(2\) does not match"):
+        frame.index == ["a", "b"]  # noqa: B015
+
+
 BOTH_PARTS = {
     "by a number": lambda f: divmod(f.x, 2),
     "of a number": lambda f: divmod(9.5, f.y),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import itertools
 import warnings
 
 import glassloom.dataframe as gd
@@ -293,3 +294,38 @@ def test_columns_of_groups_are_chosen_by_any_list(of):
     frame = pd.DataFrame({"k": [1, 2, 1], "x": [1, 2, 3], "y": [4, 5, 6]})
     got = gd.from_pandas(frame, npartitions=2).groupby("k")[of(["y", "x"])].sum()
     assert_same(got.compute(), frame.groupby("k")[["y", "x"]].sum())
+
+
+@pytest.mark.parametrize("how", ["sum", "prod"])
+def test_sums_of_narrow_integers_that_one_call_makes_are_of_one_dtype(how):
+    plain = pd.DataFrame({"k": [1, 1, 2, 2], "a": [100, 100, 1, 2], "b": [1, 2, 3, 4], "c": [1, 2, 3, 4]})
+    apart = plain.astype({"a": "int8", "b": "int8", "c": "int16"})
+    together, lazy = apart.copy(), gd.from_pandas(plain, npartitions=2)
+    pairs = [(gd.from_pandas(one, npartitions=2), one) for one in (together, apart)]
+    pairs.append((lazy.astype({"a": "int8", "b": "int8", "c": "int16"}), apart))
+    for (lazy, plain), call in itertools.product(
+        pairs,
+        (
+            lambda g: getattr(g, how)(),
+            lambda g: g[["b", "c"]].agg(how),
+            lambda g: g.agg({"a": [how], "b": [how]}),
+            lambda g: g[["a", "c"]].transform(how),
+        ),
+    ):
+        assert_same(call(lazy.groupby("k")).compute(scheduler="inline"), call(plain.groupby("k")))
+
+
+@pytest.mark.parametrize("keys", ["o", ["o", "x"]])
+def test_labels_of_no_groups_are_objects_where_keys_are(keys):
+    plain = pd.DataFrame({"o": pd.Series([None] * 4, dtype=object), "x": [1, 2, 3, 4], "y": [4.0, 3, 2, 1]})
+    lazy = gd.from_pandas(plain, npartitions=3)
+    for call in (
+        lambda g: g.y.median(),
+        lambda g: g.y.apply(lambda values: values.max()),
+        lambda g: g[["y"]].quantile(0.3),
+    ):
+        assert_same(call(lazy.groupby(keys)).compute(scheduler="inline"), call(plain.groupby(keys)))
+        some = lazy.assign(o=lazy.o.where(lazy.x > 3, "a")).groupby(keys)
+        assert_same(
+            call(some).compute(scheduler="inline"), call(plain.assign(o=plain.o.where(plain.x > 3, "a")).groupby(keys))
+        )

@@ -397,6 +397,11 @@ def _apart(values: Any) -> Any:
     return type(values)._from_sequence([], dtype=values.dtype)
 
 
+def block_numbers(frame: pd.DataFrame) -> list[int]:
+    """Return for each column the number of the block of memory that it is in, beside others of its dtype."""
+    return list(frame._mgr.blknos.tolist())
+
+
 def refers_to(series: pd.Series, column: pd.Series) -> bool:
     """Whether a series shares the memory of another, as pandas finds it out for groups."""
     return bool(series._mgr.references_same_values(column._mgr, 0))

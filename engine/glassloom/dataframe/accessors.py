@@ -205,6 +205,12 @@ class Texts(Accessor):
         is_list = isinstance(others, (list, tuple)) and (
             not others or any(is_node(one) or is_column(one) for one in others)
         )
+        if is_list and any(isinstance(one, (list, tuple)) for one in others):
+            raise TypeError(
+                "str.cat: others must be lazy series, indexes or frames, arrays, pandas series, or a list of those or of texts, not of lists"
+            )
+        if isinstance(others, np.ndarray) and others.ndim == 2:
+            others, is_list = list(others.T), True
         many = [self._of_rows_here(one) for one in (others if is_list else [others])]
         if join != "left" and not all(one.expr.rows == self._series.expr.rows for one in many):
             raise refused("str.cat", "join", join, "leave it out, or align() the series before")

@@ -267,6 +267,11 @@ class Index(Frame):
         dtype = others.dtype if is_nothing else self._meta._find_common_type_compat(others)
         return found if dtype == self.dtype else found.astype(dtype)
 
+    def _with_rows_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
+        raise TypeError(
+            "an index and a pandas series, whose labels it doesn't have: give the values, series.to_numpy()"
+        )
+
     def to_series(self, *, name: Any = _UNSET) -> Any:
         """Return the labels as a series with themselves as index, under the index's name or another one."""
         return operate(Method("to_series"), self, kwargs={} if name is _UNSET else {"name": name})

@@ -33,7 +33,7 @@ def _is_of_rows(lazy: Any, other: Any, axis: Any = "columns") -> bool:
     is_frame = isinstance(lazy.expr.meta, pd.DataFrame)
     if isinstance(other, pd.DataFrame):
         return is_frame
-    return isinstance(other, pd.Series) and (isinstance(lazy.expr.meta, pd.Series) or (is_frame and axis in _ROWS))
+    return isinstance(other, pd.Series) and (not is_frame or axis in _ROWS)
 
 
 def _is_of_places(lazy: Any, other: Any, function: Callable[..., Any] | None = None, axis: Any = "columns") -> bool:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import are_in_one_place, refers_to, with_own_memory, without_values
+from glassloom.backends.pandas_ import are_in_one_place, block_numbers, refers_to, with_own_memory, without_values
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import BlockCall, Method
 from glassloom.dataframe.io.read import Read
@@ -107,6 +107,12 @@ def _counts_rows(node: FrameExpr) -> bool:
 def has_label(frame: FrameExpr, name: Any) -> bool:
     """Whether one column of a frame has a label."""
     return isinstance(frame.meta, pd.DataFrame) and list(frame.meta.columns).count(name) == 1
+
+
+def blocks_of_columns(frame: FrameExpr) -> dict[Any, int]:
+    """Return for each column of a frame the number of the block of memory that pandas would have it in."""
+    numbers = block_numbers(mirror(frame))
+    return dict(zip(frame.meta.columns, numbers, strict=True))
 
 
 def copied(node: _Node) -> _Node:

@@ -34,6 +34,7 @@ from glassloom.dataframe.moving.sort import Sorting, sort, sort_order
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.numbered_levels import level_at
 from glassloom.dataframe.options import number_of_outputs
+from glassloom.dataframe.own_columns import blocks_of_columns
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.reduction_nodes import RowsChunk, ValuesChunk
 
@@ -89,9 +90,7 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
         if recipe.as_index
         else replace(grouping, recipe=plain).sampled(reduction.call.without("min_count"))
     )
-    is_one_call = getattr(reduction.call, "method", "") in ("sum", "prod") and isinstance(meta, pd.DataFrame)
-    are_narrow = is_one_call and any(_is_narrow(dtype) for dtype in meta.dtypes)
-    plan = Aggregation(plain, reduction.values, reduction.wanted, narrows_together=are_narrow)
+    plan = Aggregation(plain, reduction.values, reduction.wanted, blocks=_blocks(reduction, meta))
     metas = tuple(block.meta for block in grouping.blocks)
     run = partial(_run_empty, plain, reduction.call, grouping.node.meta, metas)
     last = partial(finish, plan, meta, run)
@@ -116,6 +115,15 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
     if recipe.as_index or meta is reduction.meta:
         return node
     return OfBlock(node, (), BlockCall(reset, (Block(0),), label="reset-index"), reduction.meta)
+
+
+def _blocks(reduction: Reduction, meta: Any) -> tuple[int, ...] | None:
+    """Return for each column of sums the block of memory of its values, if some sums may be in their narrow dtype or not; else None."""
+    is_one_call = getattr(reduction.call, "method", "") in ("sum", "prod") and isinstance(meta, pd.DataFrame)
+    if not is_one_call or not any(map(_is_narrow, meta.dtypes)):
+        return None
+    numbers = blocks_of_columns(reduction.grouping.node)
+    return tuple(numbers[reduction.values[one.place]] for one in reduction.wanted)
 
 
 def _is_narrow(dtype: Any) -> bool:

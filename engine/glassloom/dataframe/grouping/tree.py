@@ -50,14 +50,14 @@ class Aggregation:
     """What is computed of the groups of `recipe`: `wanted`, of the value columns with the labels `values`.
 
     With `of_aggregates`, the columns hold aggregates of some of the rows already, which are aggregated again (see `before_joins.py`).
-    `narrows_together` says whether sums of columns of one dtype are in it only if all of these fit, as pandas has them where one call makes all.
+    `blocks` says of sums of narrow integers which of them are in their dtype only if all of a number fit, as pandas has them of a block of memory.
     """
 
     recipe: Recipe
     values: tuple[Any, ...]
     wanted: tuple[Wanted, ...]
     of_aggregates: bool = False
-    narrows_together: bool = False
+    blocks: tuple[int, ...] | None = None
 
     @property
     def key_columns(self) -> list[str]:
@@ -407,16 +407,15 @@ def _columns(plan: Aggregation, meta: Any, index: Any, table: Mapping[str, Any],
         elif pd.api.types.is_object_dtype(dtype) and pd.api.types.is_string_dtype(made.dtype):
             made = made.astype(object)  # pandas 3 makes text of objects that all are
         columns.append(_narrowed(made, dtype) if one.how == "sum" else made)
-    return _narrow_together(columns, dtypes) if plan.narrows_together else columns
+    return columns if plan.blocks is None else _narrow_together(columns, dtypes, plan.blocks)
 
 
-def _narrow_together(columns: list[Any], dtypes: list[Any]) -> list[Any]:
-    """Return columns of which those of one dtype of integers are all wider ones if one is."""
-    wider = {dtype: made.dtype for made, dtype in zip(columns, dtypes, strict=True) if made.dtype != dtype}
-    return [
-        made.astype(wider[dtype]) if dtype in wider and made.dtype == dtype else made
-        for made, dtype in zip(columns, dtypes, strict=True)
-    ]
+def _narrow_together(columns: list[Any], dtypes: list[Any], blocks: tuple[int, ...]) -> list[Any]:
+    """Return columns of which those of one block are all wider ones if one is."""
+    wider = {
+        block: made.dtype for made, dtype, block in zip(columns, dtypes, blocks, strict=True) if made.dtype != dtype
+    }
+    return [made.astype(wider.get(block, made.dtype)) for made, block in zip(columns, blocks, strict=True)]
 
 
 def _halved(made: Any) -> Any:
