@@ -194,8 +194,8 @@ def test_what_dask_takes_in_other_forms(frame):
     assert_same(known.set_index(known.index).compute(), PLAIN.set_index(PLAIN.index))
     made = gd.DataFrame.from_dict({"n": [1, 2]}, npartitions=2)
     assert made.npartitions == 2 and made.n.sum().compute() == 3
-    with pytest.raises(TypeError, match=r"set_index takes names of columns and lazy series, not \['x'\]"):
-        frame.set_index([["x"]])
+    with pytest.raises(ValueError, match=r"column 'key': Length of values \(1\) does not match length of index \(5\)"):
+        frame.set_index([["x"]])  # a list of labels for the rows, as in pandas
 
 
 @pytest.mark.parametrize(

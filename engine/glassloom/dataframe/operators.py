@@ -30,10 +30,12 @@ def _kind(left: Any, right: Any) -> type[Rowwise]:
 
 def _is_of_rows(lazy: Any, other: Any, axis: Any = "columns") -> bool:
     """Whether a pandas object has a value for each row, which its label says: a series beside a frame is a row of it."""
-    is_frame = isinstance(lazy.expr.meta, pd.DataFrame)
+    meta = lazy.expr.meta
     if isinstance(other, pd.DataFrame):
-        return is_frame
-    return isinstance(other, pd.Series) and (not is_frame or axis in _ROWS)
+        return isinstance(meta, pd.DataFrame)
+    if isinstance(meta, pd.DataFrame) and axis not in _ROWS:
+        return False
+    return isinstance(other, pd.Series) and isinstance(meta, (pd.DataFrame, pd.Series, pd.Index))
 
 
 def _is_of_places(lazy: Any, other: Any, function: Callable[..., Any] | None = None, axis: Any = "columns") -> bool:

@@ -211,7 +211,8 @@ def pair(cut: list[FrameExpr]) -> Paired:
 def filtered(node: FrameExpr, condition: FrameExpr, what: str) -> FrameExpr:
     """Return the node of the rows for which a series of booleans is true, by label."""
     pairs = paired([node, condition], what, takes_single=True)
-    kind = Filter if _labels_of_rows(node) == _labels_of_rows(condition) else FilterByLabel
+    is_of_others = isinstance(condition.meta, pd.Series) and _labels_of_rows(node) != _labels_of_rows(condition)
+    kind = FilterByLabel if is_of_others else Filter
     return pairs.result(kind(*pairs.nodes))
 
 
