@@ -377,14 +377,9 @@ def _assert_same(got: Any, expected: Any) -> None:
     elif isinstance(expected, pd.Index):
         pd.testing.assert_index_equal(got, expected, exact="equiv")
     elif isinstance(expected, (np.ndarray, pd.api.extensions.ExtensionArray)):
-        if np.ndim(expected) != 1:
-            assert np.asarray(got).dtype == expected.dtype
-            np.testing.assert_allclose(
-                got, expected, 1e-9
-            ) if expected.dtype.kind in "fc" else np.testing.assert_array_equal(got, expected)
-            return
-        got, expected = pd.Series(got), pd.Series(expected)
-        pd.testing.assert_series_equal(got, expected, rtol=1e-9)
+        kind: Any = pd.DataFrame if expected.ndim > 1 or expected.dtype.kind == "V" else pd.Series
+        assert got.dtype == expected.dtype, f"{got.dtype} in place of {expected.dtype}"
+        _assert_same(kind(got), kind(expected))
     elif pd.isna(expected):
         assert pd.isna(got), f"{got!r} is not missing"
     elif isinstance(expected, (float, np.floating, complex)):
