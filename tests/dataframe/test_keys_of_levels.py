@@ -6,7 +6,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, check_in_parts
+from frame_helpers import assert_same, check_all, check_in_parts
 
 INLINE = {"scheduler": "inline"}
 IDX = pd.IndexSlice
@@ -338,3 +338,51 @@ OF_INDEX = {
 @pytest.mark.parametrize("operation", OF_INDEX.values(), ids=OF_INDEX)
 def test_labels_of_levels_are_those_of_pandas(operation):
     check_in_parts(MIXED, operation)
+
+
+THREE_LEVELS = pd.DataFrame(
+    np.arange(12).reshape(2, 6),
+    columns=pd.MultiIndex.from_product([["x", "y"], ["p"], ["q", "r", "s"]], names=["k", "l", "m"]),
+)
+UNEVEN = pd.DataFrame(
+    np.arange(8).reshape(2, 4), columns=pd.MultiIndex.from_tuples([("a", ""), ("b", "c"), ("b", "d"), ("e", "")])
+)
+
+
+def _with_another(frame):
+    made = frame.copy()
+    made["x", "p", "new"] = 5
+    return made["x"]
+
+
+COLUMNS_OF_LEVELS = {
+    "a label": lambda f: f["x"],
+    "labels of two levels": lambda f: f["x", "p"],
+    "a column": lambda f: f["x", "p", "q"],
+    "a list of labels": lambda f: f[["y", "x"]],
+    "all of a level": lambda f: f[:, "p"],
+    "a list in a level": lambda f: f[slice(None), "p", ["q", "r"]],
+    "by loc": lambda f: f.loc[:, ("x", "p")],
+    "some by loc": lambda f: f.loc[[1, 0], [("x", "p", "q")]],
+    "xs": lambda f: f.xs("x", axis=1, drop_level=False),
+    "one that was assigned": _with_another,
+    "none": lambda f: f["w"],
+    "none below": lambda f: f["x", "w"],
+}
+
+
+@pytest.mark.filterwarnings("ignore::pandas.errors.PerformanceWarning")
+def test_a_label_of_the_first_levels_of_columns_stands_for_all_below_it():
+    check_all(COLUMNS_OF_LEVELS, THREE_LEVELS, gd.from_pandas(THREE_LEVELS, npartitions=2))
+    uneven = {"alone": lambda f: f["a"], "below": lambda f: f["b"], "by loc": lambda f: f.loc[:, "a"]}
+    check_all(uneven, UNEVEN, gd.from_pandas(UNEVEN, npartitions=2))
+
+
+def test_labels_moved_by_several_periods_are_of_one_partition():
+    frame = pd.DataFrame({"x": [1, 2]}, index=pd.to_datetime(["2000-01-02", "2000-01-01"]))
+    one = gd.from_pandas(frame, npartitions=1, sort=False).shift([1, 2], freq="D")
+    pd.testing.assert_frame_equal(one.compute(), frame.shift([1, 2], freq="D"), check_freq=False)
+    with pytest.raises(
+        NotImplementedError, match=r"shift\(periods=\[1, 2\]\) isn't supported: with freq= shift by one"
+    ):
+        gd.from_pandas(frame, npartitions=2, sort=False).shift([1, 2], freq="D")

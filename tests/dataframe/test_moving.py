@@ -387,6 +387,8 @@ KEYS_AT_HAND = {
     "a series, by place": lambda f: f.set_index(pd.Series([4, 5, 6, 7], index=[3, 2, 1, 0], name="q")),
     "a list": lambda f: f.set_index([[3, 1, 2, 4]]),
     "beside a column": lambda f: f.set_index(["x", pd.Index([1, 2, 3, 4], name="z")]),
+    "several levels": lambda f: f.set_index(pd.MultiIndex.from_arrays([[1, 1, 2, 3], list("abab")], names=["k", None])),
+    "an iterator": lambda f: f.set_index([iter([3, 1, 2, 4])]),
     "too few": lambda f: f.set_index(pd.Index([1, 2])),
 }
 SUBSETS = {

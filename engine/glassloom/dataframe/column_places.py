@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.columns import are_keys_of_levels, require_columns
 from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise
 from glassloom.dataframe.options import is_listed
 
@@ -20,6 +20,33 @@ def columns_at(node: FrameExpr, columns: Any) -> FrameExpr:
         return Rowwise(node, (), BlockCall(_taken_columns, (Block(0), columns), label="iloc"))
     chosen = names[columns]
     return Projection(node, list(chosen) if isinstance(chosen, pd.Index) else chosen)
+
+
+def columns_of_levels(node: FrameExpr, key: Any, *, by_loc: bool = False) -> FrameExpr:
+    """Return the node of ``frame[key]``, or of ``frame.loc[:, key]``, of columns of several levels: a label of the first ones stands for all columns below it.
+
+    Raises
+    ------
+    UnknownColumn
+        If a column isn't there.
+    """
+    names = node.meta.columns
+    if not are_keys_of_levels(key):
+        require_columns(key if isinstance(key, (list, pd.Index)) else [key], node.meta)
+    numbered = pd.DataFrame([range(len(names))], columns=names)
+    found: Any = numbered.loc[:, key] if by_loc else numbered[key]
+    places = found.iloc[0]
+    if isinstance(found, pd.Series):
+        column = columns_at(node, places)
+        return (
+            column
+            if column.meta.name == found.name
+            else Rowwise(column, (), BlockCall(Method("rename"), (Block(0), found.name)))
+        )
+    made = columns_at(node, places.tolist())
+    if made.meta.columns.equals(found.columns) and made.meta.columns.nlevels == found.columns.nlevels:
+        return made
+    return Rowwise(made, (), BlockCall(Method("set_axis"), (Block(0), found.columns), {"axis": 1}, label="columns"))
 
 
 def places_chosen(meta: pd.DataFrame, choose: Callable[[pd.DataFrame], pd.DataFrame]) -> list[int]:

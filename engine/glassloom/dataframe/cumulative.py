@@ -283,6 +283,9 @@ class Along(Frame):
         if freq is not None:
             if isinstance(freq, str) and freq == "infer":
                 raise refused("shift", "freq", freq, "name the frequency, as in freq='1D'")
+            if pd.api.types.is_list_like(periods) and self.npartitions > 1:
+                instead = "with freq= shift by one number after the other, and join() the results: their labels differ"
+                raise refused("shift", "periods", periods, instead)
             return operate(Method("shift"), self, kind=NewLabels, kwargs={**kwargs, "freq": freq}, label="shift")
         if is_columns(axis, "shift"):
             return operate(AcrossColumns("shift"), self, kwargs={**kwargs, "axis": 1})

@@ -17,7 +17,7 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.chosen_columns import selected
 from glassloom.dataframe.column_at_hand import is_column, is_lazy_mask, rows_by_lazy_array, with_column_at_hand
 from glassloom.dataframe.column_expressions import evaluated
-from glassloom.dataframe.column_places import columns_at, places_chosen, places_without
+from glassloom.dataframe.column_places import columns_at, columns_of_levels, places_chosen, places_without
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_to_columns, are_changes, called_by_name, listed
 from glassloom.dataframe.cumulative import NewLabels
@@ -180,6 +180,8 @@ class DataFrame(
             return wrap(rows_by_lazy_array(self, key))
         if is_mask(key):
             return wrap(Filter(self._expr, condition_at_hand(self, key).expr))
+        if self._meta.columns.nlevels > 1:
+            return wrap(columns_of_levels(self._expr, key))
         if isinstance(key, (list, pd.Index)):
             require_columns(key, self._expr.meta)
             return wrap(Projection(self._expr, list(key)))

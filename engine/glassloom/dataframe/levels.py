@@ -8,6 +8,7 @@ import pandas as pd
 
 from glassloom.dataframe.base import Frame, MapKeeping
 from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.nodes import BlockOp
 from glassloom.dataframe.numbered_levels import level_at, rows_without_levels
@@ -69,6 +70,11 @@ class Levels(Frame):
         if is_columns(axis, "xs"):
             if level is not None:
                 return operate(Method("xs"), self, key, kwargs={"axis": 1, "level": level, "drop_level": drop_level})
+            if not drop_level:
+                names = self._meta.columns
+                numbered: Any = pd.DataFrame([range(len(names))], columns=names)
+                places = numbered.xs(key, axis=1, drop_level=False).iloc[0].tolist()
+                return wrap(columns_at(self._expr, places))
             return self[key]
         if level is None and self._meta.index.nlevels == 1:
             return self.loc[key]

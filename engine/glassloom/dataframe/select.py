@@ -11,7 +11,7 @@ from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import is_lazy_mask, rows_by_lazy_array
 from glassloom.dataframe.column_expressions import evaluated
-from glassloom.dataframe.column_places import columns_at
+from glassloom.dataframe.column_places import columns_at, columns_of_levels
 from glassloom.dataframe.columns import are_keys_of_levels, listed_names, require_columns
 from glassloom.dataframe.key_levels import (
     has_key,
@@ -164,6 +164,8 @@ def _some_columns(node: FrameExpr, columns: Any) -> FrameExpr:
             return made
         labelled: FrameExpr = operate(Method("set_axis"), wrap(made), places.columns, kwargs={"axis": 1}).expr
         return labelled
+    if node.meta.columns.nlevels > 1:
+        return columns_of_levels(node, columns, by_loc=True)
     if isinstance(columns, pd.Index):
         columns = list(columns)
     require_columns(columns if isinstance(columns, list) else [columns], node.meta)

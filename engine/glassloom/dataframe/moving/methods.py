@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -466,7 +466,7 @@ class MovingFrame(MovingRows):
         """
         require_shuffle_method(shuffle_method)
         count = None if npartitions == "auto" else _checked_count(npartitions)
-        names = [_index_key(self, name) for name in (keys if isinstance(keys, list) else [keys])]
+        names = [_index_key(self, name) for name in _keys_of_levels(keys if isinstance(keys, list) else [keys])]
         require_columns([name for name in names if not is_node(name)], self._expr.meta)
         series = [name for name in names if is_node(name)]
         is_narrow = (
@@ -557,6 +557,15 @@ def _labels_as_series(key: Any) -> Any:
     return key.to_series() if is_node(key) and isinstance(key.expr.meta, pd.Index) else key
 
 
+def _keys_of_levels(keys: list[Any]) -> list[Any]:
+    """Return the keys of `set_index` with the labels of each level in place of an index of several levels at hand."""
+    levels = [
+        [key.get_level_values(number) for number in range(key.nlevels)] if isinstance(key, pd.MultiIndex) else [key]
+        for key in keys
+    ]
+    return [key for each in levels for key in each]
+
+
 def _index_key(frame: Any, key: Any) -> Any:
     """Return a column's name or a lazy series that `set_index` takes; of a lazy index its labels, of values at hand the rows' by place.
 
@@ -571,9 +580,10 @@ def _index_key(frame: Any, key: Any) -> Any:
                 "set_index takes columns, series and indexes as keys, not a DataFrame; choose a column of it"
             )
         return _labels_as_series(key)
-    if not pd.api.types.is_list_like(key) or isinstance(key, tuple):
+    if not pd.api.types.is_list_like(key) or pd.api.types.is_hashable(key) and not isinstance(key, Iterator):
         return key
-    if np.ndim(key) != 1 or isinstance(key, (dict, set, pd.MultiIndex)):
+    key = list(key) if isinstance(key, Iterator) else key
+    if np.ndim(key) != 1 or isinstance(key, (dict, set)):
         raise TypeError(
             f"set_index takes names of columns, lazy series, and lists or arrays of a value for each row, not {key!r}"
         )
