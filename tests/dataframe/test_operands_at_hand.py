@@ -133,3 +133,13 @@ def test_labels_of_unlike_partitions_become_what_pandas_makes_of_all():
     for labels, dtype in ((times, str), (times, "category"), (pd.Index([3, 1, 3, 2]), "category")):
         lazy = gd.from_pandas(pd.DataFrame(index=labels), npartitions=3, sort=False).index
         assert_same(lazy.astype(dtype).compute(**INLINE), labels.astype(dtype))
+
+
+def test_labels_without_none_of_others_stay_in_their_order():
+    plain = pd.Series(0, index=pd.Index([3, 1, 2, 1], name="a")).index
+    lazy = gd.from_pandas(pd.DataFrame(index=plain), npartitions=2, sort=False).index
+    for others, sort in (([], None), ([], True), ([9], None), ([9], False), ([9], True)):
+        assert_same(lazy.difference(others, sort=sort).compute(**INLINE), plain.difference(others, sort=sort))
+    assert_same(lazy.set_names(["b"]).compute(**INLINE), plain.set_names(["b"]))
+    with pytest.raises(ValueError, match="Length of new names must be 1, got 2"):
+        lazy.set_names(["b", "c"])

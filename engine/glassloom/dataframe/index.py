@@ -18,11 +18,11 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, BlockCall, Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.keys_at_hand import key_at_hand
+from glassloom.dataframe.labels import Labels, MappedLabels, TextsOfLabels, values_as_labels
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.membership import prepared, rows_among
-from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
-from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
+from glassloom.dataframe.nodes import BlockOp, Columnwise
 from glassloom.dataframe.operands_at_hand import operand_of_rows
 from glassloom.dataframe.options import number_of_outputs, refused
 from glassloom.dataframe.positions import rows_of_labels
@@ -51,95 +51,6 @@ _METHODS = frozenset([
 _UNSET: Any = pd.api.extensions.no_default
 _FACTS = frozenset(["tz", "tzinfo", "unit", "categories", "ordered", "closed"])
 """Attributes that follow from the dtype."""
-
-
-_NUMBERED = ("extract", "extractall")
-"""Methods of texts of which pandas makes a frame of an index, too."""
-
-
-class Labels(Rowwise):
-    """Labels computed from other labels, one by one: where partitions begin isn't known of them."""
-
-    aligns_labels = False
-
-    @property
-    def divisions(self) -> tuple[Any, ...]:
-        return (None,) * (self.frame.npartitions + 1)
-
-    @property
-    def has_unique_labels(self) -> bool:
-        return False
-
-
-class MappedLabels(Labels):
-    """Labels that a user's function makes of labels; what it makes was given or tried out."""
-
-    parameters = ("frame", "others", "call", "given_meta")
-
-    given_meta: Any
-
-    @property
-    def meta(self) -> Any:
-        return self.given_meta
-
-
-class TextsOfLabels:
-    """``index.str``: what the methods of series' text make, as labels where pandas has them of an index."""
-
-    def __init__(self, index: Any) -> None:
-        self._index = index
-        self._texts = index.to_series().str
-        self._infers = isinstance(index._meta, pd.CategoricalIndex)
-
-    def __dir__(self) -> list[str]:
-        return dir(self._texts)
-
-    def __getitem__(self, key: Any) -> Any:
-        return _as_labels(self._texts[key], self._infers)
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._texts, name)
-        if name in _NUMBERED:  # pandas has a frame of their results, whose rows are numbered
-            found = getattr(wrap(renumber(self._index.to_series().expr)).str, name)
-
-        @wraps_method(found)
-        def method(*args: Any, **kwargs: Any) -> Any:
-            made = found(*args, **kwargs)
-            if isinstance(made.expr.meta, pd.DataFrame) and name in _NUMBERED:
-                if name == "extract" and not kwargs.get("expand", True):
-                    raise ValueError("only one regex group is supported with Index; leave expand=False out for a frame")
-                return made
-            return _as_labels(made, self._infers)
-
-        return method if callable(found) else found
-
-
-def _as_labels(made: Any, infers: bool) -> Any:
-    """Return a lazy series as an index; booleans, of which pandas makes an array, as they are.
-
-    Parameters
-    ----------
-    infers
-        Whether objects become of the dtype that pandas finds for them, as those made of categories.
-    """
-    meta = made.expr.meta
-    if isinstance(meta, pd.DataFrame):
-        names = list(meta.columns) if any(isinstance(name, str) for name in meta.columns) else None
-        return operate(_columns_as_levels, made, names, kind=Labels, label="labels")
-    if not isinstance(meta, pd.Series) or pd.api.types.is_bool_dtype(meta.dtype):
-        return made
-    return operate(_values_as_labels, made, infers and meta.dtype == object, kind=Labels, label="labels")
-
-
-def _columns_as_levels(block: Any, names: Any) -> Any:
-    columns = [block.iloc[:, place] for place in range(block.shape[1])]
-    if len(columns) == 1:
-        return pd.Index(columns[0].rename(None if names is None else names[0]))
-    return pd.MultiIndex.from_arrays(columns, names=names or [None] * len(columns))
-
-
-def _values_as_labels(block: Any, infers: bool) -> Any:
-    return pd.Index(block.to_numpy() if infers else block.array, dtype=None if infers else block.dtype, name=block.name)
 
 
 @wraps("index")
@@ -249,7 +160,8 @@ class Index(Frame):
             Whether the labels are sorted: None, as pandas does; with False they are in order of appearance.
         """
         made = self._chosen_among(other, operator.invert)
-        return made if sort is False else made.to_series().sort_values().index
+        is_sorted = sort is True or (sort is None and (is_node(other) or np.size(other) > 0))  # as pandas does
+        return made if not is_sorted else made.to_series().sort_values().index
 
     def _chosen_among(self, other: Any, choose: Callable[[Any], Any]) -> Any:
         if self.nlevels > 1:
@@ -422,7 +334,13 @@ class Index(Frame):
         """Return the labels under another name."""
         return operate(Method("rename"), self, name)
 
-    set_names = rename
+    def set_names(self, names: Any) -> Any:
+        """Return the labels under other names, one for each level."""
+        if self.nlevels == 1 and isinstance(names, list):
+            if len(names) != 1:
+                raise ValueError(f"set_names({names!r}): Length of new names must be 1, got {len(names)}")
+            (names,) = names
+        return self.rename(names)
 
     def _relabelled(self, method: str, *args: Any, **kwargs: Any) -> Any:
         return operate(Method(method), self, *args, kind=Labels, kwargs=kwargs)
@@ -431,7 +349,7 @@ class Index(Frame):
         """Return the labels converted."""
         if self.npartitions > 1 and self.nlevels == 1 and places_of_times(self.to_series().expr.meta, dtype):
             # how times are written depends on all of them
-            return operate(_values_as_labels, self.to_series().astype(dtype), False, kind=Labels, label="astype")
+            return operate(values_as_labels, self.to_series().astype(dtype), False, kind=Labels, label="astype")
         return self._relabelled("astype", dtype)
 
     def fillna(self, value: Any) -> Any:
