@@ -274,9 +274,12 @@ def test_what_windows_of_groups_lack_is_named(events):
     ):
         groups.f.ewm(span=2).median()
     with pytest.raises(
-        NotImplementedError, match=r"rolling\(\).corr\(\) of groups takes no lazy arguments: .* to apply\(\)"
+        NotImplementedError,
+        match=r"rolling\(\).corr\(\) of groups takes no lazy arguments and no pandas objects: .* to apply\(\)",
     ):
         groups.f.rolling(2).corr(groups.i.sum())
+    with pytest.raises(NotImplementedError, match=r"rolling\(\).cov\(\) of groups takes .* no pandas objects"):
+        groups.f.rolling(2).cov(events.f)
     with pytest.raises(IndexError, match="already selected"):
         groups.rolling(2)["f"]["i"]
     with pytest.raises(TypeError, match=r"nth\('first'\) takes a whole number, a slice, or a list of those"):

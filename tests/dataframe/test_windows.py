@@ -133,6 +133,8 @@ def test_what_windows_cant_do_is_said():
         lazy.x.rolling(2, step=2).corr()
     with pytest.raises(NotImplementedError, match=r"rolling\(method='table'\) isn't supported"):
         lazy.rolling(2, method="table")
+    with pytest.raises(ValueError, match=r"apply\(raw=None\): raw parameter must be `True` or `False`"):
+        lazy.x.rolling(2).apply(len, raw=None)
     with pytest.raises(ValueError, match="window='soon' should be a number of rows, or a time such as '2h'"):
         lazy.x.rolling("soon")
     with pytest.raises(

@@ -146,6 +146,8 @@ class Rolling(Window):
         args: Any = None, kwargs: Any = None,
     ) -> Any:  # fmt: skip
         """Call a function with the values of each window: a series, or an array with `raw`."""
+        if raw not in (True, False):
+            raise ValueError(f"rolling().apply(raw={raw!r}): raw parameter must be `True` or `False`")
         options = {"raw": raw, "engine": engine, "engine_kwargs": engine_kwargs, "args": args, "kwargs": kwargs}
         return self._aggregated("apply", (func,), {name: value for name, value in options.items() if value is not None})
 

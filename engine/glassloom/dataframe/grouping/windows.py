@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
+
 from glassloom.dataframe.arguments import with_functions_by_name
 from glassloom.dataframe.columns import unknown_columns
 from glassloom.dataframe.grouping.spec import Call
@@ -79,9 +81,11 @@ class Windows:
             raise AttributeError(f"{self._call.method}() of groups has no {name!r}; it has {', '.join(sorted(known))}")
 
         def method(*args: Any, **kwargs: Any) -> Any:
-            if any(is_node(value) for value in (*args, *kwargs.values())):
+            if any(
+                is_node(value) or isinstance(value, (pd.DataFrame, pd.Series)) for value in (*args, *kwargs.values())
+            ):
                 raise NotImplementedError(
-                    f"{self._call.method}().{name}() of groups takes no lazy arguments: give the function that needs both "
+                    f"{self._call.method}().{name}() of groups takes no lazy arguments and no pandas objects: give the function that needs both "
                     f"columns to apply(), as groupby(...).apply(lambda group: group.x.{self._call.method}(...).{name}(group.y))"
                 )
             title = f"groupby-{self._call.method}-{name}"
