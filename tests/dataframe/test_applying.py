@@ -120,6 +120,7 @@ OF_TIMES = {
     "values of frames": lambda g: g[["x", "f"]].apply(len),
     "rows of frames": lambda g: g[["x", "f"]].apply(lambda h: h.sum()),
     "a name": lambda g: g.x.apply("sum"),
+    "a method": lambda g: g.c.value_counts(),
 }
 
 
@@ -134,3 +135,40 @@ def test_functions_of_groups_by_stretches_of_time_make_what_pandas_makes(name, n
         lazy = gd.from_pandas(frame, npartitions=npartitions)
         made = OF_TIMES[name](lazy.groupby(by))
         assert_same(made.compute(**INLINE), OF_TIMES[name](frame.groupby(by)))
+
+
+MIXED_TIMES = TIMES.take([3, 0, 7, 1, 6, 2, 5, 4]).assign(t=lambda frame: frame.t.where(frame.x != 5))
+METHODS_OF_TIMES = {
+    "transform": lambda g: g[["x", "f"]].transform("sum"),
+    "transform by a function": lambda g: g.x.transform(lambda x: x - x.min()),
+    "ffill": lambda g: g.f.ffill(),
+    "bfill": lambda g: g[["f"]].bfill(),
+    "cumsum": lambda g: g.x.cumsum(),
+    "shift": lambda g: g[["x"]].shift(),
+    "head": lambda g: g.head(1),
+    "nth": lambda g: g.x.nth(-1),
+    "filter": lambda g: g.filter(lambda h: len(h) > 1),
+    "unique": lambda g: g.c.unique(),
+    "describe": lambda g: g.x.describe(),
+    "nlargest": lambda g: g.x.nlargest(1),
+    "quantile": lambda g: g.x.quantile([0.25, 0.5]),
+    "ngroup": lambda g: g.ngroup(),
+}
+
+
+@pytest.mark.parametrize("name", METHODS_OF_TIMES)
+def test_methods_of_groups_by_stretches_of_time_are_those_of_groups(name):
+    for by, frame in (
+        (pd.Grouper(key="t", freq="D"), MIXED_TIMES),
+        (pd.Grouper(level="t", freq="D"), TIMES.set_index("t")),
+    ):
+        made = METHODS_OF_TIMES[name](gd.from_pandas(frame, npartitions=3, sort=False).groupby(by))
+        assert_same(made.compute(**INLINE), METHODS_OF_TIMES[name](frame.groupby(by)))
+
+
+def test_groups_by_stretches_of_time_have_no_methods_of_resample_alone():
+    groups = gd.from_pandas(TIMES, npartitions=2).groupby(pd.Grouper(key="t", freq="6h"))
+    with pytest.raises(AttributeError, match=r"no asfreq\(\), in pandas too: resample\(\) has it"):
+        groups.asfreq()
+    assert "asfreq" not in dir(groups)
+    assert "cumsum" in dir(groups)

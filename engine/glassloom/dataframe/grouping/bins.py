@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -45,7 +46,13 @@ def resampled(frame: Any, by: Any, *, as_index: bool, group_keys: bool = True) -
         )
     _require_level(frame, by)
     bins = frame.resample(by.freq, on=by.key, **_options(by))
-    return GroupsOfTimes(bins, Grouped(frame, by, None, group_keys))
+    return GroupsOfTimes(bins, Grouped(frame, by, None, group_keys, partial(_labelled, by)))
+
+
+def _labelled(by: Any, frame: Any) -> tuple[Any, Any]:
+    """Return a frame without the column that is grouped by stretches of time, and the label of each row's."""
+    made, keys, _ = with_bins(frame, [by], dropna=True)
+    return made, keys[0]
 
 
 def with_bins(frame: Any, by: Any, *, dropna: bool, as_index: bool = True) -> tuple[Any, Any, Binned]:
