@@ -148,7 +148,7 @@ def test_mistakes_are_named_at_once():
     with pytest.raises(
         NotImplementedError, match=r"can't aggregate by 'cumsum'; it can by all, any, .*, or by a function"
     ):
-        lazy.groupby("key").agg({"value": "cumsum"})
+        lazy.groupby("key").agg({"value": ["cumsum"]})
     with pytest.raises(OptionError, match="split_out=0 should be a whole number, 1 or more, or True"):
         lazy.groupby("key").agg("sum", split_out=0)
     with pytest.raises(OptionError, match="shuffle_method='post' should be one of"):

@@ -40,6 +40,7 @@ from glassloom.dataframe.grouping.rows import (
     get_group,
     group_numbers,
     kept_first,
+    named_rows,
     named_transforms,
     rows_of_group,
 )
@@ -122,10 +123,8 @@ class GroupBy(Methods):
         refuse(name)
 
     def __dir__(self) -> list[str]:
-        return [
-            *super().__dir__(),
-            *(name for name in self.value_names if isinstance(name, str) and name.isidentifier()),
-        ]
+        names = (name for name in self.value_names if isinstance(name, str) and name.isidentifier())
+        return [*super().__dir__(), *names]
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """Yield each key, in order, and the lazy rows of its group. Computes the keys.
@@ -238,6 +237,8 @@ class GroupBy(Methods):
         """
         if has_stepwise(func) or (func is None and has_stepwise(kwargs)):
             return aggregated(self, func, kwargs if func is None else {}, split_every, split_out)
+        if (rows := named_rows(self, func, args, kwargs)) is not None:
+            return rows
         out = partitions_of(self._grouping, split_out, shuffle_method)
         if func is None:
             named = named_pairs(kwargs, is_single=self._is_single)
@@ -356,9 +357,8 @@ class GroupBy(Methods):
         labels = named_columns if named_columns is not None else self._value_columns(None, options)
         needed = {*self._recipe.key_columns, *labels, *(self._recipe.selected or [])}
         columns = [name for name in grouping.node.meta.columns if name in needed]
-        if len(columns) == len(grouping.node.meta.columns):
-            return grouping
-        return replace(grouping, node=Projection(grouping.node, columns))
+        has_all = len(columns) == len(grouping.node.meta.columns)
+        return grouping if has_all else replace(grouping, node=Projection(grouping.node, columns))
 
     def _all_wanted(
         self, pairs: list[tuple[Any, str]], options: Mapping[str, Any]
@@ -386,7 +386,7 @@ class GroupBy(Methods):
 
     def apply(
         self,
-        func: Callable[..., Any],
+        func: Callable[..., Any] | str,
         /,
         *args: Any,
         meta: Any = None,
@@ -399,7 +399,7 @@ class GroupBy(Methods):
         Parameters
         ----------
         func
-            Gets a group: a frame without the key columns, or a series.
+            Gets a group: a frame without the key columns, or a series. Or the name of a method of groups.
         args, kwargs
             Its further arguments.
         meta
@@ -416,6 +416,8 @@ class GroupBy(Methods):
             As pandas' result, in the order of the groups; with ``group_keys=False`` rows are at their places if the function keeps the
             labels of all groups. Rows whose labels are repeated are there too, where pandas puts those of one label together.
         """
+        if isinstance(func, str):
+            return getattr(self, func)(*args, **kwargs)
         if include_groups:
             raise NotImplementedError(
                 "include_groups=True: pandas has no such groups any more; select the key as a column"

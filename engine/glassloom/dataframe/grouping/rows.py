@@ -86,6 +86,35 @@ def named_transforms(groups: Any, named: Mapping[str, Any]) -> Any:
     return first.to_frame(name).assign(**dict(others))
 
 
+_OF_ROWS = frozenset(
+    [
+        "bfill",
+        "cumcount",
+        "cummax",
+        "cummin",
+        "cumprod",
+        "cumsum",
+        "diff",
+        "ffill",
+        "ngroup",
+        "pct_change",
+        "rank",
+        "shift",
+    ]
+)
+"""Methods with a row for each row that `agg` takes by name, too."""
+
+
+def named_rows(groups: Any, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what ``agg`` makes of a method with a row for each row, or of a dict of such by column; None if it is of others."""
+    if isinstance(func, str):
+        return getattr(groups, func)(*args, **kwargs) if func in _OF_ROWS else None
+    is_of_rows = isinstance(func, Mapping) and all(isinstance(how, str) and how in _OF_ROWS for how in func.values())
+    if not is_of_rows or not func or args or kwargs or not groups._recipe.as_index:
+        return None
+    return named_transforms(groups, {column: (column, how) for column, how in func.items()})
+
+
 def get_group(grouping: Grouping, name: Any) -> FrameExpr:
     """Return the node of the rows of one group. It raises KeyError when computed if no partition has any."""
     if grouping.recipe.dropna and _is_missing(name):
