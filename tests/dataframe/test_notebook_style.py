@@ -310,6 +310,9 @@ def test_operators_say_of_arrays_that_do_not_fit_how_many_values_there_should_be
     lazy = gd.from_pandas(pd.DataFrame({"x": range(5)}), npartitions=3)
     with pytest.raises(ValueError, match=r"add: Length of values \(3\) does not match length of index \(5\)"):
         lazy.x + np.arange(3)
-    for one in (lazy, lazy.x):
-        with pytest.raises(TypeError, match=r"an array of shape \(5, 2\): it takes numbers, lazy objects"):
-            one + np.ones((5, 2))
+    with pytest.raises(TypeError, match=r"an array of shape \(5, 2\): it takes numbers, lazy objects"):
+        lazy.x + np.ones((5, 2))
+    with pytest.raises(
+        ValueError, match=r"an array of shape \(5, 2\): Unable to coerce to DataFrame, which has 1 columns"
+    ):
+        lazy + np.ones((5, 2))

@@ -20,6 +20,7 @@ from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.nodes import Assign, BlockOp, Filter, FrameExpr, Held, Projection, Rowwise
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.repeated_labels import Extended, Restored
 from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
 from glassloom.dataframe.wrap import operate, wrap
 
@@ -218,6 +219,8 @@ def _is_read_unlike(node: FrameExpr) -> bool:
 
 def _may_lack_rows(value: FrameExpr, frame: FrameExpr) -> bool:
     """Whether a series may have no row for some of a frame's: there values are missing. It has one if the frame was filtered out of its rows."""
+    if isinstance(value, Extended) and isinstance(frame, Extended):
+        value, frame = value.frame, frame.frame
     while value.has_rows and value.rows != frame.rows:
         if not isinstance(frame, (Filter, Projection, Assign)):
             return True
@@ -235,8 +238,9 @@ def _made_of(node: FrameExpr, name: Any) -> list[_Column] | None:
         return []
     if isinstance(node, Projection):
         return [(node.frame, name if isinstance(node.columns, list) else node.columns)]
-    if isinstance(node, Filter) or (isinstance(node, Assign) and name not in node.names):
-        return [(node.frame, name)]
+    is_of_rows = isinstance(node, (Filter, Extended, Restored)) or (isinstance(node, Assign) and name not in node.names)
+    if is_of_rows:
+        return [(node.frame, name)]  # type: ignore[attr-defined]
     if isinstance(node, Assign):
         value = node.values[node.names.index(name)]
         if not isinstance(value, FrameExpr):
