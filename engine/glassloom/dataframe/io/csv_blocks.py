@@ -1,0 +1,268 @@
+"""A block of a CSV file as a frame: pandas' parser and its options, and what tells that rows aren't like those of the sample."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pandas as pd
+
+from glassloom.backends.pandas_version import PANDAS_VERSION
+from glassloom.dataframe.io.blocks import (
+    Header,
+    TextBlock,
+    encoded_text,
+    first_line,
+)
+from glassloom.dataframe.io.common_types import is_text
+from glassloom.dataframe.io.compression import chosen_compression
+from glassloom.dataframe.io.filesystems import Files
+from glassloom.dataframe.io.fitting import (
+    fitted,
+    fitted_labels,
+    kind_of_categories,
+    unreadable_value,
+)
+from glassloom.dataframe.io.path_column import PathColumn
+from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
+from glassloom.errors import MetaError, OptionError, ParseError
+
+
+@dataclass(frozen=True)
+class Parser:
+    """How a block becomes a frame: one of pandas' functions and its options.
+
+    Blocks of the files in `headers` lack their first lines, which are there; blocks of others lack `header`.
+    """
+
+    function: Callable[..., Any]
+    options: dict[str, Any]
+    files: Files
+    path_column: PathColumn | None
+    header: bytes = b""
+    headers: dict[str, bytes] = field(default_factory=dict)
+
+    def __glassloom_tokenize__(self) -> Any:
+        return (self.function, self.options, self.header, self.headers, self.files, self.path_column)
+
+    def with_headers(self, headers: dict[str, bytes]) -> Parser:
+        """Return the parser for blocks of files that lack these headers."""
+        header = next(iter(headers.values()), b"")
+        others = {path: one for path, one in headers.items() if one != header}
+        return replace(self, header=header, headers=others)
+
+    def for_columns(self, columns: list[Any]) -> Parser:
+        """Return a parser that reads these columns alone."""
+        in_file = [name for name in columns if not self.is_path(name)]
+        options = {**self.options, **_choice(in_file, self.options)} if in_file else dict(self.options)
+        if isinstance(options.get("parse_dates"), list):
+            options["parse_dates"] = [name for name in options["parse_dates"] if name in columns]
+        if isinstance(options.get("dtype"), dict):
+            options["dtype"] = {name: dtype for name, dtype in options["dtype"].items() if name in columns}
+        return replace(self, options=options)
+
+    def parse(self, block: TextBlock, **options: Any) -> Any:
+        """Return the frame of a block."""
+        with self.files.unchanged(block.state, self.function.__name__):
+            frame = self._parse(block, _with_safe_engine({**self.options, **options}))
+        return frame if self.path_column is None else self.path_column.added(frame, block.path)
+
+    def is_path(self, name: Any) -> bool:
+        """Whether a column is that of the files' paths."""
+        return self.path_column is not None and name == self.path_column.name
+
+    def _parse(self, block: TextBlock, options: dict[str, Any]) -> Any:
+        is_local = self.files.arrow is None
+        header = b"" if block.end is None else self.headers.get(block.path, self.header)
+        compression = _compression_of(block.path, options) if block.end is None else None
+        if is_local and compression is None and takes_bytes(self.function, options):
+            with self.files.open(block.path) as file:
+                return self.function(Utf8Bytes(file, header, block.start, block.end), **options)
+        if block.end is None and is_local:
+            return self.function(block.path, **options)
+        data = self.files.read(block.path, block.start, block.end)
+        if block.end is None:
+            return self.function(io.BytesIO(data), **{"compression": compression, **options})
+        return self.function(io.BytesIO(header + data), **options)
+
+
+def _with_safe_engine(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options by which text is read as it is written: before pandas 3.1, PyArrow's engine makes numbers of it, and text of these."""
+    if PANDAS_VERSION >= (3, 1) or options.get("engine") != "pyarrow":
+        return options
+    dtype = options.get("dtype")
+    given = dtype.values() if isinstance(dtype, dict) else () if dtype is None else (dtype,)
+    if not any(map(pd.api.types.is_string_dtype, given)):
+        return options
+    return {**options, "engine": "c"}
+
+
+def _choice(columns: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that choose columns: by their numbers where the names that are given stand for some of them."""
+    names, chosen_before = options.get("names"), options.get("usecols")
+    if names is None or chosen_before is None or callable(chosen_before):
+        return {"usecols": columns}
+    numbers = sorted(one for one in chosen_before if isinstance(one, int) and not isinstance(one, bool))
+    if len(numbers) < len(chosen_before) or len(set(numbers)) < len(numbers):  # names, which stand for themselves
+        return {"usecols": columns}
+    number_of = dict(zip(names, numbers if len(names) == len(numbers) else range(len(names)), strict=True))
+    kept = sorted(columns, key=number_of.__getitem__)
+    return {"names": kept, "usecols": [number_of[name] for name in kept]}
+
+
+def header_of(options: dict[str, Any]) -> Header:
+    """Return which lines go before the first row.
+
+    Raises
+    ------
+    OptionError
+        If that can't be known without parsing.
+    """
+    skipped = skipped_lines(options)
+    header = options.get("header", "infer" if options.get("names") is None else None)
+    if skipped is None or not (header is None or header == "infer" or isinstance(header, int)):
+        raise OptionError(
+            f"with skiprows={options.get('skiprows')!r} and header={header!r} files can't be cut; set blocksize=None"
+        )
+    lines = 0 if header is None else 1 + (0 if header == "infer" else header)
+    comment = encoded_text(str(options.get("comment") or ""), options.get("encoding"))
+    return Header(skipped, lines, comment, options.get("skip_blank_lines", True))
+
+
+def skipped_lines(options: dict[str, Any]) -> int | None:
+    """Return how many lines are skipped at the beginning; None if single ones are chosen."""
+    skipped = options.get("skiprows")
+    return 0 if skipped is None else skipped if isinstance(skipped, int) else None
+
+
+def is_compressed(path: str, options: dict[str, Any]) -> bool:
+    """Whether a file is compressed, by its options or its name."""
+    return _compression_of(path, options) is not None
+
+
+def _compression_of(path: str, options: dict[str, Any]) -> Any:
+    compression = options.get("compression", "infer")
+    if compression != "infer":
+        return compression
+    return chosen_compression(path.lower(), compression)
+
+
+def read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
+    """Return the frame of a block, with the columns and dtypes of the sample.
+
+    Raises
+    ------
+    ParseError, MetaError
+        If it can't be parsed, or hasn't those.
+    """
+    where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
+    try:
+        frame = _with_its_fields(parser.parse(block), block, parser, meta)
+        if texts := _texts_read_as_others(frame, meta):
+            dtypes = parser.options.get("dtype") or {}
+            given = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
+            again = parser.parse(block, dtype={**given, **texts})
+            for name in texts:
+                frame[name] = again[name].astype("category") if _is_category(meta[name].dtype) else again[name]
+    except pd.errors.EmptyDataError:  # no line, not even a header: as some programs write a partition without rows
+        return meta
+    except ParseError:
+        raise
+    except (pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
+        raise ParseError(f"{block.path!r} can't be read as CSV: {error}") from error
+    except ValueError as error:
+        raise MetaError(f"{where}: {_reason(block, parser)}{error}") from error
+    missing = [name for name in meta.columns if name not in frame.columns]
+    if missing:
+        raise MetaError(f"{block.path!r} lacks the columns {missing}, which the first file has")
+    others = [name for name in frame.columns if name not in meta.columns and not parser.is_path(name)]
+    if others and not all(parser.is_path(name) for name in meta.columns):
+        raise MetaError(
+            f"{block.path!r} has the columns {others}, which the first file lacks: give usecols={list(meta.columns)}, or read "
+            "the files by themselves and put them together with concat()"
+        )
+    if not frame.columns.equals(meta.columns):
+        frame = frame[list(meta.columns)]
+    formats = parser.options.get("date_format")
+    frame = fitted_labels(frame, meta, where, lambda: _first_row_line(block, parser))
+    return fitted(
+        frame, meta, where, lambda: _first_row_line(block, parser), formats if isinstance(formats, dict) else {}
+    )
+
+
+def _with_its_fields(frame: Any, block: TextBlock, parser: Parser, meta: Any) -> Any:
+    """Return the frame of a block. Of a first row with more fields than the header has names pandas makes labels, where others are bad lines.
+
+    Raises
+    ------
+    ParseError
+        If such a row begins a block, or a file that isn't like the first one, and it isn't to be skipped.
+    """
+    if not isinstance(meta.index, pd.RangeIndex) or isinstance(frame.index, pd.RangeIndex) or not len(frame):
+        return frame
+    if parser.options.get("usecols") is not None:  # then pandas leaves out the fields of others that are too many, too
+        return parser.parse(block, index_col=False)
+    action = parser.options.get("on_bad_lines", "error")
+    if not block.start or action not in ("skip", "warn"):
+        raise ParseError(
+            f"{block.path!r} can't be read as CSV: line {_first_row_line(block, parser)} has more fields than the header of the first file, "
+            f"{len(meta.columns)}. Give names= for all fields, usecols= to leave some out, or on_bad_lines='skip'"
+        )
+    n_before = parser.headers.get(block.path, parser.header).count(b"\n")
+    skipped = [*range(skipped_lines(parser.options) or 0), n_before]
+    return _with_its_fields(parser.parse(block, skiprows=skipped), block, parser, meta)
+
+
+def _texts_read_as_others(frame: Any, meta: Any) -> dict[Any, Any]:
+    """Return the dtypes of columns that are text in the sample, and of which this block has numbers, booleans or times alone.
+
+    Codes without letters are such. Categories that are text are read as text, too.
+    """
+    texts = {name: dtype for name, dtype in meta.dtypes.items() if name in frame.columns and _are_texts(dtype)}
+    return {
+        name: str if dtype == "str" or _is_category(dtype) else dtype
+        for name, dtype in texts.items()
+        if not _are_texts(frame[name].dtype) and frame[name].notna().any()
+    }
+
+
+def _are_texts(dtype: Any) -> bool:
+    return kind_of_categories(dtype) == "string" if _is_category(dtype) else _is_text(dtype)
+
+
+def without_categories(meta: Any) -> Any:
+    """Return a meta whose categories aren't known before a file is read."""
+    names = [name for name, dtype in meta.dtypes.items() if _is_category(dtype)]
+    return meta.astype(dict.fromkeys(names, object)).astype(dict.fromkeys(names, "category")) if names else meta
+
+
+def _is_category(dtype: Any) -> bool:
+    return isinstance(dtype, pd.CategoricalDtype)
+
+
+def _is_text(dtype: Any) -> bool:
+    is_arrow = isinstance(dtype, pd.ArrowDtype) and is_text(dtype.pyarrow_dtype)
+    return isinstance(dtype, pd.StringDtype) or is_arrow
+
+
+def _first_row_line(block: TextBlock, parser: Parser) -> int | None:
+    if block.end is not None:
+        return first_line(block, parser.files)
+    try:
+        header = header_of(parser.options)
+        return 1 + header.skipped + header.lines
+    except OptionError:
+        return None
+
+
+def _reason(block: TextBlock, parser: Parser) -> str:
+    """Return which value isn't of the dtype that the caller has given, and where; ``""`` if it isn't that."""
+    dtypes = parser.options.get("dtype")
+    if dtypes is None:
+        return ""
+    try:
+        return unreadable_value(parser.parse(block, dtype=str), dtypes, lambda: _first_row_line(block, parser))
+    except ValueError:  # then it isn't the dtype
+        return ""
