@@ -291,3 +291,15 @@ def test_a_text_that_is_none_of_the_times_sets_no_row(text, unit):
     with pytest.raises(KeyError, match=text):
         lazy.loc[text, "x"] = -1
         lazy.compute(scheduler="inline")
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+def test_columns_that_a_condition_says_nothing_of_keep_their_dtypes(npartitions):
+    expected, lazy = FRAME.copy(), gd.from_pandas(FRAME, npartitions=npartitions)
+    for frame in (expected, lazy):
+        frame[frame[["i", "f"]] > 3] = 0
+    pd.testing.assert_frame_equal(lazy.compute(**INLINE), expected)
+    expected, lazy = FRAME.copy(), gd.from_pandas(FRAME, npartitions=npartitions)
+    expected[FRAME[["i"]].iloc[4:] > 3] = 0
+    lazy[gd.from_pandas(FRAME[["i"]].iloc[4:], npartitions=2) > 3] = 0
+    pd.testing.assert_frame_equal(lazy.compute(**INLINE), expected)

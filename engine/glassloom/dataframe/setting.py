@@ -59,8 +59,15 @@ class Setting(Frame):
         if isinstance(condition.expr.meta, pd.Series):
             require_aligned([self._expr, condition.expr], "frame[condition] = value")
             self._expr = operate(_set_rows, self, condition, value, label="setitem").expr
-        else:
+            return
+        columns = self._expr.meta.columns
+        asked = [name for name in columns if name in condition.columns]
+        if len(asked) in (0, len(columns)) or not columns.is_unique or not pd.api.types.is_scalar(value):
             self.mask(condition, value, inplace=True)
+            return
+        part = wrap(Projection(self._expr, asked))  # others keep their dtypes
+        part.mask(condition, value, inplace=True)
+        self._expr = self._assigned({name: part[name] for name in asked})
 
 
 def _set_rows(block: Any, condition: Any, value: Any) -> Any:
