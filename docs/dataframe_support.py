@@ -150,6 +150,11 @@ RESULTS = (
         "both as if they were equal",
     ),
     (
+        "`groupby([pandas.Grouper(key=...), ...])` by a column of categories beside other keys",
+        "its name and all its categories, as for `groupby([name, ...])`",
+        "categories that occur, in order of appearance, and in some cases no name",
+    ),
+    (
         "`groupby` by a series that was a column of the frame before `fillna`, `dropna` and others that copy only what has missing values",
         "the column is among the results",
         "it is left out if none was missing",
