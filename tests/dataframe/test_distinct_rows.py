@@ -132,3 +132,20 @@ def test_partitions_without_rows_and_frames_without_any_count_nothing():
     assert_same(some.groupby("a").c.value_counts().compute(**INLINE), frame[frame.a == 2].groupby("a").c.value_counts())
     assert_same(none.groupby("a").c.value_counts().compute(**INLINE), frame[frame.a > 99].groupby("a").c.value_counts())
     assert len(none.groupby("a").b.unique().compute(**INLINE)) == 0
+
+
+COUNTS = {
+    "a Grouper": lambda f: f.groupby(pd.Grouper(key="k")).i.value_counts(),
+    "a Grouper, unsorted": lambda f: f.groupby(pd.Grouper(key="k"), sort=False)[["i", "b"]].value_counts(),
+    "a key of a column's name": lambda f: f.groupby(f.i % 2)[["i", "b"]].value_counts(),
+    "a key of a column's name, as columns": lambda f: f.groupby(f.i % 2).value_counts(subset=["i"], normalize=True),
+}
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="pandas 2 orders them otherwise")
+@pytest.mark.parametrize("call", COUNTS.values(), ids=COUNTS)
+def test_counts_of_groups_that_keys_are_named_for_are_those_of_pandas(call):
+    plain = pd.DataFrame({"k": list("cabcaabb"), "i": [0, 1, 2, 1] * 2, "b": [True, False] * 4})
+    for npartitions in (1, 3):
+        lazy = gd.from_pandas(plain, npartitions=npartitions)
+        assert_same(call(lazy).compute(scheduler="inline"), call(plain))

@@ -64,7 +64,7 @@ def _value_labels(grouping: Grouping, call: Call) -> list[Any] | None:
         return None
     selected = columns if recipe.selected is None else recipe.selected
     subset = call.kwargs.get("subset")
-    names = {key.name for key in recipe.keys}
+    names = set(recipe.key_columns)  # a key that is no column may have the name of one
     labels = [label for label in selected if label not in names and (subset is None or label in subset)]
     is_of_one = recipe.selected is not None and not isinstance(recipe.selection, list)
     return labels if labels and (is_of_one or call.method == "value_counts") else None

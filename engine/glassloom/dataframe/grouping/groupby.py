@@ -83,6 +83,7 @@ class GroupBy(Methods):
         observed: bool | None = HAS_COPY_ON_WRITE,
         dropna: bool = True,
     ) -> None:
+        orders_counts = sort is None or bool(sort)
         sort, dropna = own_options(by, sort, dropna)
         frame, by, self._binned = with_bins(frame, by, dropna=dropna, as_index=as_index)
         keys, blocks, is_single = resolve_keys(frame, by, level)
@@ -90,7 +91,7 @@ class GroupBy(Methods):
             raise TypeError("as_index=False only valid with DataFrame")
         recipe = Recipe(
             keys, is_single, bool(dropna), sort is None or bool(sort), bool(observed), bool(as_index), bool(group_keys), None,
-            bool(config.get("dataframe.arrow")), bool(sort),
+            bool(config.get("dataframe.arrow")), bool(sort), orders_counts,
         )  # fmt: skip
         self._frame = frame
         self._grouping = Grouping(frame.expr, recipe, blocks)

@@ -42,6 +42,8 @@ class Recipe:
         Whether Arrow may encode text (the option ``dataframe.arrow``).
     orders_partitions
         Whether the user asked for groups in order, so that they are throughout a result of several partitions.
+    orders_counts
+        The `sort` of ``DataFrame.groupby`` itself, beside which a `pandas.Grouper` has its own: pandas orders the counts of values by it.
     """
 
     keys: tuple[Key, ...]
@@ -54,6 +56,7 @@ class Recipe:
     selection: Any
     arrow: bool
     orders_partitions: bool = False
+    orders_counts: bool = True
 
     @property
     def key_columns(self) -> list[Any]:
