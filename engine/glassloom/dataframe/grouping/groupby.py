@@ -530,6 +530,8 @@ class GroupBy(Methods):
     def _in_order(self, call: Call, title: str, split_out: Any = True, columns: list[Any] | None = None) -> Any:
         """Return what pandas makes of whole groups, in the order of the groups; `columns`: those it looks at."""
         grouping = self._needing(columns, {})
+        if call.method == "value_counts":
+            grouping = replace(grouping, recipe=replace(grouping.recipe, sort=grouping.recipe.orders_counts))
         out = partitions_of(grouping, split_out, None)
         return self._of_whole_groups(grouping, call, grouping.sampled(call), title, out)
 

@@ -245,8 +245,7 @@ class Methods:
         options = {"normalize": normalize, "sort": sort, "ascending": ascending, "dropna": dropna}
         if subset is not None:
             options["subset"] = subset
-        ordered = self._with(sort=self._recipe.orders_counts)
-        return ordered._in_order(Call("value_counts", (), options), "groupby-value-counts", split_out)
+        return self._in_order(Call("value_counts", (), options), "groupby-value-counts", split_out)
 
     def nlargest(self, n: int = 5, keep: str = "first", *, split_out: Any = None) -> Any:
         """Return the `n` largest values of each group of a column. `keep`: which of equal ones, ``first last all``."""
