@@ -240,3 +240,39 @@ def test_rows_under_new_labels_are_aligned_by_these(name):
         assert_same(found, expected)
     else:
         assert found == pytest.approx(expected)
+
+
+def _frame(labels, **columns):
+    return pd.DataFrame({name: pd.Series(values, index=labels) for name, values in columns.items()})
+
+
+FLOATS = _frame([0, 1, 2], a=[1.5, np.nan, 3.5], i=[1, 2, 3], b=[True, False, True], s=["x", None, "z"])
+PARTLY = {
+    "whole numbers for one row": (FLOATS, _frame([0], a=[7])),
+    "for the first rows": (FLOATS, _frame([0, 1], a=[7, 8])),
+    "another row": (FLOATS, _frame([0, 5], a=[7, 8], s=["q", None])),
+    "another column of booleans": (_frame([0, 1, 2], a=[1, 2, 3]), _frame([3, 4], a=[7, 8], z=[True, False])),
+    "another column of all rows": (_frame([0, 1, 2], a=[1, 2, 3]), _frame([0, 1, 2], z=[4, 5, 6])),
+    "text for numbers": (_frame([0, 1, 2], a=[np.nan, 2.0, 3.0]), _frame([0], a=["x"])),
+}
+
+
+@pytest.mark.parametrize("name", PARTLY)
+def test_partitions_of_one_frame_alone_are_combined_first_as_all_rows_are(name):
+    one, other = PARTLY[name]
+    for npartitions in (1, 2, 3):
+        lazy = [gd.from_pandas(frame, npartitions=npartitions) for frame in (one, other)]
+        assert_same(lazy[0].combine_first(lazy[1]).compute(**INLINE), one.combine_first(other))
+        assert_same(lazy[1].combine_first(one).compute(**INLINE), other.combine_first(one))
+
+
+COMBINING = {"the other": lambda one, other: other, "sum": lambda one, other: one.fillna(0) + other}
+
+
+@pytest.mark.parametrize("options", [{}, {"fill_value": 0}, {"overwrite": False}], ids=str)
+@pytest.mark.parametrize("name", COMBINING)
+def test_partitions_of_one_frame_alone_are_combined_as_all_rows_are(name, options):
+    one, other = FLOATS[["a", "i"]], _frame([0, 5], a=[7.0, 9.0], c=[3, 4])
+    for x, y in ((one, other), (other, one), (one, other.assign(i=np.nan)), (one, other[["c"]])):
+        got = gd.from_pandas(x, npartitions=3).combine(gd.from_pandas(y, npartitions=2), COMBINING[name], **options)
+        assert_same(got.compute(**INLINE), x.combine(y, COMBINING[name], **options))

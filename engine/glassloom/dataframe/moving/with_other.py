@@ -14,8 +14,8 @@ from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import beside_values_at_hand
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.meta import infer_meta
+from glassloom.dataframe.moving.combining_first import combined_first, with_common_dtypes, with_dtypes_of_one_frame
 from glassloom.dataframe.moving.concat import SideBySide, align
-from glassloom.dataframe.moving.shape import conform
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.repeated_labels import paired
 from glassloom.dataframe.wrap import is_node, wrap
@@ -63,7 +63,8 @@ class WithOther(Frame):
         other
             A lazy object whose partitions correspond to this one's, or both have known divisions; or a pandas object.
         """
-        return _together(self, other, Method("combine_first"), "combine_first")
+        made = _together(self, other, Method("combine_first"), "combine_first")
+        return with_dtypes_of_one_frame(made, self._meta, other.expr.meta if is_node(other) else other)
 
     def combine(
         self, other: Any, func: Callable[[Any, Any], Any], fill_value: Any = None, overwrite: bool = True
@@ -80,14 +81,17 @@ class WithOther(Frame):
         fill_value
             What stands where only one side has a row.
         overwrite
-            Of frames: whether columns that only this frame has become missing.
+            Of frames: whether columns become missing of which the other frame has no values. If not, which these are is found out now.
         """
         options: dict[str, Any] = {"func": func, "fill_value": fill_value}
-        if isinstance(self._meta, pd.DataFrame):
-            options["overwrite"] = overwrite
-        elif overwrite is not True:
+        if overwrite is not True and not isinstance(self._meta, pd.DataFrame):
             raise refused("combine", "overwrite", overwrite, "it is for frames")
-        return _together(self, other, partial(_combined, options), "combine")
+        kept: list[Any] = []
+        if not overwrite:
+            found = other.notna().any()
+            has_values = found.compute() if is_node(found) else found
+            kept = [name for name in self._meta.columns if not has_values.get(name, False)]
+        return _together(self, other, partial(_combined, kept, options), "combine")
 
     def compare(
         self,
@@ -189,7 +193,8 @@ def _together(
     tried = BlockCall(_labelled_alike, (call, *call.args), label=call.label) if method == "compare" else call
     meta = infer_meta(tried, nodes, method)
     if method == "combine_first":
-        call = BlockCall(partial(_combined_first, meta), call.args, label=call.label)
+        meta = with_common_dtypes(meta, frame.expr.meta, other.expr.meta)
+        call = BlockCall(partial(combined_first, meta), call.args, label=call.label)
     return wrap(pairs.result((kind or Together)(nodes[0], tuple(nodes[1:]), call, meta)))
 
 
@@ -217,14 +222,22 @@ def _labelled_alike(call: Callable[..., Any], block: Any, *others: Any) -> Any:
     return call(block, *(other.set_axis(block.index, axis=0) for other in others))
 
 
-def _combined_first(meta: Any, block: Any, other: Any) -> Any:
-    return conform(block.combine_first(other), meta)  # without rows, pandas forgets dtypes and the columns' order
-
-
-def _combined(options: dict[str, Any], block: Any, other: Any) -> Any:
-    if isinstance(block, pd.DataFrame) and len(other) and len(block.columns) and not len(block):
-        block, other = block.align(other, axis=0)  # pandas returns the other frame if one has no rows; others have some
-    return block.combine(other, **options)
+def _combined(kept: list[Any], options: dict[str, Any], block: Any, other: Any) -> Any:
+    """Return the combined rows of two partitions, with some columns of the first one as they are."""
+    if len(block) != len(other) and not (
+        len(block) and len(other)
+    ):  # pandas calls no function with rows of one frame alone
+        block, other = (one if len(one) else one.reindex(rows.index) for one, rows in ((block, other), (other, block)))
+    if not kept:
+        return block.combine(other, **options)
+    block, other = block.align(other, axis=0)
+    names = block.columns.union(other.columns, sort=False)
+    rest, others = block.drop(columns=kept), other.drop(columns=kept, errors="ignore")
+    if not len(others.columns):
+        return block[names]
+    if not len(rest.columns):
+        rest = rest.reindex(columns=others.columns)
+    return pd.concat([rest.combine(others, **options), block[kept]], axis=1)[names]
 
 
 def _compared(options: dict[str, Any], block: Any, other: Any) -> Any:

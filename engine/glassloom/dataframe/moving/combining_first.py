@@ -1,0 +1,74 @@
+"""`combine_first` of partitions, some of which have no rows of one frame: pandas takes the dtypes of a frame without rows for those of all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glassloom.dataframe.moving.shape import conform
+from glassloom.dataframe.unlike_dtypes import with_dtypes_of_all
+from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
+
+
+def combined_first(meta: Any, block: Any, other: Any) -> Any:
+    """Return ``block.combine_first(other)``, whose columns of both have the dtypes of `meta`; those of one frame alone have what its rows give."""
+    is_frame = isinstance(meta, pd.DataFrame)
+    if not is_frame or not meta.columns.is_unique or not (len(block) or len(other)):
+        return conform(block.combine_first(other), meta)
+    if not len(other):
+        made = _beside_none(block, other, meta.columns)
+    elif not len(block):
+        made = _beside_none(other, block, meta.columns)
+    else:
+        made = block.combine_first(other)
+    wanted = meta.copy(deep=False)
+    for place, name in enumerate(meta.columns):
+        if name in made.columns and not (name in block.columns and name in other.columns):
+            column: Any = made[name].iloc[:0].set_axis(meta.index, axis=0)
+            wanted.isetitem(place, column)
+    return conform(made, wanted)
+
+
+def with_common_dtypes(meta: Any, own: Any, other: Any) -> Any:
+    """Return the meta of ``own.combine_first(other)`` with the dtype that both have together for columns of both.
+
+    Of made-up rows no value is taken from the other frame, and so its dtype isn't seen.
+    """
+    if isinstance(meta, pd.Series):
+        return meta if own.dtype == other.dtype else meta.astype(_common_dtype(own, other))
+    if not meta.columns.is_unique:
+        return meta
+    made = meta.copy(deep=False)
+    for place, name in enumerate(meta.columns):
+        if name in own.columns and name in other.columns and own[name].dtype != other[name].dtype:
+            column: Any = meta.iloc[:, place].astype(_common_dtype(own[name], other[name]))
+            made.isetitem(place, column)
+    return made
+
+
+def _common_dtype(one: Any, other: Any) -> Any:
+    return pd.concat([one.iloc[:0], other.iloc[:0]]).dtype
+
+
+def _beside_none(block: Any, other: Any, names: pd.Index) -> Any:
+    """Return a block with the columns that only another one has, which has no rows, as missing values of their dtypes."""
+    lacked = [name for name in names if name not in block.columns]
+    none = {name: other[name].iloc[:0].reindex(block.index) for name in lacked}
+    return pd.concat([block, pd.DataFrame(none)], axis=1) if none else block
+
+
+def with_dtypes_of_one_frame(made: Any, own: Any, others: Any) -> Any:
+    """Return the lazy result of `combine_first` with one dtype in all partitions for columns that one frame alone has, by the metas of the frames."""
+    meta = made.expr.meta
+    if made.npartitions == 1 or not isinstance(meta, pd.DataFrame) or not meta.columns.is_unique:
+        return made
+    several = [dict(zip(one.columns, dtypes_of(one), strict=True)) for one in (own, others)]
+    alone = {**several[0], **several[1]}
+    places = [
+        place
+        for place, name in enumerate(meta.columns)
+        if not all(name in one for one in several) and can_miss_nothing(alone.get(name, np.dtype(object)))
+    ]
+    return with_dtypes_of_all(made, places)
