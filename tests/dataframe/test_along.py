@@ -270,3 +270,11 @@ def test_floats_of_two_bytes_are_rounded_at_every_row_as_in_pandas(how, skipna):
             assert_same(got.compute(**INLINE), getattr(expected[columns], how)(skipna=skipna))
     part = lazy.loc[lazy.f > 30].h.cumsum()  # partitions without rows
     assert_same(part.compute(**INLINE), expected.loc[expected.f > 30].h.cumsum())
+
+
+@pytest.mark.parametrize("dtype", ["timestamp[ns][pyarrow]", "timestamp[us, tz=UTC][pyarrow]", "duration[ns][pyarrow]"])
+def test_lines_are_drawn_along_labels_that_are_times_of_arrow(dtype):
+    numbers = pd.Series([0, 1, 2, 5], dtype="int64[pyarrow]").astype("duration[ns][pyarrow]")
+    times = numbers if dtype.startswith("duration") else (pd.Timestamp(2020, 1, 1) + pd.to_timedelta([0, 1, 2, 5], "D"))
+    plain = pd.Series([1.0, None, 4, 7], index=pd.Index(times).astype(dtype))
+    assert_same(gd.from_pandas(plain, npartitions=2).interpolate("index").compute(**INLINE), plain.interpolate("index"))

@@ -15,6 +15,8 @@ TEXTS = {
     "days that can't be months": ["01/05/2016", "02/05/2016", "31/05/2016", "30/05/2016", "01/06/2016"],
     "a zone": ["2013-01-01T05:00:00Z", "2013-01-02T05:00:00Z", None, "2013-01-03T05:00:00Z", "2013-01-04T05:00:00Z"],
     "missing first": [None, None, None, "31/12/2015", "05/01/2016"],
+    "blanks first": ["", "NaT", "31/12/2015", "", "05/01/2016"],
+    "nothing but blanks": ["", None, "NaT", "", "nan"],
     "of no one format": ["5 January 2024 10 PM", "2024-01-02", "3/4/2024", "2024-01-05 10:00", "6/7/2024"],
     "zones": ["2020-01-01 00:00+02:00", "2020-01-01 00:00+02:00", "2020-01-01 00:00+01:00", "2020-01-01 00:00+01:00", None],
     "no times": ["x", "2020-01-01", "y", "2020-01-02", "z"],
@@ -37,6 +39,12 @@ def test_texts_become_times_by_the_format_of_the_first(texts, options):
 
 def test_labels_become_times_by_the_format_of_the_first():
     check_in_parts(pd.DataFrame({"n": range(5)}, index=TEXTS["days first"]), lambda f: to_datetime(f.index))
+
+
+def test_blanks_have_no_format():
+    frame = pd.DataFrame({"t": ["", *[""] * 70, "nan", "31/12/2015", "05/01/2016", "06/01/2016"]})
+    check_in_parts(frame, lambda f: to_datetime(f.t))
+    check_in_parts(frame.set_index("t"), lambda f: to_datetime(f.index))
 
 
 def test_one_partition_is_read_for_the_format_and_the_zone():

@@ -82,7 +82,10 @@ def _labels(line: Line, block: Any) -> Any:
     index = block.index
     if line.method == "linear":
         return np.arange(len(block), dtype="float64")
-    numbers = index.asi8 if index.dtype.kind in "mM" else index.to_numpy()
+    if isinstance(index.dtype, pd.ArrowDtype) and index.dtype.kind in "mM":
+        numbers = index.astype("int64[pyarrow]").to_numpy()
+    else:
+        numbers = index.asi8 if index.dtype.kind in "mM" else index.to_numpy()
     if not index.is_monotonic_increasing:
         raise ValueError(f"interpolate(method={line.method!r}) needs labels in ascending order; sort_index() before")
     return numbers.astype("float64")

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.io.date_formats import format_of
+from glassloom.dataframe.io.date_formats import format_of, known_texts
+from glassloom.dataframe.nodes import SomeRows
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import operate, wrap
 from glassloom.expr import Blockwise, walk
@@ -28,7 +29,7 @@ def times_of_texts(texts: Any, kwargs: dict[str, Any]) -> Any:
     first: Any
     if all(isinstance(node, Blockwise) for node in walk([texts.expr])):
         series = texts.to_series() if isinstance(texts.expr.meta, pd.Index) else texts
-        found = series.dropna().head(1)
+        found = operate(known_texts, series, kind=SomeRows, label="known-texts").head(1)
         first = found.iloc[0] if len(found) else None
     else:
         first = wrap(tree(texts.expr, Operation(_first_known, _first_of, _first_of), _ISO, "first-value"))
@@ -36,7 +37,7 @@ def times_of_texts(texts: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _first_known(block: Any) -> Any:
-    known = block[block.notna()]
+    known = known_texts(block)
     return (known if isinstance(known, pd.Index) else known.array)[0] if len(known) else None
 
 

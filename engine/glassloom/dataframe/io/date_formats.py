@@ -17,6 +17,10 @@ from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 
 _WITHOUT_VALUES = "ISO8601"
 """The only format that no text is ambiguous in."""
+_WITHOUT_FORMAT = ["", "nat", "NaT", "NAT", "nan", "NaN", "NAN", "now", "today"]
+"""Texts that pandas passes over when it looks for the first value."""
+_LOOKED_AT = 64
+"""Values among which the first is looked for before all others are."""
 USUAL_TIMES = pd.to_datetime(pd.Series(["2024-01-01"])).dtype
 """The dtype that pandas makes of text."""
 
@@ -27,12 +31,23 @@ def format_of(texts: pd.Series, *, dayfirst: bool = False) -> str:
     >>> format_of(pd.Series([None, "13/02/2024"])), format_of(pd.Series(["5 January 2024 10 PM"])), format_of(pd.Series([None]))
     ('%d/%m/%Y', 'mixed', 'ISO8601')
     """
-    known = texts[texts.notna()]
+    known = known_texts(texts)
     if not len(known):
         return _WITHOUT_VALUES
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pandas has warned of days that come first when it parsed the sample
         return guess_datetime_format(str(known.iloc[0]), dayfirst=dayfirst) or "mixed"
+
+
+def known_texts(texts: Any) -> Any:
+    """Return the values of a series or index by the first of which pandas guesses a format: not blanks, and no words such as "NaT" and "today"."""
+    known = texts[texts.notna()]
+    is_text = pd.api.types.is_object_dtype(known.dtype) or pd.api.types.is_string_dtype(known.dtype)
+    if not is_text or not len(known):
+        return known
+    some = known[:_LOOKED_AT]
+    few = some[~some.isin(_WITHOUT_FORMAT)]
+    return few if len(few) else known[~known.isin(_WITHOUT_FORMAT)]
 
 
 def with_date_formats(
