@@ -152,3 +152,37 @@ def test_the_next_operation_finds_keys_of_one_dtype():
     made = joined.groupby("k").y.sum().compute(**INLINE)
     assert_same(made, expected.groupby("k").y.sum())
     assert np.all(made.index == ["b", "c"])
+
+
+SOME_LEVELS = pd.DataFrame({"h": ["a", "a", "b", "c"], "i": [1, 2, 1, 3], "x": range(4)}).set_index(["h", "i"])
+OTHER_LEVELS = {
+    "two levels": pd.DataFrame({"h": ["a", "b", "b", "d"], "j": list("pqrs"), "y": range(4)}).set_index(["h", "j"]),
+    "one level": pd.DataFrame({"h": ["a", "b", "d"], "y": range(3)}).set_index("h"),
+    "three levels": pd.DataFrame({"i": [1, 3, 7], "h": ["a", "c", "z"], "j": list("pqr"), "y": range(3)}).set_index(
+        ["i", "h", "j"]
+    ),
+    "missing keys": pd.DataFrame({"h": ["a", "b", None], "j": ["p", None, "r"], "y": range(3)}).set_index(["h", "j"]),
+    "a column that is named as a level": pd.DataFrame(
+        {"h": ["z", "a", "b"], "y": range(3)},
+        index=pd.MultiIndex.from_arrays([list("abd"), [1, 1, 1]], names=["h", "j"]),
+    ),
+}
+
+
+@pytest.mark.parametrize("how", ["left", "right", "inner", "outer"])
+@pytest.mark.parametrize("name", OTHER_LEVELS)
+def test_indexes_of_several_levels_are_joined_by_those_that_both_have(name, how):
+    other = OTHER_LEVELS[name]
+    expected = SOME_LEVELS.join(other, how=how)
+    for broadcast in (None, False):
+        lazy = gd.from_pandas(SOME_LEVELS, npartitions=3), gd.from_pandas(other, npartitions=2)
+        options = {} if broadcast is None else {"broadcast": False}
+        made = lazy[0].merge(lazy[1], left_index=True, right_index=True, how=how, **options).compute(**INLINE)
+        assert made.index.names == expected.index.names
+        keys = list(range(expected.index.nlevels))
+        assert_same(_by_labels(made, keys), _by_labels(expected, keys))
+
+
+def _by_labels(frame, levels):
+    labels = frame.index.to_frame(index=False, name=levels).map(repr)
+    return frame.iloc[labels.sort_values(levels, kind="stable").index]

@@ -236,9 +236,25 @@ def join_nodes(
         _hash_keys(left, joining.left_on, joining.left_index),
         _hash_keys(right, joining.right_on, joining.right_index),
     )
+    shared = _shared_levels(left.meta, right.meta) if joining.left_index and joining.right_index else None
+    if shared is not None:
+        own = others = shared
     count = npartitions or _usual_count(left, right, own, others)
-    both = hash_shuffle(left, own, count), hash_shuffle(right, others, count)
-    return _with_one_dtype(_join(*both, joining, _keys_of_result(joining), firsts if count > 1 else ()), joining)
+    if shared is not None and any(name in meta.columns for meta in metas for name in shared):
+        count = 1  # columns hide the levels by which rows would move
+        both = Repartition(left, 1), Repartition(right, 1)
+    else:
+        both = hash_shuffle(left, own, count), hash_shuffle(right, others, count)
+    keys = _keys_of_result(joining) if shared is None else None
+    return _with_one_dtype(_join(*both, joining, keys, firsts if count > 1 else ()), joining)
+
+
+def _shared_levels(left: Any, right: Any) -> tuple[Any, ...] | None:
+    """Return the names of the levels by which pandas joins two frames by their index, if those are some of one with several; else None."""
+    names, others = list(left.index.names), list(right.index.names)
+    if len(names) == len(others) == 1 or names == others:
+        return None
+    return tuple(name for name in names if name is not None and name in others)
 
 
 def _broadcast_join(left: FrameExpr, right: FrameExpr, joining: Joining, side: str) -> FrameExpr:
