@@ -147,6 +147,35 @@ def test_pairs_are_those_of_whole_frames(data):
             assert found == pytest.approx(expected, nan_ok=True), name
 
 
+THREE = {
+    "chain": lambda a, b, c, _: a.v + b.v + c.v,
+    "where": lambda a, b, c, _: a.w.where(b.v > 3, c.w),
+    "mask frames": lambda a, b, c, _: a[["w"]].mask(b[["w"]] > 2, c[["w"]]),
+    "assign": lambda a, b, c, _: a.assign(x=b.v, y=c.v),
+    "assign a sum": lambda a, b, c, _: a.assign(z=b.v + c.v),
+    "concat": lambda a, b, c, of: of.concat([a.v, b.v.rename("y"), c.w], axis=1, join="inner"),
+    "cat": lambda a, b, c, _: a.s.str.cat([b.s, c.s]),
+    "groupby": lambda a, b, c, _: a.groupby([b.s, c.s]).v.count(),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=examples(20), deadline=None)
+@given(data=st.data())
+def test_three_frames_are_paired_as_whole_ones(data):
+    one, other = data.draw(labels_of_two())
+    numbers = [one, other, data.draw(st.sampled_from([one, other, [*one, one[-1]], one[1:]]))]
+    frames = [frame_of(each, "texts", seed) for seed, each in enumerate(numbers)]
+    parts = [data.draw(st.integers(1, 4)) for _ in frames]
+    for name in data.draw(st.lists(st.sampled_from(list(THREE)), min_size=2, max_size=2, unique=True)):
+        lazy = [gd.from_pandas(frame, npartitions=count) for frame, count in zip(frames, parts, strict=True)]
+        expected, found = outcome(THREE[name], *frames, pd), outcome(THREE[name], *lazy, gd)
+        if isinstance(expected, str):
+            assert isinstance(found, str) and found == expected, name
+        else:
+            assert_same(found, expected)
+
+
 DOUBLE = pd.DataFrame(
     {"v": range(8), "w": [0.5, None] * 4, "b": [True, False] * 4, "s": list("xyzxyzxy")}, index=list("aabbccdd")
 )
@@ -167,6 +196,22 @@ def test_equal_labels_of_a_partition_are_paired_as_those_of_the_others_say(name,
     frames = [DOUBLE, PAIRS[pair]]
     expected = outcome(TOGETHER[name], *[frame.copy() for frame in frames], pd)
     found = outcome(TOGETHER[name], *[gd.from_pandas(frame, npartitions=4) for frame in frames], gd)
+    if isinstance(expected, (pd.DataFrame, pd.Series)):
+        assert_same(found, expected)
+    elif expected == "error":
+        assert isinstance(found, str) and found == expected
+    else:
+        assert found == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.each_choice
+@pytest.mark.parametrize("numbers", [([4, 5], [1, 1, 4]), ([1, 1, 4], [4, 5]), ([3, 3], [1, 1, 3, 3])])
+@pytest.mark.parametrize("name", TOGETHER)
+def test_repeated_labels_count_that_the_other_frame_lacks(name, numbers):
+    frames = [frame_of(each, "texts", seed) for seed, each in enumerate(numbers)]
+    expected = outcome(TOGETHER[name], *[frame.copy() for frame in frames], pd)
+    found = outcome(TOGETHER[name], *[gd.from_pandas(frame, npartitions=3) for frame in frames], gd)
     if isinstance(expected, (pd.DataFrame, pd.Series)):
         assert_same(found, expected)
     elif expected == "error":

@@ -590,6 +590,8 @@ def _assign(frame: Any, names: tuple[Any, ...], *values: Any) -> Any:
     frame = frame.copy(deep=len(getattr(getattr(frame, "_mgr", None), "blocks", ())) > _MOST_BLOCKS)
     for name, value in zip(names, values, strict=True):
         if not len(frame) and is_frame(value):  # pandas would add its rows to a partition that has none
+            if len(value) and not getattr(value, "index", value).is_unique:
+                raise ValueError("cannot reindex on an axis with duplicate labels")  # as where the frame has rows
             value = rows_between(value, None, 0)
         frame[name] = value
     return frame
