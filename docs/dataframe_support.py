@@ -155,6 +155,11 @@ RESULTS = (
         "categories that occur, in order of appearance, and in some cases no name",
     ),
     (
+        "labels of groups by a dict or `map` of whole numbers, which has no number for any row of some partitions",
+        "whole numbers",
+        "floats",
+    ),
+    (
         "`groupby` by a series that was a column of the frame before `fillna`, `dropna` and others that copy only what has missing values",
         "the column is among the results",
         "it is left out if none was missing",
