@@ -194,6 +194,22 @@ def test_what_pivot_tables_cant_do_names_what_can(options, message):
         )
 
 
+def test_categories_that_are_not_known_have_their_order():
+    frame = pd.DataFrame({"c": pd.Categorical(list("abcaab"), ordered=True), "x": range(6)})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    unknown = lazy.assign(c=lazy.c.cat.as_unknown())
+    for call in (
+        lambda f: f.c < "b",
+        lambda f: "b" <= f.c,
+        lambda f: f.c.gt("a"),
+        lambda f: f[f.c >= "b"].x,
+        lambda f: f.query("c < 'b'").x,
+    ):
+        assert_same(call(unknown).compute(**INLINE), call(frame))
+    with pytest.raises(TypeError, match="Unordered Categoricals"):
+        lazy.x.astype(str).astype("category") < "3"  # noqa: B015
+
+
 def test_categories_become_known_and_columns():
     frame = pd.DataFrame({"s": ["b", "a", None, "c", "a"], "x": range(5)})
     lazy = gd.from_pandas(frame, npartitions=3)

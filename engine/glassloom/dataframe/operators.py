@@ -12,14 +12,41 @@ import pandas as pd
 
 from glassloom._users_functions import require_no_users_function
 from glassloom.array.api.array import Array
-from glassloom.dataframe.call import Method
+from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.nodes import Columnwise, Rowwise
-from glassloom.dataframe.wrap import is_node, operate
+from glassloom.dataframe.wrap import is_node, operate, wrap
 
 _COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 _LOGICAL = (operator.and_, operator.or_, operator.xor)
+_ORDERS = _COMPARISONS[2:]
+_ORDERS_BY_NAME = {order.__name__: order for order in _ORDERS}
 _NUMBERS = (int, float, complex, np.number, np.bool_)
 _ROWS = (0, "index", "rows")
+
+
+class _Compared(Rowwise):
+    """A comparison of categories that aren't known before: its meta can't be made by comparing none."""
+
+    parameters = ("frame", "others", "call", "given_meta")
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
+def _compared(function: Callable[[Any, Any], Any], lazy: Any, other: Any, label: str) -> Any:
+    meta = function(lazy.expr.meta.cat.set_categories([other]), other)
+    return wrap(_Compared(lazy.expr, (), BlockCall(function, (Block(0), other), label=label), meta))
+
+
+def _are_unknown(lazy: Any, other: Any) -> bool:
+    """Whether a series of categories that aren't known is held against a value."""
+    meta = lazy.expr.meta
+    is_series = isinstance(meta, pd.Series) and isinstance(meta.dtype, pd.CategoricalDtype)
+    is_value = not is_node(other) and pd.api.types.is_scalar(other) and not pd.isna(other)
+    return is_series and not len(meta.dtype.categories) and is_value
 
 
 def _kind(left: Any, right: Any) -> type[Rowwise]:
@@ -98,6 +125,8 @@ def _binary(function: Callable[[Any, Any], Any], label: str = "") -> Callable[[A
             return self._with_rows_at_hand(function, other)
         if _is_of_places(self, other, function):
             return self._with_values_at_hand(function, other)
+        if function in _ORDERS and _are_unknown(self, other):
+            return _compared(function, self, other, label)
         return operate(function, self, other, kind=_kind(self, other), label=label)
 
     return method
@@ -213,6 +242,9 @@ def _by_method(
         return lazy._with_rows_at_hand(function, other)
     if _is_of_places(lazy, other, axis=axis):
         return lazy._with_values_at_hand(function, other)
+    order = _ORDERS_BY_NAME.get(getattr(called, "__name__", "")) if not kwargs else None
+    if order is not None and _are_unknown(lazy, other):
+        return _compared(order, lazy, other, label or order.__name__)
     return operate(called, lazy, other, kwargs=kwargs, label=label)
 
 
