@@ -282,3 +282,26 @@ def test_positions_in_the_order_of_the_values_are_those_of_pandas(name):
                 made = lazy.argsort()
                 assert_same(made.compute(**INLINE), expected)
                 assert (made.dtype, made.name) == (expected.dtype, expected.name)
+
+
+AS_OF = {
+    "several": lambda f: f[["i", "f"]].asof([3, -1, 5, 99]),
+    "by a column": lambda f: f[["i", "f"]].asof([3, 5], subset="i"),
+    "one": lambda f: f[["i", "f"]].asof(5),
+    "before all": lambda f: f[["i", "f"]].asof(-1),
+    "of a column": lambda f: f.f.asof([3, -1, 5]),
+    "a value": lambda f: f.f.asof(5),
+    "no value": lambda f: f.f.asof(0),
+    "a column of a series": lambda f: f.f.asof(5, subset="f"),
+}
+
+
+@pytest.mark.parametrize("missing", [[0, 3], [0, 1, 2, 3, 4, 5], [2, 3, 4]], ids=str)
+def test_the_last_rows_up_to_a_label_are_those_of_pandas(missing):
+    frame = pd.DataFrame({"i": range(6), "f": np.arange(6) / 2}, index=[0, 2, 2, 4, 6, 7])
+    frame.iloc[missing, 1] = np.nan
+    check_all(AS_OF, frame, gd.from_pandas(frame, npartitions=3))
+    check_all(AS_OF, frame[:1], gd.from_pandas(frame[:1], npartitions=1))
+    unsorted = gd.from_pandas(frame[::-1], npartitions=3, sort=False)
+    with pytest.raises(ValueError, match="asof requires a sorted index"):
+        unsorted.asof([3]).compute(**INLINE)

@@ -44,7 +44,6 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (_FRAMES, "to_pickle", "a pickle is one object", "to_parquet()"),
     (_FRAMES, "to_string", "it shows all rows", "head().to_string()"),
     # Order and labels of rows.
-    (_FRAMES, "asof", "it looks rows up in all partitions", "merge_asof()"),
     (_FRAMES, "iat", "positions across partitions need their lengths", "at[...] by label, or iloc[...].compute()"),
     (_FRAMES, "to_period to_timestamp tz_convert tz_localize", "it isn't there yet", "map_partitions(), or the methods of .dt on a column"),
     (_FRAMES, "transform", "it isn't there yet", "map_partitions(), apply(axis=1)"),
@@ -174,8 +173,8 @@ def did_you_mean(name: str, lazy: Any) -> str:
 def not_supported(kind: str, name: str) -> NotSupported | None:
     """Return the error for a public name of pandas' class, or Dask's, that ours lacks; None if they haven't got it either.
 
-    >>> print(not_supported("DataFrame", "asof"))
-    DataFrame.asof isn't supported: it looks rows up in all partitions. Use merge_asof()
+    >>> print(not_supported("DataFrame", "to_pickle"))
+    DataFrame.to_pickle isn't supported: a pickle is one object. Use to_parquet()
     """
     theirs = PANDAS.get(kind)
     if theirs is None or name.startswith("_"):

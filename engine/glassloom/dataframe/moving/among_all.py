@@ -16,6 +16,7 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.columns import some_columns
 from glassloom.dataframe.moving.argsort import argsorted
+from glassloom.dataframe.moving.as_of import last_rows_before
 from glassloom.dataframe.moving.duplicated import duplicated_rows
 from glassloom.dataframe.moving.membership import prepared, rows_among
 from glassloom.dataframe.moving.ranks import Ranking, comparable, is_unordered, ranked
@@ -47,6 +48,30 @@ class AmongAll(Frame):
         dtype = self._expr.meta.dtype if isinstance(self._expr.meta, pd.Series) else None
         call, at_hand = prepared(at_hand, dtype)
         return operate(call, self, at_hand, kind=kind)
+
+    def asof(self, where: Any, subset: Any = None) -> Any:
+        """Return the last values up to a label, or the rows of a list of labels, in one partition; the index is sorted.
+
+        Parameters
+        ----------
+        where
+            A label, such as a time, or a list of them; `merge_asof` takes those of a lazy frame.
+        subset
+            Of frames: the columns without missing values in the rows that count. Default: all.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import glassloom.dataframe as gd
+        >>> x = gd.from_pandas(pd.Series([1.0, None, 3.0], index=[10, 20, 30]), npartitions=3)
+        >>> x.asof([25, 35]).compute().tolist()
+        [1.0, 3.0]
+        """
+        is_frame = isinstance(self._meta, pd.DataFrame)
+        if subset is not None and not is_frame:
+            raise ValueError("asof: subset is not valid for Series")
+        names = some_columns("asof", subset, self._meta) if subset is not None else None
+        return wrap(last_rows_before(self._expr, where, names))
 
     def rank(
         self,
