@@ -143,3 +143,28 @@ def test_labels_without_none_of_others_stay_in_their_order():
     assert_same(lazy.set_names(["b"]).compute(**INLINE), plain.set_names(["b"]))
     with pytest.raises(ValueError, match="Length of new names must be 1, got 2"):
         lazy.set_names(["b", "c"])
+
+
+LABELS = {
+    "numbers": pd.Index([3.0, 1, None, 2, 1], name="a"),
+    "texts": pd.Index(list("cab"), name="b"),
+    "times": pd.DatetimeIndex(["2020-03", "2020-01", "2020-02"]),
+    "levels": pd.MultiIndex.from_tuples([(2, "a"), (1, "b"), (2, "A")], names=["x", "y"]),
+    "categories": pd.CategoricalIndex(list("bca")),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_are_sorted_taken_and_repeated(name):
+    plain = LABELS[name]
+    lazy = gd.from_pandas(pd.DataFrame(index=plain), npartitions=2, sort=False).index
+    for work in (
+        lambda labels: labels.sort_values(),
+        lambda labels: labels.sort_values(ascending=False),
+        lambda labels: labels.take([2, 0]),
+        lambda labels: labels.repeat(2),
+        lambda labels: labels.repeat(list(range(len(plain)))),
+    ):
+        assert_same(work(lazy).compute(**INLINE), work(plain))
+    with pytest.raises(NotImplementedError, match=r"return_indexer=True"):
+        lazy.sort_values(return_indexer=True)

@@ -102,6 +102,8 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("Series Index", "map", "is_monotonic", (False,), "set_index(sorted=True) finds out the divisions again"),
     # Of indexes.
     ("Index", "astype", "copy", ANY, _NO_COPY),
+    ("Index", "take", "allow_fill", (True, None), "positions are those of labels that are there"),
+    ("Index", "take", "fill_value", (None,), "positions are those of labels that are there"),
     ("Index", "isin unique", "level", (None,), _ONE_LEVEL),
     ("Index", "min max", "axis", (None, 0), "an index has rows alone"),
     ("Index", "min max", "skipna", (True,), "hasnans tells whether a label is missing"),
@@ -238,6 +240,7 @@ ORDERS: dict[tuple[str, str], str] = {
     ("Series", "map"): "func na_action engine",
     ("DataFrame", "sample"): "n frac replace weights random_state axis ignore_index",
     ("Series", "sample"): "n frac replace weights random_state axis ignore_index",
+    ("Index", "take"): "indices axis allow_fill fill_value",
     ("DataFrame", "apply"): "func axis raw result_type args by_row engine engine_kwargs",
     ("DataFrame", "corrwith"): "other axis drop method numeric_only min_periods",
     **{(kind, "reindex_like"): "other method copy limit tolerance" for kind in ("DataFrame", "Series")},

@@ -184,6 +184,33 @@ class Index(Frame):
             "an index and a pandas series, whose labels it doesn't have: give the values, series.to_numpy()"
         )
 
+    def sort_values(
+        self, *, return_indexer: bool = False, ascending: bool = True, na_position: Any = "last", key: Any = None
+    ) -> Any:
+        """Return the labels in order.
+
+        Parameters
+        ----------
+        return_indexer
+            Not supported: `to_series().argsort()` has the places.
+        ascending, na_position, key
+            As in `Series.sort_index`.
+        """
+        if return_indexer:
+            raise refused("Index.sort_values", "return_indexer", return_indexer, "to_series().argsort() has the places")
+        rows = operate(_without_columns, self, label="labels")
+        return rows.sort_index(ascending=ascending, na_position=na_position, key=key).index
+
+    def take(self, indices: Any, axis: Any = 0) -> Any:
+        """Return the labels at some positions, in the order of the list. See `DataFrame.iloc`."""
+        if axis != 0:
+            raise ValueError(f"No axis named {axis} for object type Index")
+        return operate(_without_columns, self, label="labels").take(indices).index
+
+    def repeat(self, repeats: Any, axis: None = None) -> Any:
+        """Return each label several times: a number, or a list with one for each label."""
+        return self.to_series().repeat(repeats).index
+
     def to_series(self, *, name: Any = _UNSET) -> Any:
         """Return the labels as a series with themselves as index, under the index's name or another one."""
         return operate(Method("to_series"), self, kwargs={} if name is _UNSET else {"name": name})
@@ -334,13 +361,13 @@ class Index(Frame):
         """Return the labels under another name."""
         return operate(Method("rename"), self, name)
 
-    def set_names(self, names: Any) -> Any:
-        """Return the labels under other names, one for each level."""
-        if self.nlevels == 1 and isinstance(names, list):
-            if len(names) != 1:
-                raise ValueError(f"set_names({names!r}): Length of new names must be 1, got {len(names)}")
-            (names,) = names
-        return self.rename(names)
+    def set_names(self, name: Any) -> Any:
+        """Return the labels under another name, or other ones, one for each level."""
+        if self.nlevels == 1 and isinstance(name, list):
+            if len(name) != 1:
+                raise ValueError(f"set_names({name!r}): Length of new names must be 1, got {len(name)}")
+            (name,) = name
+        return self.rename(name)
 
     def _relabelled(self, method: str, *args: Any, **kwargs: Any) -> Any:
         return operate(Method(method), self, *args, kind=Labels, kwargs=kwargs)
@@ -486,6 +513,10 @@ _mapped.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCall.cal
 
 def _labelled_by_itself(values: Any) -> Any:
     return values.set_axis(pd.Index(values), axis=0)
+
+
+def _without_columns(index: Any) -> Any:
+    return pd.DataFrame(index=index)
 
 
 def _of_each_label(index: Any, values: Any, what: str) -> Any:

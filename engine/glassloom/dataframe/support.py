@@ -53,10 +53,10 @@ _ROWS: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     # Index.
     (("Index",), "get_loc get_indexer get_indexer_for get_indexer_non_unique get_slice_bound slice_locs slice_indexer", "positions across partitions need their lengths", "loc[...] of the frame"),
     (("Index",), "asof asof_locs searchsorted", "it looks labels up in all partitions", "loc[...] of the frame"),
-    (("Index",), "argmax argmin argsort take", "positions across partitions need their lengths", "to_series().idxmax()"),
-    (("Index",), "append insert delete drop putmask repeat where", "an index in partitions belongs to its frame", "to_series() or to_frame(), and then concat()"),
+    (("Index",), "argmax argmin argsort", "positions across partitions need their lengths", "to_series().idxmax()"),
+    (("Index",), "append insert delete drop putmask where", "an index in partitions belongs to its frame", "to_series() or to_frame(), and then concat()"),
     (("Index",), "union symmetric_difference join", "rows of all partitions would have to move", "merge() of the frames on their index"),
-    (("Index",), "reindex sort_values sortlevel", "rows of all partitions would have to move", "to_series(), and then sort it"),
+    (("Index",), "reindex sortlevel", "rows of all partitions would have to move", "to_series(), and then sort it"),
     (("Index",), "drop_duplicates duplicated unique has_duplicates is_unique factorize", "codes would depend on all labels", "glassloom.dataframe.factorize(index)"),
     (("Index",), "groupby value_counts", "it is a series' method here", "to_series().value_counts(), to_series().groupby(...)"),
     (("Index",), "equals identical is_", "comparing computes", "(one == other).to_series().all()"),
