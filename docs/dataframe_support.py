@@ -135,6 +135,11 @@ RESULTS = (
         "rows in the order of their labels",
     ),
     (
+        "`frame.div(series, axis=0)` and the like, where labels of one of both repeat, and the other's don't in the same partitions",
+        "each row of a label with each",
+        "the same, or ValueError, depending on how all labels are joined",
+    ),
+    (
         "`frame[condition]` and `series[condition]` of a condition with other labels, of which some of the frame's repeat",
         "an error: the condition says several things of a label",
         "an error, or rows at other places",
