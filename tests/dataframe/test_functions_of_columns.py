@@ -225,6 +225,12 @@ def test_aggregations_by_column_of_columns_of_one_name_are_refused():
         lazy.agg({"a": "sum"})
 
 
-def test_functions_of_a_whole_series_that_would_be_stacked_are_refused():
-    with pytest.raises(NotImplementedError, match=r"apply\(by_row=False\)"):
-        gd.from_pandas(pd.Series([1, 2]), npartitions=1).apply({"x": np.sqrt}, by_row=False)
+def test_functions_of_a_series_whose_results_would_be_stacked_or_at_hand_are_refused():
+    lazy = gd.from_pandas(pd.Series([1, 2]), npartitions=1)
+    with pytest.raises(
+        NotImplementedError, match=r"apply\(func={'x': <ufunc 'sqrt'>}\) isn't supported: transform\(\)"
+    ):
+        lazy.apply({"x": np.sqrt})
+    for function, returned in ((str, "the text of the lazy series"), (pd.to_timedelta, "a TimedeltaIndex")):
+        with pytest.raises(TypeError, match=f"should return a value, or a lazy object; it returned {returned}"):
+            lazy.apply(function, by_row=False)

@@ -97,6 +97,24 @@ def aggregated(column: Any, how: Any, args: tuple[Any, ...] = (), kwargs: dict[s
     return made if is_node(made) else constant(column.expr, made, "agg")
 
 
+def of_whole_series(series: Any, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what a function makes of a lazy series: a value, or a lazy object.
+
+    Raises
+    ------
+    TypeError
+        If it returns an object with rows that isn't lazy, or the text of the series.
+    """
+    made = _called("apply", func, series, args, kwargs)
+    is_text = isinstance(made, str) and made in (str(series), repr(series))
+    if is_text or (made is not None and not isinstance(made, Collection) and not _is_scalar(made)):
+        kind = "the text of the lazy series" if is_text else f"a {type(made).__name__}"
+        raise TypeError(
+            f"apply(by_row=False): the function should return a value, or a lazy object; it returned {kind}"
+        )
+    return made
+
+
 def _options_of(how: Any) -> dict[str, Any]:
     """Return what a function of NumPy's or Python's does in another way than the method of its name, since pandas 3 calls it itself."""
     if isinstance(how, str) or not HAS_COPY_ON_WRITE:
@@ -130,9 +148,17 @@ def listed(functions: Any) -> Any:
     return list(functions) if isinstance(functions, (tuple, set, np.ndarray, pd.Index)) else functions
 
 
-def are_changes(functions: Any) -> bool:
-    """Whether a list or dict has functions of NumPy's that make as many values as there are."""
-    return any(isinstance(one, np.ufunc) for one in (functions.values() if isinstance(functions, dict) else functions))
+def applied_by_several(
+    lazy: Any, functions: list[Any] | dict[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Return what `apply` makes of a frame or series by a list or dict of functions: reductions of it, or changes by functions of NumPy's."""
+    every = functions.values() if isinstance(functions, dict) else functions
+    if not any(isinstance(one, np.ufunc) for one in every):
+        return lazy.agg(functions, 0, *args, **kwargs)
+    if isinstance(functions, dict) and isinstance(lazy.expr.meta, pd.Series):
+        instead = "transform() has a column of each; concat() with keys= brings them together below each other"
+        raise refused("apply", "func", functions, instead)
+    return lazy.transform(functions, 0, *args, **kwargs)
 
 
 def aggregation_names(functions: list[Any]) -> list[str]:

@@ -19,7 +19,7 @@ from glassloom.dataframe.column_at_hand import is_column, is_lazy_mask, rows_by_
 from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_places import columns_at, columns_of_levels, places_chosen, places_without
 from glassloom.dataframe.columns import require_columns, unknown_columns
-from glassloom.dataframe.columnwise import applied_to_columns, are_changes, called_by_name, listed
+from glassloom.dataframe.columnwise import applied_by_several, applied_to_columns, called_by_name, listed
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.expressions import rows_where, value_of
@@ -391,9 +391,13 @@ class DataFrame(
             if isinstance(func, str) and not args:
                 return called_by_name(self, func, **kwargs)
             if not callable(func):
-                func = listed(func)
-                changes = isinstance(func, (list, dict)) and are_changes(func)
-                return self.transform(func, 0, *args, **kwargs) if changes else self.agg(func, 0, *args, **kwargs)
+                several = listed(func)
+                is_several = isinstance(several, (list, dict))
+                return (
+                    applied_by_several(self, several, args, kwargs)
+                    if is_several
+                    else self.agg(func, 0, *args, **kwargs)
+                )
             for name, value in (("raw", raw), ("result_type", result_type)):
                 if value:
                     raise refused("apply", name, value, "with axis=0 the function gets lazy series; axis=1 takes it")

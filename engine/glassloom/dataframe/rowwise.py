@@ -17,7 +17,7 @@ from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_places import columns_at
-from glassloom.dataframe.columnwise import are_changes, called_by_name, listed, transformed
+from glassloom.dataframe.columnwise import applied_by_several, called_by_name, listed, of_whole_series, transformed
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.filtering import rows_of_condition
@@ -494,11 +494,9 @@ class SeriesRowByRow(RowByRow):
             return called_by_name(self, func, *args, **kwargs)
         func = listed(func)
         if isinstance(func, (list, dict)):
-            if not by_row and isinstance(func, dict) and are_changes(func):
-                raise refused("apply", "by_row", by_row, "concat() of the results of each function, with keys=")
-            return self.transform(func, 0, *args, **kwargs) if are_changes(func) else self.agg(func, 0, *args, **kwargs)
+            return applied_by_several(self, func, args, kwargs)
         if by_row is False:
-            return func(self, *args, **kwargs)
+            return of_whole_series(self, func, args, kwargs)
         options = {} if by_row == "compat" else {"by_row": by_row}
         return call_user("apply", self, func, (), {"args": args, **options, **kwargs}, meta)
 
