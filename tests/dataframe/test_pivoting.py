@@ -327,3 +327,25 @@ def test_wide_to_long_without_a_column_of_that_form_has_no_rows():
     frame = pd.DataFrame({"A2010": [1.0, 2], "X": ["a", "b"], "id": [0, 1]})
     made = gd.wide_to_long(gd.from_pandas(frame, npartitions=2), ["A"], i="id", j="year", sep="_")
     assert_same(made.compute(**INLINE), pd.wide_to_long(frame, ["A"], i="id", j="year", sep="_"))
+
+
+LABELLED = pd.DataFrame(
+    {"a": list("bbaacdda"), "b": list("xyxyxyxy"), "x": range(8), "y": np.arange(8) / 4}, index=range(10, 18)
+)
+KEYS_AT_HAND = {
+    "an array": {"index": LABELLED.a.to_numpy(), "columns": "b"},
+    "a series": {"index": LABELLED.a.str.upper(), "columns": ["b"]},
+    "an index": {"index": "a", "columns": pd.Index(list("mmnnmmnn"), name="z")},
+    "a function": {"index": lambda label: label % 3, "columns": "b"},
+    "a list of a function and a column": {"index": [lambda label: label % 3, "a"], "columns": LABELLED.b.to_numpy()},
+    "a tuple": {"index": ("a", "b")},
+    "a tuple of columns": {"columns": ("a", "b")},
+    "an array alone": {"index": LABELLED.a.to_numpy()},
+}
+
+
+@pytest.mark.parametrize("name", KEYS_AT_HAND)
+def test_keys_of_pivot_tables_may_be_values_functions_and_tuples(name):
+    options = {"values": "x", "aggfunc": "sum", **KEYS_AT_HAND[name]}
+    made = gd.from_pandas(LABELLED, npartitions=3).pivot_table(**options)
+    assert_same(made.compute(**INLINE), LABELLED.pivot_table(**options))

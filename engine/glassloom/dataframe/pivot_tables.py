@@ -44,8 +44,8 @@ class PivotTables(Frame):
         values
             The column to aggregate, or a list of them. Default: all that aren't labels.
         index
-            The column of the rows' labels, a lazy series, a `pandas.Grouper`, or a list of those. Without it, the names of
-            `values` are the labels.
+            The column of the rows' labels, a lazy series, an array or pandas series with a value for each row, a function of the
+            index, a `pandas.Grouper`, or a list of those. Without it, the names of `values` are the labels.
         columns
             The same of the columns' labels. Without it there is a column for each of `values`.
         aggfunc
@@ -77,7 +77,7 @@ class PivotTables(Frame):
             raise TypeError(
                 "pivot_table: fill_value should be a value that is known, not a lazy one: compute() it before"
             )
-        rows, labels = _keys(index), _keys(columns)
+        rows, labels = _keys(index, self._meta), _keys(columns, self._meta)
         pivot = Pivot(
             values,
             rows,
@@ -164,15 +164,24 @@ class Pivot:
             )
 
 
-def _keys(by: Any) -> tuple[Any, ...]:
+def _keys(by: Any, meta: pd.DataFrame) -> tuple[Any, ...]:
+    """Return the keys of rows or columns. A tuple lists several, as in pandas, unless it is a column."""
     if by is None:
         return ()
-    return tuple(by) if is_listed(by) and not is_node(by) else (by,)
+    if isinstance(by, tuple):
+        return (by,) if by in meta.columns else by
+    return tuple(by) if is_listed(by) and not _is_no_label(by) else (by,)
+
+
+def _is_no_label(key: Any) -> bool:
+    """Whether a key is a lazy series, an array or pandas object with a value for each row, or a function of labels."""
+    is_values = isinstance(key, (np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray))
+    return is_node(key) or is_values or callable(key)
 
 
 def _label(key: Any) -> Any:
-    """Return the column that a key names; None if it is a series, or the times of the index."""
-    return None if is_node(key) else key.key if isinstance(key, pd.Grouper) else key
+    """Return the column that a key names; None if it is other values, or the times of the index."""
+    return None if _is_no_label(key) else key.key if isinstance(key, pd.Grouper) else key
 
 
 def _side_by_side(names: list[Any], *tables: Any) -> Any:
@@ -205,7 +214,7 @@ def _require_aggregations(pivot: Pivot, *, has_margins: bool) -> None:
     if pivot.aggfunc == "size" and (has_margins or (pivot.is_single and not pivot.columns)):
         instead = "without columns= or with margins pandas has none either; groupby(keys).size() has the sizes, and aggfunc='count' the number of values"
         raise refused("pivot_table", "aggfunc", pivot.aggfunc, instead)
-    if has_margins and pivot.columns and any(isinstance(key, pd.Grouper) or is_node(key) for key in pivot.keys):
+    if has_margins and pivot.columns and any(isinstance(key, pd.Grouper) or _is_no_label(key) for key in pivot.keys):
         instead = "assign() the labels as columns before, as dt.floor() makes them: pandas too has no other ones beside columns="
         raise refused("pivot_table", "margins", True, instead)
 
