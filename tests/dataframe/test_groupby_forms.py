@@ -11,7 +11,7 @@ from glassloom.backends.pandas_version import PANDAS_VERSION
 
 INLINE = {"scheduler": "inline"}
 FRAME = pd.DataFrame({"k": list("bbaacdda"), "x": range(8), "y": np.arange(8) / 4})
-EQUAL_NAMES = pd.DataFrame([[1, 2.0, 3], [1, 5, 6], [2, 8, 9]], columns=["k", "c", "c"])
+EQUAL_NAMES = pd.DataFrame([[1, 0, 2.0, 3], [1, 0, 5, 6], [2, 0, 8, 9]], columns=["k", "b", "c", "c"])
 LEVELS = pd.DataFrame(
     [[1, 2.0, 3], [1, 5, 6], [2, 8, 9]], columns=pd.MultiIndex.from_tuples([("k", ""), ("y", "A"), ("y", "B")])
 )
@@ -24,6 +24,8 @@ FORMS = {
     "named ones of chosen columns": (FRAME, lambda f: f.groupby("k")[["x", "y"]].agg(a=("x", "sum"))),
     "a dict of columns of one name": (EQUAL_NAMES, lambda f: f.groupby("k").agg({"c": "sum"})),
     "a dict of lists of columns of one name": (EQUAL_NAMES, lambda f: f.groupby("k").agg({"c": ["sum", "max"]})),
+    "a dict of one of columns of other names": (EQUAL_NAMES, lambda f: f.groupby("k").agg({"b": "sum"})),
+    "rows of a choice of columns of one name": (EQUAL_NAMES, lambda f: f.groupby("k")[["c"]].shift()),
     "named ones of columns of two levels": (LEVELS, lambda f: f.groupby([("k", "")]).agg(a=(("y", "A"), "max"))),
     "a dict of columns of two levels": (LEVELS, lambda f: f.groupby(("k", "")).agg({("y", "A"): "max"})),
     "the first level of a key": (LEVELS, lambda f: f.groupby("k").sum()),

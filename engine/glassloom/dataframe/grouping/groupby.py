@@ -357,8 +357,8 @@ class GroupBy(Methods):
             require_columns(named_columns, of)
         labels = named_columns if named_columns is not None else self._value_columns(None, options)
         needed = {*self._recipe.key_columns, *labels, *(self._recipe.selected or [])}
-        columns = [name for name in grouping.node.meta.columns if name in needed]
-        has_all = len(columns) == len(grouping.node.meta.columns)
+        columns = list(dict.fromkeys(name for name in grouping.node.meta.columns if name in needed))
+        has_all = len(columns) == len(dict.fromkeys(grouping.node.meta.columns))
         return grouping if has_all else replace(grouping, node=Projection(grouping.node, columns))
 
     def _all_wanted(
