@@ -64,3 +64,9 @@ def test_a_group_by_a_series_has_its_rows_of_partitions_of_one_row():
     lazy = gd.from_pandas(FRAME, npartitions=8)
     made = lazy.groupby(lazy.k.str.upper()).get_group("A")
     assert_same(made.compute(**INLINE), FRAME.groupby(FRAME.k.str.upper()).get_group("A"))
+
+
+def test_named_aggregations_by_several_functions_are_refused():
+    groups = gd.from_pandas(FRAME, npartitions=2).groupby("k")
+    with pytest.raises(NotImplementedError, match=r"has one function: .* agg\(\{'x': \['sum', 'max'\]\}\)"):
+        groups.agg(x=("x", ("sum", "max")))

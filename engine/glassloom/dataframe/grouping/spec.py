@@ -164,6 +164,10 @@ def named_pairs(named: Mapping[str, Any], *, is_single: bool) -> dict[str, Any]:
             found[name] = known_functions(one)
             continue
         column, function = column_and_function(name, one)
+        if isinstance(function, (list, tuple)):
+            raise NotImplementedError(
+                f"{name}={one!r}: a named aggregation has one function: name each, or give a dict of lists, as in agg({{{column!r}: {list(function)!r}}})"
+            )
         if isinstance(one, tuple):
             found[name] = (column, known_functions(function))
         else:
