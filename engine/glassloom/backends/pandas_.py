@@ -375,7 +375,7 @@ def _arrays(value: Any) -> list[Any]:
 def without_values(value: pd.DataFrame | pd.Series) -> Any:
     """Return an object without rows of which pandas notes that it shares the memory of all columns of another, but doesn't keep that."""
     made = value.iloc[:0]
-    for block in made._mgr.blocks if HAS_COPY_ON_WRITE else ():
+    for block in made._mgr.blocks:
         block.values = _apart(block.values)
     return made
 

@@ -15,6 +15,7 @@ from glassloom.array.api.creation import from_delayed as array_of_delayed
 from glassloom.array.api.joining import concatenate
 from glassloom.backends.frames import converted
 from glassloom.backends.pandas_ import concat, guarded, is_frame, rows_between
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import Collection
 from glassloom.dataframe.alignment import require_aligned
 from glassloom.dataframe.argument_kinds import whole_number
@@ -90,8 +91,9 @@ class Frame(Collection, Operators, Explainable):
         return guarded(self._expr.meta)
 
     def _with_expr(self, expr: Any) -> Self:
-        if isinstance(expr, Held) and expr is not self._expr:
-            expr.mirror = mirror(self._expr) if isinstance(expr.meta, (pd.DataFrame, pd.Series)) else None
+        is_new = isinstance(expr, Held) and expr is not self._expr
+        if is_new and HAS_COPY_ON_WRITE and isinstance(expr.meta, (pd.DataFrame, pd.Series)):
+            expr.mirror = mirror(self._expr)
         return wrap(expr)
 
     # Partitions.

@@ -11,6 +11,7 @@ import pandas as pd
 
 from glassloom.backends.frames import converted, library_of
 from glassloom.backends.pandas_ import guarded, places_of, rows_between, without_values
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
@@ -109,7 +110,7 @@ def from_pandas(data: Any, npartitions: int | None = None, *, chunksize: int | N
     for name, value in (("npartitions", npartitions), ("chunksize", chunksize)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
             raise ValueError(f"{name}={value!r} should be a whole number, 1 or more")
-    mirror = without_values(data)
+    mirror = without_values(data) if HAS_COPY_ON_WRITE else None
     if sort and not data.index.is_monotonic_increasing:
         data = data.sort_index(kind="stable")
     bounds = _bounds(len(data), npartitions or 1, chunksize)
