@@ -275,11 +275,8 @@ def _are_first_values(path: str, parser: Parser, wanted: Any, sample: Any) -> bo
         If others are wanted.
     """
     many = list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
-    named, n_columns, n_more = (
-        replace(parser, options={**parser.options, "index_col": 0}),
-        len(sample.columns),
-        sample.index.nlevels,
-    )
+    named = replace(parser, options={**parser.options, "index_col": 0})
+    n_columns, n_more = len(sample.columns), sample.index.nlevels
     if not n_columns or (n_more == 1 and len(_read_sample(path, named).columns) < n_columns):
         return False
     if many == list(range(n_more)):
