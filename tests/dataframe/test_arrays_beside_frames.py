@@ -194,8 +194,12 @@ def test_what_dask_takes_in_other_forms(frame):
     assert_same(known.set_index(known.index).compute(), PLAIN.set_index(PLAIN.index))
     made = gd.DataFrame.from_dict({"n": [1, 2]}, npartitions=2)
     assert made.npartitions == 2 and made.n.sum().compute() == 3
-    with pytest.raises(ValueError, match=r"column 'key': Length of values \(1\) does not match length of index \(5\)"):
-        frame.set_index([["x"]])  # a list of labels for the rows, as in pandas
+    with pytest.raises(ValueError, match=r"Length of values \(1\) does not match length of index \(5\)"):
+        frame.set_index([["x"]])
+    with pytest.raises(
+        TypeError, match=r"set_index takes names of columns, lazy series, and lists or arrays .*, not {'x': 1}"
+    ):
+        frame.set_index([{"x": 1}])
 
 
 @pytest.mark.parametrize(
@@ -260,6 +264,8 @@ BESIDE_ARRAYS = {
     "an array along the rows": lambda f: f.rsub(ARRAY[:, 0], axis="index"),
     "a list of as many values as columns": lambda f: f + [1, 2],
     "clipped by row": lambda f: f.clip([1, 2, 3, 4, 4, 4], axis=0),
+    "clipped by fractions": lambda f: f.clip([1.5, 2, 3, 4, 4, 4], axis=0),
+    "clipped by missing values": lambda f: f.clip([1, 2, 3, 4, np.nan, 4], axis=0),
     "clipped by row and column": lambda f: f.clip(ARRAY, ARRAY + 1),
     "clipped by column": lambda f: f.clip([2, 3], axis=1),
     "a clipped series": lambda f: f.x.clip([1, 2, 3, 4, 4, 4]),

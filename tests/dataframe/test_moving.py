@@ -323,6 +323,13 @@ def test_reindex_of_rows_and_columns_at_once_has_the_dtypes_of_pandas():
         wanted = {"index": [2, 0], "columns": ["x", "z"], **options}
         assert_same(lazy.reindex(**wanted).compute(**INLINE), frame.reindex(**wanted))
         assert_same(lazy.assign(s="a").reindex(**wanted).compute(**INLINE), frame.assign(s="a").reindex(**wanted))
+    levels = pd.MultiIndex.from_product([[2, 0], ["p", "q"]], names=["n", "m"])
+    for one, other in (
+        (lazy.rename_axis("n"), frame.rename_axis("n")),
+        (lazy.x.rename_axis("n"), frame.x.rename_axis("n")),
+    ):
+        assert_same(one.reindex(index=levels).compute(**INLINE), other.reindex(index=levels))
+        assert_same(one.reindex(levels).compute(**INLINE), other.reindex(levels))
     names = pd.CategoricalIndex(["x", "z"], name="k")
     assert_same(lazy.reindex(columns=names).compute(**INLINE), frame.reindex(columns=names))
 

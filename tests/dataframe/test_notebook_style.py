@@ -312,7 +312,5 @@ def test_operators_say_of_arrays_that_do_not_fit_how_many_values_there_should_be
         lazy.x + np.arange(3)
     with pytest.raises(TypeError, match=r"an array of shape \(5, 2\): it takes numbers, lazy objects"):
         lazy.x + np.ones((5, 2))
-    with pytest.raises(
-        ValueError, match=r"an array of shape \(5, 2\): Unable to coerce to DataFrame, which has 1 columns"
-    ):
+    with pytest.raises(ValueError, match=r"an array of shape \(5, 2\): Unable to coerce to DataFrame, which has 1 col"):
         lazy + np.ones((5, 2))

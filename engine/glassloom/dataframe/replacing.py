@@ -72,6 +72,14 @@ def clipping(meta: Any, lower: Any, upper: Any) -> Method:
     return Widened("clip", floats if isinstance(meta, pd.DataFrame) else floats.iloc[:, 0]) if whole else Method("clip")
 
 
+def has_fractions(limits: Any) -> bool:
+    """Whether limits in a list or array are floats of which some are no whole numbers, or missing."""
+    if is_node(limits) or isinstance(limits, (pd.Series, pd.DataFrame)) or not pd.api.types.is_list_like(limits):
+        return False
+    values = np.asarray(limits)
+    return values.dtype.kind == "f" and not bool(np.all(values == np.floor(values)))
+
+
 def _asked_for_missing(method: str, condition: Any) -> FrameExpr | None:
     """Return of what a condition says where values are missing, if `where` or `mask` replaces just those by it; else None."""
     node, asks_missing = condition.expr if is_node(condition) else None, method == "mask"

@@ -28,7 +28,7 @@ from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows
 from glassloom.dataframe.operands_at_hand import limit_of_rows, operand_of_rows, value_of_rows
 from glassloom.dataframe.options import is_columns, piped, refused
-from glassloom.dataframe.replacing import clipping, replacing
+from glassloom.dataframe.replacing import clipping, has_fractions, replacing
 from glassloom.dataframe.rows_of_label import is_of_label
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
 from glassloom.dataframe.unlike_dtypes import (
@@ -238,7 +238,11 @@ class RowByRow(TimeLabels):
         limits = [
             limit_of_rows(self, limit, axis, f"clip({name})") for name, limit in (("lower", lower), ("upper", upper))
         ]
-        return operate(clipping(self._meta, *limits), self, *limits, kwargs={} if axis is None else {"axis": axis})
+        call = clipping(
+            self._meta,
+            *(0.5 if has_fractions(given) else limit for given, limit in zip((lower, upper), limits, strict=True)),
+        )
+        return operate(call, self, *limits, kwargs={} if axis is None else {"axis": axis})
 
     def fillna(self, value: Any = None, *, axis: Any = None, inplace: bool = False, limit: int | None = None) -> Any:
         """Return the values with missing ones replaced.

@@ -59,8 +59,10 @@ def reindexed_collection(frame: Any, labels: Any, index: Any, columns: Any, axis
         return wrap(reindexed_to(frame.expr, index.to_series().expr, {**options, **of_both}))
     if index is None:
         return frame
-    of_rows = reindexed_near if "method" in options else reindexed
-    return wrap(of_rows(frame.expr, index, {**options, **of_both}))
+    if "method" in options:
+        return wrap(reindexed_near(frame.expr, index, {**options, **of_both}))
+    by_name = labels is None or not is_frame
+    return wrap(reindexed(frame.expr, index, {**options, **of_both}, by_name=by_name))
 
 
 def _require_once(labels: Any, index: Any, columns: Any, axis: Any) -> None:
@@ -78,15 +80,20 @@ def _is_of_both(meta: pd.DataFrame, names: Any, options: dict[str, Any]) -> bool
     return is_plain and "method" not in options and not pd.Index(names).isin(meta.columns).all()
 
 
-def reindexed(node: FrameExpr, labels: Any, options: dict[str, Any]) -> FrameExpr:
-    """Return the node of ``frame.reindex(labels, **options)``, in one partition: partitions without them aren't read."""
+def reindexed(node: FrameExpr, labels: Any, options: dict[str, Any], *, by_name: bool = False) -> FrameExpr:
+    """Return the node of ``frame.reindex(labels, **options)``, in one partition: partitions without them aren't read.
+
+    Parameters
+    ----------
+    by_name
+        Whether the labels were given as ``index=labels``.
+    """
     index = _index_of(node, labels)
     wanted = index
-    if (
-        index.nlevels > 1 and node.meta.index.nlevels == 1 and node.meta.index.name in index.names
-    ):  # pandas takes that level
-        wanted = index.get_level_values(node.meta.index.name).unique()
-    meta = empty(node.meta.reindex(index[:0], **options))
+    if by_name and index.nlevels > 1 and node.meta.index.nlevels == 1 and node.meta.index.name in index.names:
+        wanted = index.get_level_values(node.meta.index.name).unique()  # pandas takes that level, of index= alone
+        options = {**options, "index": index}
+    meta = empty(_reindexed(index, options, [node.meta]))
     finish = partial(_reindexed, index, options)
     return tree(rows_of_labels(node, list(wanted)), Operation(_same, concat, finish), meta, "reindex")
 
@@ -130,7 +137,8 @@ def _under_labels_of(labels: Any, block: Any, **options: Any) -> Any:
 
 
 def _reindexed(index: Any, options: dict[str, Any], blocks: list[Any]) -> Any:
-    return concat(blocks).reindex(index, **options)
+    whole = concat(blocks)
+    return whole.reindex(**options) if "index" in options else whole.reindex(index, **options)
 
 
 def _same(block: Any) -> Any:
