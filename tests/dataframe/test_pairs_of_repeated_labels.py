@@ -184,7 +184,7 @@ PAIRS = {
     "last missing": DOUBLE[:-1],
     "last again": pd.concat([DOUBLE, DOUBLE[-1:]]),
     "another label": DOUBLE.set_axis(list("aabbccde")),
-    "equal": DOUBLE.set_axis(list("aabbccdd")),  # to pandas labels of one memory are more than equal
+    "equal": (DOUBLE + DOUBLE).set_axis(list("aabbccdd")),  # to pandas labels of one memory are more than equal
 }
 
 
