@@ -404,9 +404,8 @@ class Rowwise(SomeRows):
 
     @cached_property
     def has_unique_labels(self) -> bool:
-        return self.frame.has_unique_labels and all(
-            node.has_unique_labels for node in self.others if self._has_own_rows(node)
-        )
+        own = [node for node in self.others if self._has_own_rows(node)]
+        return self.frame.has_unique_labels and all(node.has_unique_labels for node in own)
 
     @property
     def arrow_form(self) -> Form | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ from glassloom.dataframe.grouping.masks import ends_mask, filter_marks, filter_m
 from glassloom.dataframe.grouping.metas import dtype_of, is_numbered, meta_of
 from glassloom.dataframe.grouping.methods import Methods
 from glassloom.dataframe.grouping.narrow_means import with_narrow_means
-from glassloom.dataframe.grouping.not_there import refuse
+from glassloom.dataframe.grouping.not_there import NotThere, refuse
 from glassloom.dataframe.grouping.nth_rows import NthRows
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.rows import (
@@ -68,7 +68,7 @@ from glassloom.graph import function_label
 
 
 @with_arguments("GroupBy")
-class GroupBy(Methods):
+class GroupBy(Methods, NotThere):
     """A grouped frame or series. Made by `DataFrame.groupby` and `Series.groupby`."""
 
     def __init__(
@@ -591,16 +591,6 @@ class GroupBy(Methods):
             When computing, if the key doesn't occur.
         """
         return wrap(get_group(self._of_whole_rows(), name))
-
-    @property
-    def groups(self) -> NoReturn:
-        """Not there: pandas' dict of all labels would be as long as the frame."""
-        refuse("groups")
-
-    @property
-    def indices(self) -> NoReturn:
-        """Not there: pandas' dict of all row numbers would be as long as the frame."""
-        refuse("indices")
 
 
 _EXCLUDING_GROUPS = {} if HAS_COPY_ON_WRITE else {"include_groups": False}
