@@ -358,7 +358,7 @@ class SomeRows(LabelKeeping):
 
     adds_no_rows = True
 
-    @property
+    @cached_property
     def has_unique_labels(self) -> bool:
         return self.frame.has_unique_labels
 
@@ -380,7 +380,7 @@ class Rowwise(SomeRows):
         """Whether an operand is one for all partitions."""
         return self.is_broadcast(node)
 
-    @property
+    @cached_property
     def npartitions(self) -> int:
         return self.frame.npartitions
 
@@ -394,11 +394,11 @@ class Rowwise(SomeRows):
     def rows(self) -> str:
         return self.frame.rows if self.keeps_rows else self.name
 
-    @property
+    @cached_property
     def layout(self) -> str:
         return self.frame.layout
 
-    @property
+    @cached_property
     def lengths(self) -> tuple[int, ...] | None:
         return self.frame.lengths if self.keeps_rows else None
 
@@ -427,11 +427,11 @@ class OfSameLabels(FrameBlockwise):
     def divisions(self) -> tuple[Any, ...]:
         return self.frame.divisions
 
-    @property
+    @cached_property
     def layout(self) -> str:
         return self.frame.layout
 
-    @property
+    @cached_property
     def has_unique_labels(self) -> bool:
         return self.frame.has_unique_labels
 
@@ -439,11 +439,11 @@ class OfSameLabels(FrameBlockwise):
 class OfSameRows(OfSameLabels):
     """What is made of a frame's partitions and has their rows, each at its place."""
 
-    @property
+    @cached_property
     def rows(self) -> str:
         return self.frame.rows
 
-    @property
+    @cached_property
     def lengths(self) -> tuple[int, ...] | None:
         return self.frame.lengths
 

@@ -186,10 +186,13 @@ def paired(
 
 def pair(cut: list[FrameExpr]) -> Paired:
     """Return frames that are cut alike, whose partitions are paired by label as whole frames are."""
-    if len(cut) < 2 or cut[0].npartitions == 1 or not _may_repeat(cut):
+    have_labels = all(isinstance(node.meta, (pd.DataFrame, pd.Series)) for node in cut)
+    if len(cut) < 2 or cut[0].npartitions == 1 or not have_labels:
         return Paired(cut, cut)
     distinct = {_labels_of_rows(node): node for node in cut}
-    if len(distinct) == 1 or not _may_repeat(list(distinct.values())):
+    if (
+        len(distinct) == 1 or sum(not node.has_unique_labels for node in distinct.values()) < 2
+    ):  # one's rows are paired by label in any case
         return Paired(cut, cut)
     each = {one: number for number, one in enumerate(distinct)}
     first, *others = map(_labels_alone, distinct.values())
@@ -233,13 +236,6 @@ def _extended_rows(frame: FrameExpr, whole: FrameExpr) -> str:
 def _labels_of_rows(node: FrameExpr) -> tuple[str, str]:
     """Return what nodes of equal labels in each partition have in common."""
     return (node.rows, node.layout)
-
-
-def _may_repeat(nodes: Sequence[FrameExpr]) -> bool:
-    """Whether labels of several nodes may repeat: of one, its rows are paired by label in any case."""
-    if sum(not node.has_unique_labels for node in nodes) < 2:
-        return False
-    return all(isinstance(node.meta, (pd.DataFrame, pd.Series)) for node in nodes)
 
 
 def _are_users(nodes: Sequence[FrameExpr]) -> bool:
