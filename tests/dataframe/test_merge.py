@@ -350,3 +350,15 @@ def test_levels_of_the_index_and_columns_are_keys_together(how, on, labels, broa
         assert_same(in_some_order(got), in_some_order(wanted))
     key = on[-1]
     assert made.groupby(key).x.sum().compute(**INLINE).to_dict() == expected.groupby(key).x.sum().to_dict()
+
+
+@pytest.mark.parametrize("how", ["left", "inner", "outer"])
+def test_frames_that_are_joined_at_once_are_sorted_if_asked_for(how):
+    one = pd.DataFrame({"a": [1, 2, 3]}, index=[1, 0, 2])
+    others = [pd.DataFrame({"b": [4, 5, 6]}, index=[2, 0, 1]), pd.DataFrame({"c": [4, 5]}, index=[2, 1])]
+    for npartitions in (1, 3):
+        lazy = [gd.from_pandas(frame, npartitions=npartitions, sort=False) for frame in (one, *others)]
+        assert_same(lazy[0].join(lazy[1:], how=how, sort=True).compute(), one.join(others, how=how, sort=True))
+    twice = gd.from_pandas(pd.concat([one, one]), npartitions=2)
+    with pytest.raises(pd.errors.MergeError, match="not unique in left dataset"):
+        twice.join(others, how=how, validate="1:1").compute()

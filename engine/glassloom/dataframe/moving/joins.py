@@ -91,8 +91,10 @@ class Joins(Frame):
                 raise ValueError("join with a list of frames is by index alone, and takes no suffixes")
             found = self
             for one in other:
-                found = found.join(one, how=how, npartitions=npartitions, shuffle_method=shuffle_method)
-            return found
+                found = found.join(
+                    one, how=how, validate=validate, npartitions=npartitions, shuffle_method=shuffle_method
+                )
+            return found.sort_index() if sort else found
         keys: dict[str, Any] = {"left_index": True} if on is None else {"left_on": on}
         if how == "cross":
             keys = {}
