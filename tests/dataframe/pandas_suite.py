@@ -139,6 +139,8 @@ def _both(
     given = args if function else args[1:]
     if function and args and not isinstance(args[0], (pd.DataFrame, pd.Series, list, dict, tuple)):
         return original(*args, **kwargs)  # of arrays and indexes pandas itself makes concrete results
+    if _has_iterators((given, kwargs)):
+        return original(*args, **kwargs)  # which can be read but once
     try:
         root, steps, label = (None, (), name) if function else _origin(args[0], name)
         kept = _own(root), _own(given), _own(kwargs)
@@ -159,6 +161,12 @@ def _both(
     elif isinstance(result, CONCRETE) or pd.api.types.is_scalar(result) or isinstance(result, tuple):
         _compare(made, result, None)
     return result
+
+
+def _has_iterators(value: Any) -> bool:
+    if type(value) in (list, tuple, dict):
+        return any(map(_has_iterators, value.values() if type(value) is dict else value))
+    return isinstance(value, Iterator)
 
 
 def _own(value: Any) -> Any:
