@@ -339,7 +339,8 @@ def _outcome(call: Call, expected: Any, raised: Exception | None, parts: int) ->
 
 
 def _by_labels_and_values(rows: Any) -> Any:
-    frame = rows.reset_index() if isinstance(rows, pd.DataFrame) else rows.to_frame("values").reset_index()
+    frame = rows if isinstance(rows, pd.DataFrame) else rows.to_frame("values")
+    frame = frame.reset_index(allow_duplicates=True)
     frame.columns = range(frame.shape[1])
     order = frame.map(repr).sort_values(list(frame.columns), kind="stable").index
     return rows.iloc[order]
