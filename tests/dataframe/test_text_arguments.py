@@ -87,7 +87,7 @@ def test_labels_that_lines_have_without_a_name_are_of_one_dtype(tmp_path):
     check(tmp_path / "a.csv", None)
     with pytest.raises(
         MetaError,
-        match="another number of fields than the first 1000 rows|'index level 0' holds int64, the sample object",
+        match="another number of fields than the first 1000 rows|'index level 0' holds int64, the sample (object|str)",
     ):
         read(tmp_path / "a.csv")
 

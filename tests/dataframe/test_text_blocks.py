@@ -219,9 +219,7 @@ def test_a_longer_row_at_the_beginning_of_a_block_is_an_error_that_names_its_lin
     path = tmp_path / "a.csv"
     path.write_text("x,y\n" + "".join(rows))
     lazy = gd.read_csv(path, blocksize=1200 * 4 - 2)
-    with pytest.raises(
-        ParseError, match=r"line 1202 has more fields than the header of the first file, 2\. Give names="
-    ):
+    with pytest.raises(ParseError, match=r"line 1202 has more fields than the header has names, 2\. Give names="):
         lazy.compute()
     assert lazy.x.sum().compute() == 2502  # whose fields are the first of each row
 
@@ -251,3 +249,36 @@ def test_labels_of_a_flag_are_refused(tmp_path):
 def test_fields_of_fixed_width_are_found_as_by_pandas(tmp_path, text, options):
     (tmp_path / "a.txt").write_text(text)
     assert_same(gd.read_fwf(tmp_path / "a.txt", **options).compute(), pd.read_fwf(tmp_path / "a.txt", **options))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"on_bad_lines": "skip"}, {"usecols": ["x"]}, {"index_col": 0}, {"dtype": {"x": float}}]
+)
+@pytest.mark.parametrize("left_out", [None, 3, 60])
+def test_labels_without_a_name_may_follow_each_other_or_not(tmp_path, options, left_out):
+    """Labels that follow each other become numbers of rows to pandas, in a block or in all."""
+    frame = pd.DataFrame({"x": range(100), "y": 1.5})[::2]
+    path = tmp_path / "a.csv"
+    frame[frame.x != left_out * 2 if left_out else slice(None)].to_csv(path, index_label=False)
+    wanted = pd.read_csv(path, **options)
+    for size in (20, 33, 100):
+        assert_same(gd.read_csv(path, blocksize=size, **options).compute(), wanted)
+
+
+def test_rows_that_all_end_in_a_separator_are_cut_like_others(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n" + "".join(f"{number},{number % 3},\n" for number in range(20)))
+    assert_same(gd.read_csv(tmp_path / "a.csv", blocksize=25).compute(), pd.read_csv(tmp_path / "a.csv"))
+
+
+def test_several_longer_rows_are_left_out_where_a_block_begins_with_them(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n" + "1,2\n" * 5 + '"3\n3",4,5\n' * 3 + "6,7\n" * 5)
+    found = gd.read_csv(tmp_path / "a.csv", blocksize=16, on_bad_lines="skip").compute()
+    assert_same(found.reset_index(drop=True), pd.read_csv(tmp_path / "a.csv", on_bad_lines="skip"))
+
+
+def test_a_fraction_among_whole_numbers_of_arrows_is_named(tmp_path):
+    rows = [f"{number}\n" for number in range(2000)]
+    rows[1999] = "1999.5\n"
+    (tmp_path / "a.csv").write_text("a\n" + "".join(rows))
+    with pytest.raises(MetaError, match=r"first 1999\.5, in line 2001"):
+        gd.read_csv(tmp_path / "a.csv", blocksize=1000, dtype_backend="pyarrow").compute()

@@ -29,12 +29,16 @@ from glassloom.dataframe.io.path_column import PathColumn
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
 from glassloom.errors import MetaError, OptionError, ParseError
 
+_OF_COLUMNS = frozenset(["usecols", "index_col", "dtype", "converters", "parse_dates", "date_format", "nrows"])
+
 
 @dataclass(frozen=True)
 class Parser:
     """How a block becomes a frame: one of pandas' functions and its options.
 
-    Blocks of the files in `headers` lack their first lines, which are there; blocks of others lack `header`.
+    Blocks of the files in `headers` lack their first lines, which are there; blocks of others lack `header`. `n_names` is the number of names in
+    the header of files that were cut, and `has_labels` says whether rows have more fields than that, the first of which are labels; None: that
+    isn't known.
     """
 
     function: Callable[..., Any]
@@ -43,15 +47,43 @@ class Parser:
     path_column: PathColumn | None
     header: bytes = b""
     headers: dict[str, bytes] = field(default_factory=dict)
+    n_names: int | None = None
+    has_labels: bool = False
 
     def __glassloom_tokenize__(self) -> Any:
-        return (self.function, self.options, self.header, self.headers, self.files, self.path_column)
+        fields = (self.n_names, self.has_labels)
+        return (self.function, self.options, self.header, self.headers, self.files, self.path_column, fields)
 
     def with_headers(self, headers: dict[str, bytes]) -> Parser:
         """Return the parser for blocks of files that lack these headers."""
         header = next(iter(headers.values()), b"")
         others = {path: one for path, one in headers.items() if one != header}
         return replace(self, header=header, headers=others)
+
+    def with_names_counted(self, path: str) -> Parser:
+        """Return the parser for blocks that begin within files like this one."""
+        options = self.options
+        is_of_some = (
+            options.get("usecols") is not None and options.get("names") is not None
+        )  # which are those of the chosen fields
+        if self.function is pd.read_fwf or options.get("engine") == "pyarrow" or is_of_some:
+            return self
+        whole = TextBlock(path, 0, None)
+        counted = replace(self, n_names=len(self._first_row(whole).columns))
+        return replace(counted, has_labels=counted.is_longer(whole))
+
+    def is_longer(self, block: TextBlock, **options: Any) -> bool:
+        """Whether the first row of a block has more fields than the header has names: then pandas leaves no column out for labels."""
+        if self.n_names is None:
+            return False
+        try:
+            return len(self._first_row(block, index_col=0, **options).columns) >= self.n_names
+        except pd.errors.ParserError:  # it has several more
+            return True
+
+    def _first_row(self, block: TextBlock, **options: Any) -> Any:
+        plain = {name: value for name, value in self.options.items() if name not in _OF_COLUMNS}
+        return replace(self, options=plain, path_column=None).parse(block, **{"dtype": str, "nrows": 1, **options})
 
     def for_columns(self, columns: list[Any]) -> Parser:
         """Return a parser that reads these columns alone."""
@@ -159,11 +191,12 @@ def read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     """
     where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
     try:
-        frame = _with_its_fields(parser.parse(block), block, parser, meta)
+        of_fields = _options_of_fields(block, parser)
+        frame = parser.parse(block, **of_fields)
         if texts := _texts_read_as_others(frame, meta):
             dtypes = parser.options.get("dtype") or {}
             given = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
-            again = parser.parse(block, dtype={**given, **texts})
+            again = parser.parse(block, **{**of_fields, "dtype": {**given, **texts}})
             for name in texts:
                 frame[name] = again[name].astype("category") if _is_category(meta[name].dtype) else again[name]
     except pd.errors.EmptyDataError:  # no line, not even a header: as some programs write a partition without rows
@@ -186,33 +219,38 @@ def read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     if not frame.columns.equals(meta.columns):
         frame = frame[list(meta.columns)]
     formats = parser.options.get("date_format")
-    frame = fitted_labels(frame, meta, where, lambda: _first_row_line(block, parser))
+    has_labels = parser.has_labels and parser.is_longer(block)
+    frame = fitted_labels(frame, meta, where, lambda: _first_row_line(block, parser), has_labels=has_labels)
     return fitted(
         frame, meta, where, lambda: _first_row_line(block, parser), formats if isinstance(formats, dict) else {}
     )
 
 
-def _with_its_fields(frame: Any, block: TextBlock, parser: Parser, meta: Any) -> Any:
-    """Return the frame of a block. Of a first row with more fields than the header has names pandas makes labels, where others are bad lines.
+def _options_of_fields(block: TextBlock, parser: Parser) -> dict[str, Any]:
+    """Return by which options a block is read that begins with a row of more fields than the header has names.
+
+    Of such a first row of a text pandas makes labels, where others are bad lines, or have the fields left out that are too many.
 
     Raises
     ------
     ParseError
-        If such a row begins a block, or a file that isn't like the first one, and it isn't to be skipped.
+        If it is a bad line, and these aren't left out.
     """
-    if not isinstance(meta.index, pd.RangeIndex) or isinstance(frame.index, pd.RangeIndex) or not len(frame):
-        return frame
-    if parser.options.get("usecols") is not None:  # then pandas leaves out the fields of others that are too many, too
-        return parser.parse(block, index_col=False)
-    action = parser.options.get("on_bad_lines", "error")
-    if not block.start or action not in ("skip", "warn"):
+    if not block.start or parser.n_names is None or parser.has_labels or not parser.is_longer(block):
+        return {}
+    if parser.options.get("usecols") is not None:
+        return {"index_col": False}
+    if parser.options.get("on_bad_lines", "error") not in ("skip", "warn"):
         raise ParseError(
-            f"{block.path!r} can't be read as CSV: line {_first_row_line(block, parser)} has more fields than the header of the first file, "
-            f"{len(meta.columns)}. Give names= for all fields, usecols= to leave some out, or on_bad_lines='skip'"
+            f"{block.path!r} can't be read as CSV: line {_first_row_line(block, parser)} has more fields than the header has names, "
+            f"{parser.n_names}. Give names= for all fields, usecols= to leave some out, or on_bad_lines='skip'"
         )
-    n_before = parser.headers.get(block.path, parser.header).count(b"\n")
-    skipped = [*range(skipped_lines(parser.options) or 0), n_before]
-    return _with_its_fields(parser.parse(block, skiprows=skipped), block, parser, meta)
+    skipped = list(range(skipped_lines(parser.options) or 0))
+    line = parser.headers.get(block.path, parser.header).count(b"\n")
+    while parser.is_longer(block, skiprows=skipped):
+        skipped.append(line)
+        line += 1
+    return {"skiprows": skipped}
 
 
 def _texts_read_as_others(frame: Any, meta: Any) -> dict[Any, Any]:

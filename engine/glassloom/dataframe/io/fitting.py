@@ -138,6 +138,8 @@ def _place(column: Any, expected: Any, first_line: FirstLine, date_format: str |
     if getattr(expected, "kind", "O") not in "iuf":
         return ""
     numbers = pd.to_numeric(column, errors="coerce")
+    if isinstance(numbers.dtype, pd.ArrowDtype):  # which has no remainder
+        numbers = numbers.astype("float64")
     is_wrong = numbers.isna() if getattr(expected, "kind", "O") == "f" else numbers.isna() | (numbers % 1 != 0)
     if column.dtype.kind not in "iuf":
         is_wrong &= column.notna() if numbers[column.notna()].isna().any() else True
@@ -154,14 +156,17 @@ def _shown(column: Any, is_wrong: Any, first_line: FirstLine) -> str:
     return f" (first {shown}" + ("" if line is None else f", in line {line + row}") + ")"
 
 
-def fitted_labels(block: Any, meta: Any, where: str, first_line: FirstLine) -> Any:
-    """Return a block whose labels, which the parser has made of fields, have the sample's dtypes. Raises as `fitted`."""
+def fitted_labels(block: Any, meta: Any, where: str, first_line: FirstLine, *, has_labels: bool = False) -> Any:
+    """Return a block whose labels, which the parser has made of fields, have the sample's dtypes. Raises as `fitted`.
+
+    `has_labels`: whether it is known that they are made of fields, also where they follow each other like numbers of rows.
+    """
     if isinstance(meta.index, pd.RangeIndex):
         return block
     if not len(block):
         return block.set_axis(meta.index[:0])
     levels = [f"index level {number}" for number in range(meta.index.nlevels)]
-    if block.index.nlevels != len(levels) or isinstance(block.index, pd.RangeIndex):
+    if block.index.nlevels != len(levels) or (isinstance(block.index, pd.RangeIndex) and not has_labels):
         raise MetaError(
             f"{where}: rows have another number of fields than the first {SAMPLE_ROWS} rows have: give names= for as many fields as the longest "
             "row has, with header=None and skiprows=1 for a header of the file, or blocksize=None if the first row of the file has them"

@@ -89,7 +89,7 @@ class Joins(Frame):
         if isinstance(other, (list, tuple)):
             if on is not None or lsuffix or rsuffix:
                 raise ValueError("join with a list of frames is by index alone, and takes no suffixes")
-            found = self
+            found: Any = self
             for one in other:
                 found = found.join(
                     one, how=how, validate=validate, npartitions=npartitions, shuffle_method=shuffle_method
