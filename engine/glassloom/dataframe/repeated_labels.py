@@ -345,12 +345,16 @@ def _needed(own: Compared, whole: Different) -> list[Compared]:
 
 def _extended(block: Any, own: Compared, whole: Different, number: int) -> Any:
     if whole.partitions and whole.hashes is not None and whole.hashes.repeated is not None:
-        _refuse(block.index, whole.hashes.repeated)
+        _refuse(block.index[_hashed(block.index) == whole.hashes.repeated])
     needed = _needed(own, whole)
     if not needed or not len(block):
         return block
     labels = block.index
     for one in needed:
+        for added in one.labels:  # not all labels are hashed
+            is_own = block.index.isin(added)
+            if is_own.any():
+                _refuse(block.index[is_own])
         labels = labels.append(one.labels[number])
     places = np.zeros(len(labels), dtype=np.intp)
     places[: len(block)] = np.arange(len(block))
@@ -359,9 +363,9 @@ def _extended(block: Any, own: Compared, whole: Different, number: int) -> Any:
     return made
 
 
-def _refuse(labels: pd.Index, repeated: int) -> None:
-    found = labels[_hashed(labels) == repeated]
-    shown = f"such as {found[0]!r} " if len(found) else ""
+def _refuse(found: pd.Index) -> None:
+    """Raise the error for labels of a partition that others have, too."""
+    shown = f"such as {found[:1].tolist()[0]!r} " if len(found) else ""
     raise DivisionError(
         f"frames of other rows are combined by label, and their divisions aren't known: equal labels {shown}are in several partitions. "
         "sort_index() or set_index() of the frame that both are made of bring them together"
