@@ -266,6 +266,33 @@ def test_partitions_of_one_frame_alone_are_combined_first_as_all_rows_are(name):
         assert_same(lazy[1].combine_first(one).compute(**INLINE), other.combine_first(one))
 
 
+MISSING_FIRST = {
+    "text": pd.array([None, None, "a", "b"], dtype="str"),
+    "whole numbers": pd.array([1, None, 2**53 + 1, 3], dtype="Int64"),
+    "whole numbers of Arrow": pd.array([1, None, 2**53 + 1, 3], dtype="int64[pyarrow]"),
+    "booleans": pd.array([None, None, True, False], dtype="boolean"),
+    "objects": np.array([None, None, ("a",), None], dtype=object),
+    "categories": pd.Categorical(["b", None, "b", "a"]),
+    "times": pd.DatetimeIndex([None, None, "2020-01-01", "2020-01-02"], tz="UTC"),
+    "small floats": np.array([1, np.nan, 3, 4], dtype="float32"),
+}
+
+
+@pytest.mark.parametrize("name", MISSING_FIRST)
+def test_columns_of_one_frame_that_are_missing_in_a_partition_are_combined_first_with_their_dtype(name):
+    plain = pd.DataFrame({7: [1, 2, 3, 4], 8: MISSING_FIRST[name]})
+    for npartitions in (1, 2, 4):
+        lazy = gd.from_pandas(plain, npartitions=npartitions)
+        for combined in (
+            lambda f: f[[7]].combine_first(f[f[7] > 1][[8]]),
+            lambda f: f[f[7] > 1][[8]].combine_first(f[[7]]),
+        ):
+            assert_same(combined(lazy).compute(**INLINE), combined(plain))
+    empty = plain[plain[7] == 2]  # pandas' dtype of missing values alone
+    alone = gd.from_pandas(empty, npartitions=1)
+    assert_same(alone[[7]].combine_first(alone[[8]]).compute(**INLINE), empty[[7]].combine_first(empty[[8]]))
+
+
 COMBINING = {"the other": lambda one, other: other, "sum": lambda one, other: one.fillna(0) + other}
 
 

@@ -12,8 +12,11 @@ from glassloom.dataframe.unlike_dtypes import with_dtypes_of_all
 from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
 
 
-def combined_first(meta: Any, block: Any, other: Any) -> Any:
-    """Return ``block.combine_first(other)``, whose columns of both have the dtypes of `meta`; those of one frame alone have what its rows give."""
+def combined_first(meta: Any, is_whole: bool, block: Any, other: Any) -> Any:
+    """Return ``block.combine_first(other)``, whose columns of both have the dtypes of `meta`; those of one frame alone have what its rows give.
+
+    pandas makes floats of the latter if all their values are missing. Those of a partition (`is_whole`: of all) keep their dtypes: others have values.
+    """
     is_frame = isinstance(meta, pd.DataFrame)
     if not is_frame or not meta.columns.is_unique or not (len(block) or len(other)):
         return conform(block.combine_first(other), meta)
@@ -26,9 +29,22 @@ def combined_first(meta: Any, block: Any, other: Any) -> Any:
     wanted = meta.copy(deep=False)
     for place, name in enumerate(meta.columns):
         if name in made.columns and not (name in block.columns and name in other.columns):
+            if not is_whole:
+                made = _with_missing_of(made, name, (block if name in block.columns else other)[name])
             column: Any = made[name].iloc[:0].set_axis(meta.index, axis=0)
             wanted.isetitem(place, column)
     return conform(made, wanted)
+
+
+def _with_missing_of(made: pd.DataFrame, name: Any, own: Any) -> pd.DataFrame:
+    """Return a frame in which a column has the dtype of `own`, of which it is made, if all its values are missing and the dtype has such."""
+    if can_miss_nothing(own.dtype) or made[name].dtype == own.dtype or not made[name].isna().all():
+        return made
+    is_same = own.index.equals(made.index)
+    column = own if is_same else own.reindex(made.index) if own.index.is_unique else own.iloc[:0].reindex(made.index)
+    changed = made.copy(deep=False)
+    changed.isetitem(int(made.columns.get_indexer([name])[0]), column)
+    return changed
 
 
 def with_common_dtypes(meta: Any, own: Any, other: Any) -> Any:

@@ -194,7 +194,7 @@ def _together(
     meta = infer_meta(tried, nodes, method)
     if method == "combine_first":
         meta = with_common_dtypes(meta, frame.expr.meta, other.expr.meta)
-        call = BlockCall(partial(combined_first, meta), call.args, label=call.label)
+        call = BlockCall(partial(combined_first, meta, nodes[0].npartitions == 1), call.args, label=call.label)
     return wrap(pairs.result((kind or Together)(nodes[0], tuple(nodes[1:]), call, meta)))
 
 
