@@ -110,6 +110,22 @@ def test_missing_times_alone_in_a_partition_have_the_dtype_of_the_others():
         assert_same(of(gd.from_pandas(frame, npartitions=4)).compute(**INLINE), of(frame))
 
 
+@pytest.mark.parametrize("dtype", ["str", "string"])
+def test_missing_text_alone_in_a_partition_has_the_dtype_of_the_others(dtype):
+    frame = pd.DataFrame({"k": list("ABCD"), "x": range(4), "c": pd.Series([None, None, "c", "d"], dtype=dtype)})
+    first = (
+        lambda f: f.groupby("k").c.apply(lambda c: c.iloc[0]),
+        lambda f: f.groupby("k").apply(lambda g: g.c.iloc[0]),
+        lambda f: f.groupby("k").c.agg(lambda c: c.iloc[0]),
+        lambda f: f.groupby("k")[["c", "x"]].agg(lambda c: c.iloc[0]),
+    )
+    for of in first:
+        for npartitions in (1, 2, 4):
+            assert_same(of(gd.from_pandas(frame, npartitions=npartitions)).compute(**INLINE), of(frame))
+    objects = frame.assign(c=pd.Series([None, None, ("c",), ("d",)], dtype=object))
+    assert_same(first[2](gd.from_pandas(objects, npartitions=2)).compute(**INLINE), first[2](objects))
+
+
 TIMES = FRAME.assign(t=pd.date_range("2020-01-01", periods=8, freq="12h"))
 OF_TIMES = {
     "counts": lambda g: g.x.apply(pd.Series.value_counts),

@@ -15,7 +15,7 @@ import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.spec import Call, users_of
-from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, of_groups
+from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, lacks_texts, of_groups
 from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
@@ -182,9 +182,10 @@ def _as_meta(meta: Any, applied: Any) -> Any:
 
 
 def _lacks_dtype(rows: Any, meta: Any) -> bool:
-    """Whether values are all missing, which says nothing of their dtype, where others are times."""
-    are_series = isinstance(rows, pd.Series) and isinstance(meta, pd.Series)
-    return are_series and rows.dtype != meta.dtype and meta.dtype.kind in "mM" and bool(rows.isna().all())
+    """Whether values are all missing, which says nothing of their dtype, where others are times or text."""
+    if not (isinstance(rows, pd.Series) and isinstance(meta, pd.Series)) or rows.dtype == meta.dtype:
+        return False
+    return (meta.dtype.kind in "mM" and bool(rows.isna().all())) or lacks_texts(rows, meta.dtype)
 
 
 def _as_all(meta: Any, tried: str, title: str, applied: Any, common: _Common | None) -> Any:

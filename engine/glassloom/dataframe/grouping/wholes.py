@@ -392,7 +392,33 @@ def _of_moved(layout: Layout, call: Callable[[Any], Any], meta: Any, frame: Any)
     block, keys = layout.unpacked(frame)
     if not len(frame):
         return _with_object_labels(meta, layout.recipe, layout.recipe.key_values(block, keys))
-    return _of_block(layout.recipe, call, False, block, *keys)
+    return _with_missing_texts(_of_block(layout.recipe, call, False, block, *keys), meta)
+
+
+def _with_missing_texts(made: Any, meta: Any) -> Any:
+    """Return the result of a partition's groups with text that is missing for all of them as `meta` says: pandas makes objects of it."""
+    if isinstance(made, pd.Series) and isinstance(meta, pd.Series):
+        return made.astype(meta.dtype) if lacks_texts(made, meta.dtype) else made
+    if (
+        not isinstance(made, pd.DataFrame)
+        or not isinstance(meta, pd.DataFrame)
+        or not made.columns.equals(meta.columns)
+    ):
+        return made
+    dtypes = enumerate(meta.dtypes)
+    places = [place for place, dtype in dtypes if lacks_texts(made.iloc[:, place], dtype)]
+    if places:
+        made = made.copy(deep=False)
+        for place in places:
+            made.isetitem(place, made.iloc[:, place].astype(meta.dtypes.iloc[place]))
+    return made
+
+
+def lacks_texts(column: Any, dtype: Any) -> bool:
+    """Whether values, all missing, are missing text, whose dtype is given. None may as well be among other objects, and stays."""
+    if not isinstance(dtype, pd.StringDtype) or column.dtype == dtype or not column.isna().all():
+        return False
+    return column.dtype != object or all(value is not None for value in column)
 
 
 def _with_object_labels(meta: Any, recipe: Recipe, keys: Sequence[Any]) -> Any:
