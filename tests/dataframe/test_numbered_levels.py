@@ -71,6 +71,30 @@ def test_pivoted_levels_named_by_numbers_keep_their_order(npartitions):
     assert_same(_named_by_texts(made), expected)
 
 
+@pytest.mark.parametrize("names", [[1, 0], ["a", 0], [1, "b"], [None, 0]])
+def test_groups_by_levels_named_by_numbers_have_the_names_that_pandas_gives_them(names):
+    index = pd.MultiIndex.from_arrays([[1, 1, 2, 2], [3, 4, 3, 3]], names=names)
+    plain = pd.DataFrame({"x": [1, 2, 3, 4]}, index=index)
+    lazy = gd.from_pandas(plain, npartitions=2)
+    both = [pd.Grouper(level=0), pd.Grouper(level=1)]
+    for given in (
+        {"level": [0, 1]},
+        {"level": [1, 0]},
+        {"level": 0},
+        {"level": [1]},
+        {"by": both[0]},
+        {"by": both[:1]},
+        {"by": both},
+    ):
+        assert_same(lazy.groupby(**given).sum().compute(scheduler="inline"), plain.groupby(**given).sum())
+        assert_same(lazy.groupby(**given).x.median().compute(scheduler="inline"), plain.groupby(**given).x.median())
+    named = [name for name in names if isinstance(name, int)]
+    assert_same(lazy.groupby(named).sum().compute(scheduler="inline"), plain.groupby(named).sum())
+    if names == [1, 0]:
+        with pytest.raises(NotImplementedError, match=r"numbers of other places, \[1, 0\]: rename_axis\(\)"):
+            lazy.groupby(level=[0, 1], as_index=False)
+
+
 def _named_by_texts(made):
     """Return a result with texts in place of the numbers of columns, in names and in labels of columns."""
     texts = {number: text for text, number in BY_NUMBERS.items()}

@@ -26,7 +26,7 @@ from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of
 from glassloom.dataframe.grouping.distinct_rows import of_distinct_rows
 from glassloom.dataframe.grouping.extremes import with_extremes_only
 from glassloom.dataframe.grouping.in_place import applied_in_place, may_keep_labels
-from glassloom.dataframe.grouping.keys import own_options, resolve_keys
+from glassloom.dataframe.grouping.keys import own_options, require_names_of_columns, resolve_keys
 from glassloom.dataframe.grouping.largest import largest
 from glassloom.dataframe.grouping.masks import ends_mask, filter_marks, filter_mask
 from glassloom.dataframe.grouping.metas import dtype_of, is_numbered, meta_of
@@ -89,6 +89,8 @@ class GroupBy(Methods, NotThere):
         keys, blocks, is_single = resolve_keys(frame, by, level)
         if not as_index and isinstance(frame.expr.meta, pd.Series):
             raise TypeError("as_index=False only valid with DataFrame")
+        if not as_index:
+            require_names_of_columns(frame, keys)
         recipe = Recipe(
             keys, is_single, bool(dropna), sort is None or bool(sort), bool(observed), bool(as_index), bool(group_keys), None,
             bool(config.get("dataframe.arrow")), bool(sort), orders_counts,

@@ -37,8 +37,13 @@ def resolve_keys(frame: Any, by: Any, level: Any) -> tuple[tuple[Key, ...], tupl
     is_single = not isinstance(wanted, (list, tuple)) or (by is not None and _is_label(frame, wanted))
     blocks: list[FrameExpr] = []
     keys = []
-    for one in [wanted] if is_single else list(wanted):
-        key, node = _level(frame, one) if by is None else _key(frame, one)
+    wanted = [wanted] if is_single else list(wanted)
+    for one in wanted:
+        key, node = (
+            _level(frame, one, is_named_by_place=len(wanted) > 1)
+            if by is None
+            else _key(frame, one, is_listed=not is_single)
+        )
         if node is not None:
             key = key._replace(at=len(blocks))
             blocks.append(node)
@@ -48,6 +53,21 @@ def resolve_keys(frame: Any, by: Any, level: Any) -> tuple[tuple[Key, ...], tupl
     if blocks:
         require_aligned([frame.expr, *blocks], "groupby")
     return tuple(keys), tuple(blocks), is_single
+
+
+def require_names_of_columns(frame: Any, keys: tuple[Key, ...]) -> None:
+    """Check that keys which become columns have the names of their levels: of numbers of other places pandas makes columns of either's values.
+
+    Raises
+    ------
+    NotImplementedError
+        If one has not.
+    """
+    names = list(frame.expr.meta.index.names)
+    if any(key.kind == LEVEL and key.name != names[key.at] for key in keys):
+        raise NotImplementedError(
+            f"groupby(as_index=False) by levels that are named by numbers of other places, {names}: rename_axis() gives them other names"
+        )
 
 
 def own_options(by: Any, sort: bool | None, dropna: bool) -> tuple[bool | None, bool]:
@@ -86,7 +106,7 @@ def _is_label(frame: Any, by: Any) -> bool:
     return isinstance(by, tuple) and isinstance(frame.expr.meta, pd.DataFrame) and by in frame.columns
 
 
-def _key(frame: Any, by: Any) -> tuple[Key, FrameExpr | None]:
+def _key(frame: Any, by: Any, *, is_listed: bool) -> tuple[Key, FrameExpr | None]:
     meta = frame.expr.meta
     if is_node(by):
         node = by.expr
@@ -96,14 +116,14 @@ def _key(frame: Any, by: Any) -> tuple[Key, FrameExpr | None]:
             raise TypeError(f"a lazy {type(by).__name__} can't be a key; take a series, such as frame[column]")
         return Key(BLOCK, 0, node.meta.name), node
     if isinstance(by, pd.Grouper):
-        return _grouper(frame, by)
+        return _grouper(frame, by, is_listed=is_listed)
     if callable(by) or isinstance(by, dict):
         mapped = operate(_map_labels, frame, by.get if isinstance(by, dict) else by, label="groupby-keys")
         return Key(BLOCK, 0, meta.index.name), mapped.expr
     if isinstance(meta, pd.DataFrame) and by in meta.columns:
         return Key(COLUMN, _whole_label(meta.columns, by), by), None
     if by is not None and by in meta.index.names:
-        return _level(frame, by)
+        return _level(frame, by, is_named_by_place=True)
     raise unknown_columns([by], meta.columns if isinstance(meta, pd.DataFrame) else [])
 
 
@@ -125,19 +145,26 @@ def _whole_label(columns: pd.Index, label: Any) -> Any:
     raise ValueError(f"Grouper for {label!r} not 1-dimensional: the columns {list(found)} have it")
 
 
-def _level(frame: Any, level: Any) -> tuple[Key, None]:
+def _level(frame: Any, level: Any, *, is_named_by_place: bool = False) -> tuple[Key, None]:
+    """Return the key of an index level. A number is a name first; `is_named_by_place`: the key has the name of the level at that place, as pandas'
+    keys have, but for ``level=`` of one level.
+    """
     names = list(frame.expr.meta.index.names)
+    is_place = isinstance(level, int) and -len(names) <= level < len(names)
     if level in names:
         number = names.index(level)
-    elif isinstance(level, int) and -len(names) <= level < len(names):
+    elif is_place:
         number = level % len(names)
     else:
         raise KeyError(f"level {level!r} is none of the index, whose levels are {names}")
-    return Key(LEVEL, number, names[number]), None
+    return Key(LEVEL, number, names[level if is_place and is_named_by_place else number]), None
 
 
-def _grouper(frame: Any, by: pd.Grouper) -> tuple[Key, FrameExpr | None]:
-    return _key(frame, by.key) if by.key is not None else _level(frame, by.level)
+def _grouper(frame: Any, by: pd.Grouper, *, is_listed: bool) -> tuple[Key, FrameExpr | None]:
+    if by.key is not None:
+        return _key(frame, by.key, is_listed=is_listed)
+    key, _ = _level(frame, by.level, is_named_by_place=True)
+    return (_level(frame, by.level)[0] if is_listed and key.name is None else key), None
 
 
 def _map_labels(block: Any, function: Callable[[Any], Any]) -> Any:
