@@ -323,6 +323,13 @@ def test_pivot_tables_pass_arguments_on(name):
     )
 
 
+@pytest.mark.parametrize("fill_value", [None, 0])
+@pytest.mark.parametrize("how", [["min", "max"], ["min"]])
+def test_several_aggregations_of_one_column_are_not_named_by_it(how, fill_value):
+    for values in ("x", ["x"]):
+        check(SOME, lambda f, values=values: f.pivot_table(values, "row", aggfunc={"x": how}, fill_value=fill_value))
+
+
 def test_wide_to_long_without_a_column_of_that_form_has_no_rows():
     frame = pd.DataFrame({"A2010": [1.0, 2], "X": ["a", "b"], "id": [0, 1]})
     made = gd.wide_to_long(gd.from_pandas(frame, npartitions=2), ["A"], i="id", j="year", sep="_")

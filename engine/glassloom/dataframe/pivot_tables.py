@@ -198,6 +198,8 @@ def _table(frame: Any, pivot: Pivot, *, has_margins: bool) -> Any:
         return grouped
     made = grouped.dropna(how="all") if len(grouped.columns) else grouped
     made = made[list(made.columns.sort_values())] if pivot.sort else made
+    if pivot.is_single and made.columns.nlevels > 1:
+        made = made.set_axis(without_levels(made.columns, [0]), axis=1)
     return made if pivot.fill_value is None else made.fillna(pivot.fill_value)
 
 
