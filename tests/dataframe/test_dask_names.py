@@ -210,6 +210,11 @@ def test_filter_takes_conditions():
     assert lazy().x.filter(lambda x: x > 190).compute().equals(expected.x)
     with pytest.raises(TypeError, match="mutually exclusive"):
         lazy().filter(like="x", cond=lazy().x > 190)
+    for frame in (lazy(), lazy().x):
+        with pytest.raises(
+            TypeError, match=r"items= is a lazy Series; rows for which a condition holds are chosen by filter\(cond="
+        ):
+            frame.filter(lazy().x > 190)
 
 
 def test_joins_take_suffixes_for_both_sides():

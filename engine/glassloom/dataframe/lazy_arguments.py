@@ -23,6 +23,11 @@ _VALUES = frozenset([
 """Arguments that may be lazy, or hold what is."""
 _ROWS = frozenset(["by", "keys", "key", "labels", "index", "columns", "weights", "times"])
 """Arguments that may be lazy objects of rows, or hold such, but no lazy scalars."""
+_ROWS_OF_CONDITION = (
+    "rows for which a condition holds are chosen by filter(cond=...), labels that are known by items=value.compute()"
+)
+_INSTEAD = {(f"{kind}.filter", "items"): _ROWS_OF_CONDITION for kind in ("DataFrame", "Series")}
+"""What to use instead of lazy rows, by a method and its argument."""
 _LOOK_AT_CALLER = frozenset(["query", "eval"])
 """Methods that look for variables where they are called."""
 
@@ -103,6 +108,9 @@ def _holds_scalars(value: Any) -> bool:
 def _refused(where: str, name: str, value: Any) -> TypeError:
     kind = type(value).__name__
     if isinstance(value, Collection):
+        instead = _INSTEAD.get((where, name)) if kind in ("Series", "DataFrame", "Index") else None
+        if instead is not None:
+            return TypeError(f"{where}: {name}= is a lazy {kind}; {instead}")
         return TypeError(
             f"{where}: {name}= is a lazy {kind}; it takes the value itself: compute() it before, as {name}=value.compute()"
         )
