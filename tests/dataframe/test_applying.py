@@ -188,3 +188,8 @@ def test_groups_by_stretches_of_time_have_no_methods_of_resample_alone():
         groups.asfreq()
     assert "asfreq" not in dir(groups)
     assert "cumsum" in dir(groups)
+    for method in ("rolling", "expanding", "ewm"):
+        with pytest.raises(
+            NotImplementedError, match=rf"no {method}\(\): apply\(\) calls .* groupby\(key\)\.{method}\(\)"
+        ):
+            getattr(groups.x, method)(2)

@@ -60,6 +60,11 @@ class GroupsOfTimes(Resampler):
             return getattr(self._by_labels(with_times=name in _WITH_TIMES), name)
         if name in _WHOLE:
             return partial(self._in_one_partition, name)
+        if name in _WINDOWS:
+            raise NotImplementedError(
+                f"groupby by stretches of time has no {name}(): apply() calls a function with each group, as apply(lambda rows: rows.{name}(...).mean()), "
+                f"and groupby(key).{name}() has windows in groups of a key that is no pandas.Grouper"
+            )
         return super().__getattr__(name)
 
     def __dir__(self) -> list[str]:
@@ -133,6 +138,7 @@ _WHOLE = frozenset(
         "all", "any", "corr", "cov", "describe", "idxmax", "idxmin", "kurt", "ngroup", "nlargest", "nsmallest", "skew", "unique", "value_counts",
     ]
 )  # fmt: skip
+_WINDOWS = frozenset(["rolling", "expanding", "ewm"])
 _OF_RESAMPLE = frozenset(["asfreq", "interpolate", "nearest"])
 
 
