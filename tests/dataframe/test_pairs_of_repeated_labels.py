@@ -362,8 +362,8 @@ def test_labels_that_count_the_rows_of_each_partition_may_be_in_several():
         assert made.compute(**INLINE).tolist() == pytest.approx([np.nan] * 3 + [6, 8, 10, 12, 14], nan_ok=True)
 
 
-@pytest.mark.parametrize("labels", [[2, 1, 1], [1, 0, 1]])
-def test_labels_of_a_partition_that_is_numbered_from_0_are_not_added_to_another_that_has_them(labels):
+@pytest.mark.parametrize("labels", [[2, 1, 1], [1, 0, 1], [7, 7, 0]])
+def test_labels_of_a_partition_that_is_numbered_from_0_are_refused_where_another_has_them(labels):
     parts = [pd.DataFrame({"x": [1, -1, 2]}), pd.DataFrame({"x": [5, 6, 7]}, index=labels)]
     lazy = gd.from_map(parts.__getitem__, range(2), meta=parts[0].iloc[:0])
     with pytest.raises(DivisionError, match=r"equal labels such as \d are in several partitions"):

@@ -52,15 +52,18 @@ class Hashes(NamedTuple):
     limit: int
     repeated: int | None
     """One that two partitions have."""
+    numbered: int = 0
+    """How many rows of a partition are numbered from 0, at most, whose labels aren't hashed."""
 
     @staticmethod
     def of(indexes: Sequence[pd.Index], are_users: bool) -> Hashes:
         """Return those of the labels of a partition of several frames.
 
-        `are_users`: a user's function makes the partitions. Then labels from 0 on count a partition's rows, as `reset_index` does.
+        `are_users`: a user's function makes the partitions. Then labels from 0 on count a partition's rows, as `reset_index` does: several
+        partitions may have them.
         """
         if are_users and any(isinstance(index, pd.RangeIndex) and index.start == 0 for index in indexes):
-            return Hashes(np.empty(0, np.uint64), _NO_LIMIT, None)
+            return Hashes(np.empty(0, np.uint64), _NO_LIMIT, None, max(map(len, indexes)))
         return Hashes(np.unique(np.concatenate([_hashed(index.unique()) for index in indexes])), _NO_LIMIT, None)._few()
 
     @staticmethod
@@ -70,14 +73,17 @@ class Hashes(NamedTuple):
         values, counts = np.unique(np.concatenate([one.values for one in found]), return_counts=True)
         several = values[(counts > 1) & (values <= limit)]
         repeated = [one.repeated for one in found if one.repeated is not None] + several[:1].tolist()
-        return Hashes(values[values <= limit], limit, repeated[0] if repeated else None)._few()
+        numbered = max(one.numbered for one in found)
+        if numbered and len(values) and not repeated:
+            repeated = np.intersect1d(values, _hashed(pd.RangeIndex(numbered)))[:1].tolist()
+        return Hashes(values[values <= limit], limit, repeated[0] if repeated else None, numbered)._few()
 
     def _few(self) -> Hashes:
         if self.repeated is not None:
             return self._replace(values=self.values[:0])
         if len(self.values) <= _MOST_HASHES:
             return self
-        return Hashes(self.values[:_MOST_HASHES], int(self.values[_MOST_HASHES - 1]), None)
+        return Hashes(self.values[:_MOST_HASHES], int(self.values[_MOST_HASHES - 1]), None, self.numbered)
 
 
 _NO_LIMIT = 2**64 - 1

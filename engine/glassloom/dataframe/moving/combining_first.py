@@ -42,8 +42,8 @@ def _with_missing_of(made: pd.DataFrame, name: Any, own: Any) -> pd.DataFrame:
         return made
     is_same = own.index.equals(made.index)
     column = own if is_same else own.reindex(made.index) if own.index.is_unique else own.iloc[:0].reindex(made.index)
-    changed = made.copy(deep=False)
-    changed.isetitem(int(made.columns.get_indexer([name])[0]), column)
+    changed: Any = made.copy(deep=False)
+    changed.isetitem(made.columns.get_loc(name), column)
     return changed
 
 
