@@ -128,6 +128,11 @@ RESULTS = (
         "rows at their places",
         "rows of one label together, where its first one was",
     ),
+    (
+        "`combine_first` of several partitions and a column that one frame alone has, and `groupby.apply` of text: if all values are missing",
+        "the dtype that the values would have",
+        "float64",
+    ),
     ("`loc[label] = value` of a label that no row has", "an error when computing", "a new row"),
     (
         "operators and methods of two frames of other rows (`f + f[f.x > 0]`) whose divisions aren't known",
