@@ -13,7 +13,7 @@ import pytest
 from frame_helpers import assert_same
 from glassloom.array.sources import versions
 from glassloom.backends.pandas_version import PANDAS_VERSION
-from glassloom.dataframe.io import blocks, csv
+from glassloom.dataframe.io import blocks, csv, csv_blocks
 from glassloom.dataframe.io.filesystems import LOCAL
 from glassloom.dataframe.io.paths import file_state
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
@@ -282,3 +282,11 @@ def test_a_fraction_among_whole_numbers_of_arrows_is_named(tmp_path):
     (tmp_path / "a.csv").write_text("a\n" + "".join(rows))
     with pytest.raises(MetaError, match=r"first 1999\.5, in line 2001"):
         gd.read_csv(tmp_path / "a.csv", blocksize=1000, dtype_backend="pyarrow").compute()
+
+
+def test_a_first_row_that_is_longer_than_what_is_looked_at_is_no_bad_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_blocks, "_FIRST_BYTES", 8)
+    rows = [f'{number},"{"a line" * number}\nand another"\n' for number in range(40)]
+    (tmp_path / "a.csv").write_text("n,s\n" + "".join(rows))
+    found = gd.read_csv(tmp_path / "a.csv", blocksize=300).compute()
+    assert_same(found.reset_index(drop=True), pd.read_csv(tmp_path / "a.csv"))

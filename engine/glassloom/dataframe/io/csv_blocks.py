@@ -29,6 +29,7 @@ from glassloom.dataframe.io.path_column import PathColumn
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
 from glassloom.errors import MetaError, OptionError, ParseError
 
+_FIRST_BYTES = 1 << 14
 _OF_COLUMNS = frozenset(["usecols", "index_col", "dtype", "converters", "parse_dates", "date_format", "nrows"])
 
 
@@ -60,17 +61,16 @@ class Parser:
         others = {path: one for path, one in headers.items() if one != header}
         return replace(self, header=header, headers=others)
 
-    def with_names_counted(self, path: str) -> Parser:
-        """Return the parser for blocks that begin within files like this one."""
+    def with_names_counted(self, first: TextBlock) -> Parser:
+        """Return the parser for blocks that begin within files like the one whose first block is given."""
         options = self.options
         is_of_some = (
             options.get("usecols") is not None and options.get("names") is not None
         )  # which are those of the chosen fields
         if self.function is pd.read_fwf or options.get("engine") == "pyarrow" or is_of_some:
             return self
-        whole = TextBlock(path, 0, None)
-        counted = replace(self, n_names=len(self._first_row(whole).columns))
-        return replace(counted, has_labels=counted.is_longer(whole))
+        counted = replace(self, n_names=len(self._first_row(first).columns))
+        return replace(counted, has_labels=counted.is_longer(first))
 
     def is_longer(self, block: TextBlock, **options: Any) -> bool:
         """Whether the first row of a block has more fields than the header has names: then pandas leaves no column out for labels."""
@@ -78,12 +78,20 @@ class Parser:
             return False
         try:
             return len(self._first_row(block, index_col=0, **options).columns) >= self.n_names
-        except pd.errors.ParserError:  # it has several more
-            return True
+        except pd.errors.ParserError as error:  # it has several more, or goes on behind what is read of it
+            return "construct index" in str(error)
 
     def _first_row(self, block: TextBlock, **options: Any) -> Any:
         plain = {name: value for name, value in self.options.items() if name not in _OF_COLUMNS}
-        return replace(self, options=plain, path_column=None).parse(block, **{"dtype": str, "nrows": 1, **options})
+        parser, first = replace(self, options=plain, path_column=None), self._beginning(block)
+        return parser.parse(first, **{"dtype": str, "nrows": 1, **options})
+
+    def _beginning(self, block: TextBlock) -> TextBlock:
+        """Return the first lines of a block, as otherwise all of it is read before a row is parsed."""
+        if block.end is None or block.end - block.start <= _FIRST_BYTES:
+            return block
+        n_bytes = self.files.read(block.path, block.start, block.start + _FIRST_BYTES).rfind(b"\n") + 1
+        return block._replace(end=block.start + n_bytes) if n_bytes else block
 
     def for_columns(self, columns: list[Any]) -> Parser:
         """Return a parser that reads these columns alone."""
@@ -236,7 +244,9 @@ def _options_of_fields(block: TextBlock, parser: Parser) -> dict[str, Any]:
     ParseError
         If it is a bad line, and these aren't left out.
     """
-    if not block.start or parser.n_names is None or parser.has_labels or not parser.is_longer(block):
+    header = parser.headers.get(block.path, parser.header)
+    is_first = block.start in (0, len(header))  # whose rows say what those of the file are
+    if is_first or parser.n_names is None or parser.has_labels or not parser.is_longer(block):
         return {}
     if parser.options.get("usecols") is not None:
         return {"index_col": False}
@@ -246,7 +256,7 @@ def _options_of_fields(block: TextBlock, parser: Parser) -> dict[str, Any]:
             f"{parser.n_names}. Give names= for all fields, usecols= to leave some out, or on_bad_lines='skip'"
         )
     skipped = list(range(skipped_lines(parser.options) or 0))
-    line = parser.headers.get(block.path, parser.header).count(b"\n")
+    line = header.count(b"\n")
     while parser.is_longer(block, skiprows=skipped):
         skipped.append(line)
         line += 1
