@@ -69,7 +69,10 @@ class Parser:
         )  # which are those of the chosen fields
         if self.function is pd.read_fwf or options.get("engine") == "pyarrow" or is_of_some:
             return self
-        counted = replace(self, n_names=len(self._first_row(first).columns))
+        try:
+            counted = replace(self, n_names=len(self._first_row(first).columns))
+        except pd.errors.ParserError:  # the row goes on behind what is read of it
+            return self
         return replace(counted, has_labels=counted.is_longer(first))
 
     def is_longer(self, block: TextBlock, **options: Any) -> bool:
