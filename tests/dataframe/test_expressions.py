@@ -279,7 +279,7 @@ def _of_columns(col):
         "rows": lambda f: f[col("x") > 2],
         "rows by label": lambda f: f.loc[(col("x") > 2) & ~col("name").isna(), "y"],
         "cells": lambda f: f[["x", "y"]].where(col("x") > 2),
-        "filter": lambda f: f.filter(cond=col("y") == 2),
+        **({"filter": lambda f: f.filter(cond=col("y") == 2)} if PANDAS_VERSION >= (3, 1) else {}),
         "columns": lambda f: f.assign(z=col("x") * 2, w=col("z") - col("y").mean()),
         "functions": lambda f: f.assign(z=np.log(col("x")), w=col("name").str.upper(), t=col("ts").dt.year),
         "no column": lambda f: f.assign(z=col("q")),
