@@ -128,6 +128,16 @@ def outcome(function, *arguments):
         return "error"
 
 
+def check_outcome(found, expected):
+    """Check that two results, or errors, are the same."""
+    if isinstance(expected, (pd.DataFrame, pd.Series)):
+        assert_same(found, expected)
+    elif expected == "error":
+        assert isinstance(found, str) and found == expected
+    else:
+        assert found == pytest.approx(expected, nan_ok=True)
+
+
 @pytest.mark.filterwarnings("ignore")
 @settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
@@ -196,12 +206,7 @@ def test_equal_labels_of_a_partition_are_paired_as_those_of_the_others_say(name,
     frames = [DOUBLE, PAIRS[pair]]
     expected = outcome(TOGETHER[name], *[frame.copy() for frame in frames], pd)
     found = outcome(TOGETHER[name], *[gd.from_pandas(frame, npartitions=4) for frame in frames], gd)
-    if isinstance(expected, (pd.DataFrame, pd.Series)):
-        assert_same(found, expected)
-    elif expected == "error":
-        assert isinstance(found, str) and found == expected
-    else:
-        assert found == pytest.approx(expected, nan_ok=True)
+    check_outcome(found, expected)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -212,12 +217,7 @@ def test_repeated_labels_count_that_the_other_frame_lacks(name, numbers):
     frames = [frame_of(each, "texts", seed) for seed, each in enumerate(numbers)]
     expected = outcome(TOGETHER[name], *[frame.copy() for frame in frames], pd)
     found = outcome(TOGETHER[name], *[gd.from_pandas(frame, npartitions=3) for frame in frames], gd)
-    if isinstance(expected, (pd.DataFrame, pd.Series)):
-        assert_same(found, expected)
-    elif expected == "error":
-        assert isinstance(found, str) and found == expected
-    else:
-        assert found == pytest.approx(expected, nan_ok=True)
+    check_outcome(found, expected)
 
 
 def test_rows_of_repeated_labels_are_counted():

@@ -290,3 +290,22 @@ def test_a_first_row_that_is_longer_than_what_is_looked_at_is_no_bad_line(tmp_pa
     (tmp_path / "a.csv").write_text("n,s\n" + "".join(rows))
     found = gd.read_csv(tmp_path / "a.csv", blocksize=300).compute()
     assert_same(found.reset_index(drop=True), pd.read_csv(tmp_path / "a.csv"))
+
+
+def test_long_rows_of_too_many_fields_are_left_out_to_the_last(tmp_path):
+    """More of them than are looked at, to begin with; also where one column is asked for, for which pandas leaves out none."""
+    longer = [f'"{"x" * 3000}",2,3\n'] * 20
+    (tmp_path / "a.csv").write_text("x,y\n" + "1,2\n" * 5 + "".join(longer) + "6,7\n" * 8000)
+    for size in (24, 40_000):
+        lazy = gd.read_csv(tmp_path / "a.csv", blocksize=size, on_bad_lines="skip", dtype={"x": str})
+        if size == 24:  # of many blocks the first ones: a block has one of these rows
+            lazy = lazy.partitions[:20]
+        wanted = ["1"] * 5 + ["6"] * (len(lazy) - 5)
+        assert lazy.x.compute().tolist() == lazy.compute().x.tolist() == wanted
+
+
+def test_very_many_rows_of_too_many_fields_at_the_beginning_of_a_block_are_an_error(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n" + "1,2\n" * 1000 + "3,4,5\n" * 500 + "6,7\n" * 1000)
+    lazy = gd.read_csv(tmp_path / "a.csv", blocksize=3998, on_bad_lines="skip")
+    with pytest.raises(ParseError, match="100 lines from line 1002 on have more fields than the header has names, 2"):
+        lazy.compute()

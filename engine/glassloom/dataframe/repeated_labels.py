@@ -196,10 +196,8 @@ def pair(cut: list[FrameExpr]) -> Paired:
     if len(cut) < 2 or cut[0].npartitions == 1 or not have_labels:
         return Paired(cut, cut)
     distinct = {_labels_of_rows(node): node for node in cut}
-    if (
-        len(distinct) == 1 or sum(not node.has_unique_labels for node in distinct.values()) < 2
-    ):  # one's rows are paired by label in any case
-        return Paired(cut, cut)
+    if len(distinct) == 1 or sum(not node.has_unique_labels for node in distinct.values()) < 2:
+        return Paired(cut, cut)  # where one frame's labels repeat, its rows are paired by label in any case
     each = {one: number for number, one in enumerate(distinct)}
     first, *others = map(_labels_alone, distinct.values())
     are_apart = any(node.divisions[0] is not None for node in cut)

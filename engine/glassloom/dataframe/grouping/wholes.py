@@ -350,7 +350,7 @@ class Layout:
         return frame.iloc[:, :first].set_axis(self.labels, axis=1), keys
 
 
-def with_origin(frame: Any, partitions: Any, rows: Any) -> Any:
+def _with_origin(frame: Any, partitions: Any, rows: Any) -> Any:
     """Return a frame with numbered columns and two more: the partition and the place in it that rows come from."""
     first = frame.shape[1]
     frame[first], frame[first + 1] = partitions, rows
@@ -365,7 +365,7 @@ def moved_groups(grouping: Grouping, count: int, *, returns: bool) -> WholeGroup
     call = BlockCall(partial(_split_by_group, layout, count, returns), places, label="split-by-group")
     meta = layout.packed(grouping.node.meta, tuple(block.meta for block in grouping.blocks))
     if returns:
-        meta = with_origin(meta, np.zeros(0, np.int32), np.zeros(0, np.int64))
+        meta = _with_origin(meta, np.zeros(0, np.int32), np.zeros(0, np.int64))
     return WholeGroups(NumberedSplit(grouping.node, others, call), count, meta)
 
 
@@ -377,7 +377,7 @@ def _split_by_group(layout: Layout, count: int, returns: bool, block: Any, *othe
     groups = find_groups(sizes.index, recipe.key_values(block, blocks), arrow=recipe.arrow)
     frame = layout.packed(block, tuple(blocks))
     if returns:
-        frame = with_origin(frame, np.full(len(frame), number, np.int32), np.arange(len(frame)))
+        frame = _with_origin(frame, np.full(len(frame), number, np.int32), np.arange(len(frame)))
     elif len(groups) and groups.min() < 0:
         kept = groups >= 0
         frame, groups = frame[kept], groups[kept]
@@ -443,7 +443,7 @@ def _split_back(layout: Layout, function: Callable[..., Any], meta: Any, count: 
         result, kept = call_users_function(lambda: function(layout.recipe.grouped(block, *keys), block, with_rows=True))
     partitions, rows = partitions[kept], rows[kept]
     moved = result.to_frame() if isinstance(result, pd.Series) else result
-    moved = with_origin(moved.set_axis(range(moved.shape[1]), axis=1), partitions, rows)
+    moved = _with_origin(moved.set_axis(range(moved.shape[1]), axis=1), partitions, rows)
     return split(moved, partitions, count)
 
 

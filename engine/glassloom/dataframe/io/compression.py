@@ -65,3 +65,9 @@ def compressing(sink: Any, compression: Any, name: str) -> Iterator[Any]:
         compression = {"archive_name": name.rpartition("/")[2].removesuffix(ending_of(compression)), **given}
     with get_handle(sink, "wb", compression=compression, is_text=False) as handles:
         yield handles.handle
+
+
+def beginning_of(data: bytes, compression: Any, n_bytes: int) -> bytes:
+    """Return the first bytes of compressed ones, without the compression."""
+    with get_handle(io.BytesIO(data), "rb", compression=compression, is_text=False) as handles:
+        return bytes(handles.handle.read(n_bytes))

@@ -55,7 +55,6 @@ _SAMPLE_BYTES = 1 << 20
 class CsvSource(Source):
     """Blocks of CSV files."""
 
-    can_project = True
     form = "pandas"
 
     def __init__(
@@ -73,6 +72,9 @@ class CsvSource(Source):
         self.divisions = (None,) * (len(blocks) + 1)
         self.token = token
         self.likely_rows = likely_rows
+        leaves_out = parser.options.get("on_bad_lines", "error") != "error"
+        # With fewer columns pandas takes no line for a bad one, and there would be more rows.
+        self.can_project = not leaves_out or parser.options.get("usecols") is not None
 
     def piece(self, number: int) -> Any:
         return self.blocks[number]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,8 @@ from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
 from glassloom.errors import MetaError, OptionError, ParseError
 
 _FIRST_BYTES = 1 << 14
+_MOST_LONGER_ROWS = 100
+"""Of those that a block begins with: each is looked for by reading the block again."""
 _OF_COLUMNS = frozenset(["usecols", "index_col", "dtype", "converters", "parse_dates", "date_format", "nrows"])
 
 
@@ -38,8 +41,7 @@ class Parser:
     """How a block becomes a frame: one of pandas' functions and its options.
 
     Blocks of the files in `headers` lack their first lines, which are there; blocks of others lack `header`. `n_names` is the number of names in
-    the header of files that were cut, and `has_labels` says whether rows have more fields than that, the first of which are labels; None: that
-    isn't known.
+    the header of files that were cut (None: that isn't known), and `has_labels` says whether rows have more fields, the first of which are labels.
     """
 
     function: Callable[..., Any]
@@ -64,14 +66,17 @@ class Parser:
     def with_names_counted(self, first: TextBlock) -> Parser:
         """Return the parser for blocks that begin within files like the one whose first block is given."""
         options = self.options
-        is_of_some = (
+        is_of_chosen = (
             options.get("usecols") is not None and options.get("names") is not None
-        )  # which are those of the chosen fields
-        if self.function is pd.read_fwf or options.get("engine") == "pyarrow" or is_of_some:
+        )  # then these aren't all names
+        if self.function is pd.read_fwf or options.get("engine") == "pyarrow" or is_of_chosen:
             return self
         try:
             counted = replace(self, n_names=len(self._first_row(first).columns))
-        except pd.errors.ParserError:  # the row goes on behind what is read of it
+        except (
+            pd.errors.ParserError,
+            pd.errors.EmptyDataError,
+        ):  # which is raised when it is computed, or there is no row
             return self
         return replace(counted, has_labels=counted.is_longer(first))
 
@@ -81,16 +86,26 @@ class Parser:
             return False
         try:
             return len(self._first_row(block, index_col=0, **options).columns) >= self.n_names
-        except pd.errors.ParserError as error:  # it has several more, or goes on behind what is read of it
-            return "construct index" in str(error)
+        except pd.errors.ParserError as error:  # as it has several more
+            if "construct index" not in str(error):
+                raise
+            return True
 
     def _first_row(self, block: TextBlock, **options: Any) -> Any:
+        """Return the first row, as texts. The first lines of a block are read for it, and all of it if that isn't enough."""
         plain = {name: value for name, value in self.options.items() if name not in _OF_COLUMNS}
-        parser, first = replace(self, options=plain, path_column=None), self._beginning(block)
-        return parser.parse(first, **{"dtype": str, "nrows": 1, **options})
+        parser, how = replace(self, options=plain, path_column=None), {"dtype": str, "nrows": 1, **options}
+        beginning = self._beginning(block)
+        if beginning is not block:
+            with contextlib.suppress(
+                pd.errors.ParserError, pd.errors.EmptyDataError
+            ):  # the row goes on, or there are lines to skip
+                found = parser.parse(beginning, **how)
+                if len(found):
+                    return found
+        return parser.parse(block, **how)
 
     def _beginning(self, block: TextBlock) -> TextBlock:
-        """Return the first lines of a block, as otherwise all of it is read before a row is parsed."""
         if block.end is None or block.end - block.start <= _FIRST_BYTES:
             return block
         n_bytes = self.files.read(block.path, block.start, block.start + _FIRST_BYTES).rfind(b"\n") + 1
@@ -259,11 +274,15 @@ def _options_of_fields(block: TextBlock, parser: Parser) -> dict[str, Any]:
             f"{parser.n_names}. Give names= for all fields, usecols= to leave some out, or on_bad_lines='skip'"
         )
     skipped = list(range(skipped_lines(parser.options) or 0))
-    line = header.count(b"\n")
-    while parser.is_longer(block, skiprows=skipped):
+    first = header.count(b"\n")
+    for line in range(first, first + _MOST_LONGER_ROWS):
         skipped.append(line)
-        line += 1
-    return {"skiprows": skipped}
+        if not parser.is_longer(block, skiprows=skipped):
+            return {"skiprows": skipped}
+    raise ParseError(
+        f"{block.path!r} can't be read as CSV: {_MOST_LONGER_ROWS} lines from line {_first_row_line(block, parser)} on have more fields than the "
+        f"header has names, {parser.n_names}. Give names= for all fields, or usecols= to leave some out"
+    )
 
 
 def _texts_read_as_others(frame: Any, meta: Any) -> dict[Any, Any]:

@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pandas as pd
-from pandas.io.common import get_handle  # type: ignore[import-not-found]
 
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.blocks import NO_HEADER, TextBlock, cut_files, first_line, has_lines_of_bytes, likely_rows
-from glassloom.dataframe.io.compression import ENDINGS, chosen_compression
+from glassloom.dataframe.io.compression import ENDINGS, beginning_of, chosen_compression
 from glassloom.dataframe.io.date_formats import json_formats, with_json_times
 from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.fitting import SAMPLE_ROWS, fitted
@@ -165,8 +164,7 @@ def _is_list(states: Sequence[State], files: Files, options: dict[str, Any]) -> 
     start = files.read(path, 0, _SAMPLE_BYTES)
     compression = chosen_compression(path.lower(), options.get("compression", "infer"))
     if compression is not None:
-        with get_handle(io.BytesIO(files.read(path)), "rb", compression=compression, is_text=False) as handles:
-            start = handles.handle.read(_SAMPLE_BYTES)
+        start = beginning_of(files.read(path), compression, _SAMPLE_BYTES)
     return start.decode(options.get("encoding") or "utf-8", errors="ignore").lstrip("\ufeff \t\r\n").startswith("[")
 
 
