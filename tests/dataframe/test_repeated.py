@@ -39,6 +39,16 @@ def test_repeated_rows_of_nearly_sorted_keys_are_those_of_pandas(keep):
     assert is_repeated(frame, None, keep).tolist() == frame.duplicated(keep=keep).tolist()
 
 
+@pytest.mark.parametrize("keep", KEEPS)
+@pytest.mark.parametrize("longest", [1, 2, 16, 17, 5000], ids=str)
+def test_repeated_rows_of_keys_in_order_are_those_of_pandas_however_long_their_runs(longest, keep):
+    random = np.random.default_rng(longest)
+    keys = np.repeat(np.arange(5000), random.integers(1, longest, 5000, endpoint=True))[:5000]
+    frame = pd.DataFrame({"k": keys * 10**9, "x": random.integers(0, 3, 5000)})
+    assert is_nearly_sorted(frame.k.to_numpy())
+    assert is_repeated(frame, None, keep).tolist() == frame.duplicated(keep=keep).tolist()
+
+
 _WHOLE = ["int64", "int32", "int8", "uint8", "uint64", "bool"]
 
 
@@ -109,7 +119,7 @@ def test_blocks_whose_keys_overlap_at_their_ends_are_compared_there(keep, order)
     frame = pd.DataFrame({"k": np.arange(9000) // 6, "x": random.integers(0, 3, 9000)})
     parts = [frame[:3001], frame[2990:6001], frame[5980:]]
     blocks = [parts[place].drop_duplicates(keep=keep) for place in order]
-    (got,) = joined_without_repeated([[block] for block in blocks], None, keep, is_last=True)
+    got = pd.concat(joined_without_repeated([[block] for block in blocks], None, keep, is_last=True))
     assert_same(got, pd.concat(blocks).drop_duplicates(keep=keep))
 
 
@@ -163,5 +173,5 @@ def test_blocks_whose_ranges_overlap_a_little_keep_the_right_rows(sizes, overlap
     own = [joined.loc[rows] for rows in pieces]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repeated, "_MOST_SHARED", 1)
-        (found,) = joined_without_repeated([own], ["k"], keep, is_last=True)
+        found = pd.concat(joined_without_repeated([own], ["k"], keep, is_last=True))
     assert_same(found, joined.drop_duplicates(["k"], keep=keep))

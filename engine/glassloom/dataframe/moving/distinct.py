@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.arrow.blocks import Column, TableBlock, plain
 from glassloom.dataframe.arrow.forms import takes_blocks
 from glassloom.dataframe.call import Block, BlockCall
@@ -50,8 +51,12 @@ class Distinct:
     def combine(self, several: list[list[Any]]) -> list[Any]:
         return joined_without_repeated(several, self.subset, self.keep, is_last=False)
 
+    def pieces(self, several: list[list[Any]]) -> list[Any]:
+        """Return what `finish` does in pieces that follow each other: as many as needn't be joined for it."""
+        return joined_without_repeated(several, self.subset, self.keep, is_last=True)
+
     def finish(self, several: list[list[Any]]) -> Any:
-        return joined_without_repeated(several, self.subset, self.keep, is_last=True)[0]
+        return concat(self.pieces(several))
 
 
 def distinct_rows(

@@ -19,7 +19,8 @@ _CELLS_PER_ROW = 4
 """Numbers are looked for in a table if it has no more cells for each row: hashing takes two to four times as long."""
 _OVERLAP = 0.8
 """Two of several blocks that have this part of their rows left when joined are taken for disjoint, and the others too."""
-
+_LONGEST_RUN = 16
+"""Rows of one key that are compared with each other: of longer runs to sort takes less time."""
 _MOST_SHARED = 1 / 4
 """If more of the rows than this may be repeated in another block, all are compared."""
 
@@ -49,7 +50,8 @@ def is_repeated(block: Any, subset: Sequence[Any] | None, keep: str | bool) -> A
     if size <= _CELLS_PER_ROW * len(cells):
         return _by_table(cells, size, keep)
     if is_nearly_sorted(cells):
-        return _by_sorting(cells, keep)
+        found = _in_runs(columns[0], cells, keep)
+        return _by_sorting(cells, keep) if found is None else found
     return pd.Series(cells, copy=False).duplicated(keep=keep).to_numpy()  # type: ignore[arg-type]
 
 
@@ -62,23 +64,27 @@ def without_repeated(block: Any, subset: Sequence[Any] | None, keep: str | bool)
 def joined_without_repeated(
     several: Sequence[Sequence[Any]], subset: Sequence[Any] | None, keep: str | bool, *, is_last: bool
 ) -> list[Any]:
-    """Return lists of blocks, each without repeated rows, as one list of one block without any.
+    """Return lists of blocks, each without repeated rows, as one list, in which no row repeats one of another block either.
 
-    Blocks that are disjoint stay as they are unless this is the last step: to compare them more than once is in vain.
+    Before the last step, blocks that seem disjoint stay as they are: to compare them more than once is in vain.
     """
     blocks = [block for some in several for block in some]
     filled = [block for block in blocks if len(block)] or blocks[:1]
+    if len(filled) == 1:
+        return filled
     if not is_last and len(filled) > 2:
         tried = without_repeated(concat(filled[:2]), subset, keep)
         if len(tried) > _OVERLAP * (len(filled[0]) + len(filled[1])):
             return filled
         filled = [tried, *filled[2:]]
-    apart = _without_repeated_in_ranges(filled, subset, keep) if len(filled) > 1 else None
-    return [without_repeated(concat(filled), subset, keep)] if apart is None else [apart]
+    apart = _without_repeated_in_ranges(filled, subset, keep)
+    return [without_repeated(concat(filled), subset, keep)] if apart is None else apart
 
 
-def _without_repeated_in_ranges(blocks: Sequence[Any], subset: Sequence[Any] | None, keep: str | bool) -> Any:
-    """Return blocks, each without repeated rows, as one without any; None unless the ranges of a key mostly lie apart.
+def _without_repeated_in_ranges(
+    blocks: Sequence[Any], subset: Sequence[Any] | None, keep: str | bool
+) -> list[Any] | None:
+    """Return blocks, each without repeated rows, without those of others; None unless the ranges of a key mostly lie apart.
 
     Only rows whose key lies in the range of another block can be repeated there: in sorted files those are few.
     """
@@ -108,7 +114,7 @@ def _without_repeated_in_ranges(blocks: Sequence[Any], subset: Sequence[Any] | N
         rows = np.flatnonzero(mask)
         parts.append(_without(block, rows[repeated[before : before + len(rows)]]))
         before += len(rows)
-    return concat([part for part in parts if len(part)] or parts[:1])
+    return [part for part in parts if len(part)] or parts[:1]
 
 
 def _without(block: Any, rows: Any) -> Any:
@@ -146,6 +152,27 @@ def _in_order(numbers: Any, keep: str | bool) -> Any:
         repeated[1:] = follows
     if keep != "first":
         repeated[:-1] |= follows
+    return repeated
+
+
+def _in_runs(first: Any, cells: Any, keep: str | bool) -> Any:
+    """Return which numbers are repeated, by the first column of the rows; None unless it never decreases and its runs are short.
+
+    Rows of equal numbers are in the same run, less than its length apart.
+    """
+    if not _are_whole_numbers(first.dtype) or not is_in_order(keys := first.to_numpy()):
+        return None
+    begins = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    longest = int(np.diff(begins, prepend=0, append=len(keys)).max())
+    if longest > _LONGEST_RUN:
+        return None
+    repeated = np.zeros(len(cells), bool)
+    for distance in range(1, longest):
+        is_same = cells[distance:] == cells[:-distance]
+        if keep != "last":
+            repeated[distance:] |= is_same
+        if keep != "first":
+            repeated[:-distance] |= is_same
     return repeated
 
 
