@@ -40,6 +40,8 @@ _INLINE_BYTES = 1024
 """Longer bytes are hashed by themselves, so that they aren't copied."""
 _INLINE_ITEMS = 64
 """Longer sequences are hashed by themselves, so that one which turns up often is hashed once."""
+_INLINE_DEPTH, _INLINE_ITEMS_BELOW = 3, 16
+"""Containers this deep in containers, and no longer, are written with these; what contains itself isn't."""
 _PROTOCOL = 5
 
 _CONTAINERS: dict[type, bytes] = {tuple: b"t%d:", list: b"l%d:", dict: b"d%d:"}
@@ -421,33 +423,36 @@ def _digest(content: Any) -> bytes:
 # Plain values, written in place: each writes its type, and where it ends.
 
 
-def _flat(value: Any, kind: type) -> bytes | None:
-    """Return how a short container of plain values is written; None for others."""
-    if len(value) > _INLINE_ITEMS:
+def _flat(value: Any, kind: type, depth: int = _INLINE_DEPTH) -> bytes | None:
+    """Return how a short container of plain values, and of such containers, is written; None for others."""
+    if len(value) > (_INLINE_ITEMS if depth == _INLINE_DEPTH else _INLINE_ITEMS_BELOW):
         return None
     try:
         parts = [_ATOMS[type(item)](item) for item in _items(value, kind)]
     except KeyError:
         parts = []
         for item in _items(value, kind):
-            written = _in_place(item)
+            written = _in_place(item, depth - 1)
             if written is None:
                 return None
             parts.append(written)
     return _CONTAINERS[kind] % len(value) + b"".join(parts)
 
 
-def _in_place(value: Any) -> bytes | None:
-    """Return how a plain value is written, or an object that has a plain name of its own; None for others."""
+def _in_place(value: Any, depth: int = _INLINE_DEPTH) -> bytes | None:
+    """Return how a plain value is written, or an object that says what plain value stands for it; None for others."""
     kind = type(value)
     atom = _ATOMS.get(kind)
     if atom is not None:
         return atom(value)
+    if kind in _CONTAINERS:
+        return _flat(value, kind, depth) if depth else None
     method = getattr(kind, "__glassloom_tokenize__", None)
     if method is None:
         return None
-    reference, name = _import_reference(kind), method(value)
-    return b"o" + reference + _write_str(name) if reference is not None and type(name) is str else None
+    reference = _import_reference(kind)
+    content = None if reference is None else _in_place(method(value), depth)
+    return None if reference is None or content is None else b"o" + reference + content
 
 
 def _plain_items(value: Any, kind: type) -> list[Any] | None:
@@ -545,6 +550,11 @@ def _normalize_method(value: Any) -> Any:
 def _normalize_cached_function(value: Any) -> Any:
     path = import_path(value)
     return path or (value.__wrapped__, value.cache_parameters(), {**vars(value), "__wrapped__": None})
+
+
+@normalize_token(functools.partial)
+def _normalize_partial(value: Any) -> Any:
+    return (value.func, value.args, value.keywords, vars(value))
 
 
 @normalize_token(functools.cached_property)

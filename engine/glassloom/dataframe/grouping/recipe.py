@@ -23,6 +23,10 @@ class Key(NamedTuple):
     at: Any
     name: Any
 
+    def __glassloom_tokenize__(self) -> Any:
+        """Return its parts: to pickle it takes longer."""
+        return tuple(self)
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -57,6 +61,9 @@ class Recipe:
     arrow: bool
     orders_partitions: bool = False
     orders_counts: bool = True
+
+    def __glassloom_tokenize__(self) -> Any:
+        return tuple(vars(self).values())
 
     @property
     def key_columns(self) -> list[Any]:

@@ -98,6 +98,9 @@ class NamedCall:
     named: Mapping[str, tuple[Any, str]]
     chain: Callable[[Any], Any] | None = None
 
+    def __glassloom_tokenize__(self) -> Any:
+        return (dict(self.named), self.chain)
+
     @staticmethod
     def can_make(named: Mapping[str, Any]) -> bool:
         """Whether all are pairs of a column and the name of an aggregation of one column."""

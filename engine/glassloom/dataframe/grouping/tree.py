@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, Recipe
 from glassloom.dataframe.grouping.tables import Table, column_of, frame_of, joined, key_of, series_of, table_of
 from glassloom.dataframe.grouping.wanted import AGAIN, Wanted
 from glassloom.dataframe.reduction_nodes import keeps_no_views, picks_columns
+from glassloom.graph import tokenize
 
 _VALUE = "v"
 _DTYPE_KNOWN = ("count", "size", "nunique", "mean", "var", "std", "sem")
@@ -58,6 +60,13 @@ class Aggregation:
     wanted: tuple[Wanted, ...]
     of_aggregates: bool = False
     blocks: tuple[int, ...] | None = None
+
+    def __glassloom_tokenize__(self) -> str:
+        return self._token
+
+    @cached_property
+    def _token(self) -> str:
+        return tokenize(self.recipe, self.values, self.wanted, self.of_aggregates, self.blocks)
 
     @property
     def key_columns(self) -> list[str]:

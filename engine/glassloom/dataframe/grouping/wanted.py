@@ -40,6 +40,9 @@ class Wanted:
     is_float: bool = False
     """Whether the values are floats of 64 bits."""
 
+    def __glassloom_tokenize__(self) -> Any:
+        return tuple(vars(self).values())
+
     @property
     def parts(self) -> tuple[str, ...]:
         """The partial results that are needed of each group; distinct values apart."""

@@ -118,13 +118,13 @@ class Read(FrameBlockwise):
             known = (None,) * len(known)
         return known if self.numbers is None else select_divisions(known, self.numbers)
 
-    @property
+    @cached_property
     def rows(self) -> str:
         if not self.condition:
             return self.layout
         return f"rows-{tokenize(self.layout, self.condition)}"
 
-    @property
+    @cached_property
     def layout(self) -> str:
         return selected_token(f"rows-{tokenize(self.source)}", self.numbers)
 
