@@ -209,6 +209,16 @@ def meta_side_by_side(left: Any, right: Any, names: Sequence[Any], columns: pd.I
     return meta_of_schema(Schema(pd.DataFrame, columns.dtype, tuple(names), (*one.dtypes, *other.dtypes)))
 
 
+def meta_with_labels(frame: Any, labels: pd.Index) -> Any | None:
+    """Return the meta of a frame with other labels of its columns; None if schemas don't tell."""
+    schema = schema_of(frame)
+    names = tuple(labels)
+    is_plain = type(labels) is pd.Index and labels.name is None and all([type(name) is str for name in names])
+    if schema is None or schema.kind is not pd.DataFrame or not is_plain:
+        return None
+    return meta_of_schema(schema._replace(labels_dtype=labels.dtype, names=names))
+
+
 def meta_with_columns(frame: Any, names: tuple[Any, ...], values: Sequence[Any]) -> Any | None:
     """Return the meta of a frame with columns added or replaced; None if schemas don't tell.
 

@@ -17,6 +17,7 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.chosen_columns import selected
 from glassloom.dataframe.column_at_hand import is_column, is_lazy_mask, rows_by_lazy_array, with_column_at_hand
 from glassloom.dataframe.column_expressions import evaluated
+from glassloom.dataframe.column_nodes import renamed_columns
 from glassloom.dataframe.column_places import columns_at, columns_of_levels, places_chosen, places_without
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_by_several, applied_to_columns, called_by_name, listed
@@ -45,7 +46,7 @@ from glassloom.dataframe.repeated_labels import filtered, paired
 from glassloom.dataframe.reshape import Reshaping
 from glassloom.dataframe.rowwise import FrameRowByRow, call_user
 from glassloom.dataframe.series import Series
-from glassloom.dataframe.setting import Setting, renamed_columns
+from glassloom.dataframe.setting import Setting
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.statistics import FrameStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported
@@ -264,7 +265,8 @@ class DataFrame(
             of_samples_at_hand(lambda some: some.rename(index=index), self._meta, who="rename", users=index)
         made = self
         if columns is not None:
-            made = operate(Method("rename"), self, kwargs={"columns": columns, "errors": errors})
+            names = self._meta.rename(columns=columns, errors=errors).columns
+            made = wrap(renamed_columns(self._expr, names, "rename"))
         return made if index is None else operate(Method("rename"), made, kind=NewLabels, kwargs={"index": index})
 
     def drop(

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import Attribute, Method
+from glassloom.dataframe.column_nodes import Renamed
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.moving.lookup import LookupJoin, LookupTable
 from glassloom.dataframe.moving.size import row_bytes
@@ -152,7 +153,7 @@ def _may_be_joined(region: Sequence[FrameExpr]) -> bool:
 def _ignores_labels(node: FrameExpr) -> bool:
     if isinstance(node, RowsChunk):
         return isinstance(node, ValuesChunk)
-    return not isinstance(node, Rowwise) or isinstance(node, Columnwise) or _is_of_values(node)
+    return not isinstance(node, Rowwise) or isinstance(node, (Columnwise, Renamed)) or _is_of_values(node)
 
 
 def _is_of_values(node: Rowwise) -> bool:
@@ -166,7 +167,7 @@ def _is_of_values(node: Rowwise) -> bool:
 def _may_be_shown(node: FrameExpr) -> bool:
     """Whether one can't tell from the result of a node how the rows were partitioned."""
     if isinstance(node, Rowwise):
-        return _is_of_values(node)
+        return isinstance(node, Renamed) or _is_of_values(node)
     return isinstance(node, (Assign, Filter, Projection, Read)) and not _has_unknown_categories(node.meta)
 
 

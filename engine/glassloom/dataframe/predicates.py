@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from glassloom.dataframe.call import Attribute, Block, Method
+from glassloom.dataframe.column_nodes import Renamed
 from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Either, Negated, Term
 from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise
 from glassloom.expr import Expr
@@ -43,8 +44,8 @@ def without(node: Expr, done: Collection[str]) -> Expr | None:
 def condition_of(node: Expr, sources: Collection[str], accept: Accept) -> Condition | None:
     """Return a predicate on columns of nodes with names among `sources` as a condition; None if it isn't of that kind."""
     if isinstance(node, Projection):
-        is_boolean = _label(node, sources) is not None and str(getattr(node.meta, "dtype", "")) == "bool"
-        return _single(accept(Comparison(node.columns, "==", True))) if is_boolean else None
+        label = _label(node, sources) if str(getattr(node.meta, "dtype", "")) == "bool" else None
+        return None if label is None else _single(accept(Comparison(label[0], "==", True)))
     if not isinstance(node, Rowwise):
         return None
     operation = _operation(node)
@@ -114,5 +115,10 @@ def _label(node: Expr, sources: Collection[str]) -> tuple[Any] | None:
     """Return the label of a column of one of the sources in a tuple, or that of its index."""
     if is_index_of(node) and node.dependencies[0].name in sources:
         return (INDEX,)
-    is_column = isinstance(node, Projection) and not isinstance(node.columns, list) and node.frame.name in sources
-    return (node.columns,) if is_column else None  # type: ignore[attr-defined]
+    if not isinstance(node, Projection) or isinstance(node.columns, list):
+        return None
+    frame: Any = node.frame
+    label = node.columns
+    while isinstance(frame, Renamed) and frame.has_own_labels:
+        frame, label = frame.frame, frame.old_label(label)
+    return (label,) if frame.name in sources else None

@@ -16,6 +16,7 @@ from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
+from glassloom.dataframe.column_nodes import ChosenByColumns
 from glassloom.dataframe.column_places import columns_at, numeric_columns
 from glassloom.dataframe.columns import has_known_categories, require_columns
 from glassloom.dataframe.moving.numbering import renumber
@@ -156,7 +157,7 @@ class Reshaping(Frame):
         if subset is not None:
             require_columns(options["subset"], self._meta)
         kwargs = {name: value for name, value in options.items() if value is not None}
-        made = operate(Method("dropna"), self, kind=SomeRows, kwargs=kwargs)
+        made = operate(Method("dropna"), self, kind=ChosenByColumns if "subset" in kwargs else SomeRows, kwargs=kwargs)
         return wrap(renumber(made.expr)) if ignore_index else made
 
     def _without_columns(self, how: Any, thresh: int | None) -> Any:

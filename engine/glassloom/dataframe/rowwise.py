@@ -16,6 +16,7 @@ from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_expressions import evaluated
+from glassloom.dataframe.column_nodes import ByLabel, renamed_columns
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columnwise import applied_by_several, called_by_name, listed, of_whole_series, transformed
 from glassloom.dataframe.cumulative import NewLabels
@@ -261,7 +262,8 @@ class RowByRow(TimeLabels):
         if axis is not None and is_columns(axis, "fillna"):
             raise refused("fillna", "axis", axis, "leave it out")
         plain = not isinstance(value, (dict, pd.Series)) and not is_node(value)
-        filled = operate(Method("fillna"), self, value, kind=Columnwise if plain else Rowwise)
+        is_dict = isinstance(value, dict) and isinstance(self._meta, pd.DataFrame)
+        filled = operate(Method("fillna"), self, value, kind=Columnwise if plain else ByLabel if is_dict else Rowwise)
         return filled if limit is None else self._up_to(limit, filled)
 
     def _up_to(self, limit: Any, filled: Any) -> Any:
@@ -427,12 +429,12 @@ class FrameRowByRow(RowByRow):
     def add_prefix(self, prefix: str, axis: Any = None) -> Any:
         """Return the frame with a text put before the columns' names."""
         _require_names("add_prefix", axis)
-        return self._of_rows("add_prefix", {"prefix": prefix})
+        return wrap(renamed_columns(self._expr, self._meta.add_prefix(prefix).columns, "add-prefix"))
 
     def add_suffix(self, suffix: str, axis: Any = None) -> Any:
         """Return the frame with a text put after the columns' names."""
         _require_names("add_suffix", axis)
-        return self._of_rows("add_suffix", {"suffix": suffix})
+        return wrap(renamed_columns(self._expr, self._meta.add_suffix(suffix).columns, "add-suffix"))
 
     def filter(
         self, items: Any = None, like: Any = None, regex: Any = None, axis: Any = None, *, cond: Any = None

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
+from glassloom.dataframe.call import BlockCall, Method
+from glassloom.dataframe.column_nodes import ByLabel, ChosenByColumns, Renamed, are_some, of_needed_columns
 from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.nodes import (
@@ -19,6 +23,7 @@ from glassloom.dataframe.nodes import (
     FrameExpr,
     Held,
     Projection,
+    Relabelled,
     Rowwise,
 )
 from glassloom.dataframe.partitions import Partitions
@@ -61,6 +66,64 @@ def project_before_columnwise(node: Projection, inner: Columnwise) -> Expr | Non
 @rule(Projection, Filter)
 def project_before_filter(node: Projection, inner: Filter) -> Expr | None:
     return inner.rebuild([Projection(inner.frame, node.columns, origin=node.origin), inner.predicate])
+
+
+@rule(Projection, Renamed)
+def project_before_renaming(node: Projection, inner: Renamed) -> Expr | None:
+    wanted, labels = _listed(node.columns), inner.labels
+    if not inner.has_own_labels or not 0 < len(set(wanted)) == len(wanted) < len(labels):
+        return None
+    places: list[Any] = [labels.get_loc(name) for name in wanted]
+    old = inner.frame.meta.columns
+    below = Projection(inner.frame, [old[place] for place in places], origin=node.origin)
+    call = inner.call
+    made = inner.rebuild([below, (), BlockCall(call.function, (call.args[0], labels.take(places)), label=call.label)])
+    return made if isinstance(node.columns, list) else Projection(made, node.columns, origin=node.origin)
+
+
+@rule(Renamed, Renamed)
+def rename_once(node: Renamed, inner: Renamed) -> Expr | None:
+    return node.rebuild([inner.frame, *node.operands[1:]])
+
+
+@rule(Projection, ByLabel)
+def project_before_labels(node: Projection, inner: ByLabel) -> Expr | None:
+    """Apply what is said of the columns that are needed."""
+    names, wanted = names_of(inner.frame.meta), _listed(node.columns)
+    if inner.others or not are_some(wanted, inner.frame):
+        return None
+    kept = {name: value for name, value in inner.of_labels.items() if name in wanted}
+    if not kept:
+        return Projection(inner.frame, node.columns, origin=node.origin)
+    if len(set(wanted)) == len(names):
+        return None
+    call = inner.call
+    said = BlockCall(call.function, (call.args[0], kept, *call.args[2:]), call.kwargs, call.label)
+    below = Projection(inner.frame, [name for name in names if name in wanted], origin=node.origin)
+    return Projection(inner.rebuild([below, (), said]), node.columns, origin=node.origin)
+
+
+@rule(Projection, Relabelled)
+def project_before_resetting(node: Projection, inner: Relabelled) -> Expr | None:
+    """Leave columns out before labels become columns or go, if the others are called the same then."""
+    is_reset = isinstance(inner.call.function, Method) and inner.call.function.path == ("reset_index",)
+    if not is_reset or not isinstance(inner.frame.meta, pd.DataFrame) or inner.others:
+        return None
+    wanted = _listed(node.columns)
+    made = of_needed_columns(inner, [name for name in names_of(inner.frame.meta) if name in wanted])
+    names = () if made is None else names_of(made.meta)
+    is_same = made is not None and all(name in names for name in wanted) and are_some(wanted, made)
+    return Projection(made, node.columns, origin=node.origin) if made is not None and is_same else None
+
+
+@rule(Projection, ChosenByColumns)
+def project_before_choosing(node: Projection, inner: ChosenByColumns) -> Expr | None:
+    """Leave columns out before rows are chosen by others."""
+    wanted = {*_listed(node.columns), *inner.columns}
+    if inner.others or not are_some(tuple(wanted), inner.frame):
+        return None
+    made = of_needed_columns(inner, [name for name in names_of(inner.frame.meta) if name in wanted])
+    return None if made is None else Projection(made, node.columns, origin=node.origin)
 
 
 @rule(Projection, Assign)

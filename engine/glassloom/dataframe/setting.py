@@ -10,12 +10,11 @@ import pandas as pd
 from glassloom.array.api.array import Array
 from glassloom.dataframe.alignment import require_aligned
 from glassloom.dataframe.base import Frame
-from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import is_column, with_labels_at_hand
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.keys_of_rows import as_series
-from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise
+from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.options import is_of_positions
 from glassloom.dataframe.positions import ILoc
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
@@ -74,34 +73,6 @@ def _set_rows(block: Any, condition: Any, value: Any) -> Any:
     block = block.copy()
     block[condition] = value[condition] if isinstance(value, (pd.Series, pd.DataFrame)) else value
     return block
-
-
-class _Renamed(Rowwise):
-    """A frame with other names of columns."""
-
-
-def renamed_columns(node: FrameExpr, names: Any) -> FrameExpr:
-    """Return the node of a frame with other names of its columns.
-
-    Raises
-    ------
-    ValueError
-        If they are not as many.
-    """
-    made = names if isinstance(names, pd.Index) else pd.Index(list(names))
-    have = len(node.meta.columns)
-    if len(made) != have:
-        raise ValueError(f"the frame has {have} columns, and {len(made)} names were given: {list(made)[:20]!r}")
-    return _Renamed(node, (), BlockCall(_with_columns, (Block(0), made), label="columns"))
-
-
-def _with_columns(block: Any, names: Any) -> Any:
-    block = block.copy(deep=False)
-    block.columns = names
-    return block
-
-
-_with_columns.chooses_columns = True  # type: ignore[attr-defined]  # see `own_columns`
 
 
 def _columns_of_table(value: Any) -> list[Any] | None:

@@ -11,11 +11,12 @@ import pandas as pd
 from glassloom.dataframe import times_as_text
 from glassloom.dataframe.across_columns import AcrossColumns
 from glassloom.dataframe.call import Attribute, Method
+from glassloom.dataframe.column_nodes import ByLabel
 from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.cumulative import Along
 from glassloom.dataframe.inferring import Inferring
-from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
+from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection
 from glassloom.dataframe.operators import FlexibleOperators
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.own_columns import copied
@@ -105,7 +106,7 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
         places = times_as_text.places_of_times(self._meta, dtype)
         if places and self.npartitions > 1:
             return times_as_text.astype(frame, dtype, places)
-        return operate(Method("astype"), frame, dtype, kind=Rowwise if isinstance(dtype, dict) else Columnwise)
+        return operate(Method("astype"), frame, dtype, kind=ByLabel if isinstance(dtype, dict) else Columnwise)
 
     def isna(self) -> Any:
         """Return where values are missing."""
@@ -121,7 +122,7 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
 
     def round(self, decimals: Any = 0) -> Any:
         """Return the values rounded to some decimals."""
-        return operate(Method("round"), self, decimals, kind=Rowwise if isinstance(decimals, dict) else Columnwise)
+        return operate(Method("round"), self, decimals, kind=ByLabel if isinstance(decimals, dict) else Columnwise)
 
     def abs(self) -> Any:
         """Return the absolute values."""

@@ -16,7 +16,7 @@ from glassloom.dataframe.moving.repeated import is_repeated, joined_without_repe
 from glassloom.dataframe.moving.shuffle import hash_shuffle
 from glassloom.dataframe.nodes import FrameExpr, SomeRows, empty
 from glassloom.dataframe.reduce import Operation, tree
-from glassloom.dataframe.reduction_nodes import RowsChunk
+from glassloom.dataframe.reduction_nodes import RowsChunk, TreeReduce
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,13 @@ class Distinct:
 
     def finish(self, several: list[list[Any]]) -> Any:
         return concat(self.pieces(several))
+
+
+def distinct_of(node: Any) -> Distinct | None:
+    """Return which rows are left by a node that joins the distinct rows of partitions; None of other nodes."""
+    finish = node.steps.finish if isinstance(node, TreeReduce) else None
+    distinct = getattr(finish, "__self__", None)
+    return distinct if isinstance(distinct, Distinct) and finish == distinct.finish else None
 
 
 def distinct_rows(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from glassloom.dataframe.moving.distinct import Distinct
+from glassloom.dataframe.moving.distinct import distinct_of
 from glassloom.dataframe.reduction_nodes import RowsChunk, TreeReduce, TreeSteps
 from glassloom.expr import Expr, walk, whole_plan
 
@@ -51,8 +51,8 @@ def _in_pieces(node: Expr) -> Expr | None:
     if not isinstance(rows, TreeReduce):
         return None
     assert isinstance(node, TreeReduce) and isinstance(chunk, RowsChunk)
-    distinct = getattr(rows.steps.finish, "__self__", None)
-    if not isinstance(distinct, Distinct) or rows.steps.finish != distinct.finish:
+    distinct = distinct_of(rows)
+    if distinct is None:
         return None
     last = _OfPieces(distinct.pieces, chunk.call, node.steps.finish)
     steps = TreeSteps(rows.steps.combine, last, node.steps.meta)

@@ -9,17 +9,21 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.column_nodes import are_some, of_needed_columns
 from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.divisions import Redivide
+from glassloom.dataframe.moving.distinct import distinct_of
 from glassloom.dataframe.moving.exchange import Exchange, Split
 from glassloom.dataframe.moving.joining import AnyJoin, Joining
 from glassloom.dataframe.moving.lookup import LookupJoin, LookupTable
 from glassloom.dataframe.moving.merge import Join
-from glassloom.dataframe.moving.shape import Repartition, SetDivisions
+from glassloom.dataframe.moving.set_index import SetIndex
+from glassloom.dataframe.moving.shape import Concat, Repartition, Sample, SetDivisions
 from glassloom.dataframe.moving.shuffle import HashShuffle
 from glassloom.dataframe.moving.sort import SortedBlocks, SortedEnds, SortedExchange
-from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection
+from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, empty
 from glassloom.dataframe.reduce import Length
+from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps
 from glassloom.expr import Expr, apply_rules, rule, walk, whole_plan
 
 
@@ -41,6 +45,37 @@ def count_before_moving(node: Length, inner: Any) -> Expr | None:
 def cut_needed_columns(node: Projection, inner: Redivide) -> Expr | None:
     """Cut only the columns that are needed at other divisions."""
     return inner.rebuild([Projection(inner.frame, node.columns, origin=node.origin), inner.new_divisions])
+
+
+@rule(Projection, SetIndex)
+def project_before_set_index(node: Projection, inner: SetIndex) -> Expr | None:
+    """Leave columns out before others become the index."""
+    keys = inner.call.args[1:] if not inner.others else ()
+    own = [label for key in keys for label in (key if isinstance(key, list) else [key])]
+    wanted = {*own, *(node.columns if isinstance(node.columns, list) else [node.columns])}
+    if not are_some(list(wanted), inner.frame):  # also where columns of other frames become the index
+        return None
+    made = of_needed_columns(inner, [name for name in names_of(inner.frame.meta) if name in wanted])
+    return None if made is None else Projection(made, node.columns, origin=node.origin)
+
+
+@rule(Projection, Sample)
+@rule(Projection, Repartition)
+def project_before_rows_are_chosen(node: Projection, inner: Any) -> Expr | None:
+    return inner.rebuild([Projection(inner.frame, node.columns, origin=node.origin), *inner.operands[1:]])
+
+
+@rule(Projection, Concat)
+def project_before_concat(node: Projection, inner: Concat) -> Expr | None:
+    """Leave out columns of each of the frames, if all have the same ones."""
+    wanted = set(node.columns if isinstance(node.columns, list) else [node.columns])
+    if not all([are_some(list(wanted), frame) for frame in inner.frames]):
+        return None
+    names, *others = [list(names_of(frame.meta)) for frame in inner.frames]
+    if len(wanted) == len(names) or any(one != names for one in others):
+        return None
+    chosen = tuple([Projection(frame, [name for name in names if name in wanted]) for frame in inner.frames])
+    return Projection(inner.rebuild([chosen, *inner.operands[1:]]), node.columns, origin=node.origin)
 
 
 @whole_plan
@@ -119,8 +154,10 @@ def _has_unique_columns(node: FrameExpr) -> bool:
 
 def _wanted_columns(node: Expr, consumers: Sequence[Expr]) -> set[Any] | None:
     """Return the columns that are read of a node that moves rows; None if all are, or it doesn't."""
-    if not isinstance(node, (AnyJoin, HashShuffle, SortedExchange, SortedBlocks, SortedEnds)) or not consumers:
+    moves_rows = isinstance(node, (AnyJoin, HashShuffle, SortedExchange, SortedBlocks, SortedEnds))
+    if not consumers or not (moves_rows or distinct_of(node) is not None):
         return None
+    assert isinstance(node, FrameExpr)
     if not isinstance(node.meta, pd.DataFrame) or not node.meta.columns.is_unique:
         return None
     if not all(isinstance(consumer, Projection) for consumer in consumers):
@@ -141,7 +178,20 @@ def _narrowed(node: Expr, wanted: set[Any], consumers: dict[str, list[Expr]]) ->
         by = set(node.call.function.__self__.by)  # type: ignore[attr-defined]
         frame = _chosen(node.frame, wanted | by)
         return None if frame is None else node.rebuild([frame, *node.operands[1:]])
+    if isinstance(node, TreeReduce):
+        return _narrowed_distinct(node, wanted)
     return _narrowed_join(node, wanted, consumers) if isinstance(node, Join) else None
+
+
+def _narrowed_distinct(node: TreeReduce, wanted: set[Any]) -> Expr | None:
+    distinct, chunk = distinct_of(node), node.source
+    if distinct is None or distinct.subset is None or not isinstance(chunk, Chunk):
+        return None
+    frame = _chosen(chunk.frame, wanted | set(distinct.subset))
+    if frame is None:
+        return None
+    steps = TreeSteps(node.steps.combine, node.steps.finish, empty(frame.meta))
+    return node.rebuild([chunk.rebuild([frame, *chunk.operands[1:]]), steps, *node.operands[2:]])
 
 
 def _narrowed_lookup(node: LookupJoin, wanted: set[Any]) -> Expr | None:

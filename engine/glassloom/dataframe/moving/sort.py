@@ -240,9 +240,20 @@ def sort(node: FrameExpr, sorting: Sorting, npartitions: int | None = None) -> F
     steps = Operation(
         partial(_sample, sorting, n_samples), join_samples, partial(_choose_boundaries, count, sorting.order)
     )
-    boundaries = tree(node, steps, 0, "boundaries", chunk_type=SampledChunk if sorting.runs_on_device else Chunk)
+    boundaries = tree(
+        _keys_of(node, sorting), steps, 0, "boundaries", chunk_type=SampledChunk if sorting.runs_on_device else Chunk
+    )
     call = BlockCall(_split_by_boundaries, (Block(0), Block(1), sorting, count), label="split-by-range")
     return SortedExchange(Split(node, (boundaries,), call), count, sorting, None)
+
+
+def _keys_of(node: FrameExpr, sorting: Sorting) -> FrameExpr:
+    """Return the columns by which a frame is sorted, if these are all that is looked at."""
+    meta = node.meta
+    by = list(dict.fromkeys(sorting.by))
+    if not by or sorting.by_levels or not isinstance(meta, pd.DataFrame) or not meta.columns.is_unique:
+        return node
+    return node if len(by) == len(meta.columns) else Projection(node, by)
 
 
 def sort_at(node: FrameExpr, sorting: Sorting, boundaries: Any, divisions: tuple[Any, ...] | None) -> FrameExpr:

@@ -1,0 +1,134 @@
+"""Row-wise operations that say which columns of a frame each column of their result is made of, so that others needn't be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.arrow.blocks import TableBlock
+from glassloom.dataframe.arrow.forms import Form
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.derived_meta import meta_with_labels, names_of
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, Rowwise, SomeRows
+
+
+class Renamed(Rowwise):
+    """A frame with other labels of its columns, each at its place."""
+
+    @property
+    def labels(self) -> pd.Index:
+        """The labels."""
+        return self.call.args[1]
+
+    @cached_property
+    def meta(self) -> Any:
+        made = meta_with_labels(self.frame.meta, self.labels)
+        return super().meta if made is None else made
+
+    @property
+    def hashed_by(self) -> tuple[Any, ...] | None:
+        keys = self.frame.hashed_by
+        if keys is None or not self.has_own_labels:
+            return None if keys else keys
+        new = dict(zip(names_of(self.frame.meta), self.labels, strict=True))
+        return tuple([new[key] for key in keys])
+
+    @property
+    def has_own_labels(self) -> bool:
+        """Whether a label stands for one column, before and after."""
+        metas = self.frame.meta.columns, self.labels
+        return all([one.is_unique and not isinstance(one, pd.MultiIndex) for one in metas])
+
+    def old_label(self, label: Any) -> Any:
+        """Return what the column of a label was called."""
+        return self.frame.meta.columns[self.labels.get_loc(label)]
+
+    @property
+    def arrow_form(self) -> Form | None:
+        return _RenameForm(self.labels) if self.has_own_labels else None
+
+
+class _RenameForm:
+    """The labels of a block's columns, replaced."""
+
+    __slots__ = ("labels",)
+
+    def __init__(self, labels: pd.Index) -> None:
+        self.labels = labels
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_RenameForm, (self.labels,))
+
+    def __glassloom_tokenize__(self) -> Any:
+        return self.labels
+
+    def __call__(self, block: Any) -> Any:
+        if type(block) is not TableBlock:
+            return NotImplemented
+        return TableBlock(dict(zip(self.labels, block.columns.values(), strict=True)), self.labels, block.rows)
+
+
+class ByLabel(Rowwise):
+    """An operation that treats each column by itself, as a dict of labels says; columns that it lacks stay as they are."""
+
+    @property
+    def of_labels(self) -> dict[Any, Any]:
+        """What is said of each label."""
+        return self.call.args[1]
+
+
+class ChosenByColumns(SomeRows):
+    """Rows that are chosen by what is in some of the columns."""
+
+    @property
+    def columns(self) -> list[Any]:
+        """The labels of those columns."""
+        return self.call.kwargs["subset"]
+
+
+def renamed_columns(node: FrameExpr, names: Any, label: str = "columns") -> FrameExpr:
+    """Return the node of a frame with other names of its columns.
+
+    Raises
+    ------
+    ValueError
+        If they are not as many.
+    """
+    made = names if isinstance(names, pd.Index) else pd.Index(list(names))
+    have = len(node.meta.columns)
+    if len(made) != have:
+        raise ValueError(f"the frame has {have} columns, and {len(made)} names were given: {list(made)[:20]!r}")
+    return Renamed(node, (), BlockCall(_with_columns, (Block(0), made), label=label))
+
+
+def _with_columns(block: Any, names: Any) -> Any:
+    if type(block) is not pd.DataFrame and block.columns.is_unique and names.is_unique:
+        return block.rename(columns=dict(zip(block.columns, names, strict=True)))
+    block = block.copy(deep=False)
+    block.columns = names
+    return block
+
+
+_with_columns.chooses_columns = True  # type: ignore[attr-defined]  # see `own_columns`
+_with_columns.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCall.calls_methods`
+
+
+def are_some(wanted: Sequence[Any], frame: FrameExpr) -> bool:
+    """Whether each of some labels stands for one column of a frame."""
+    columns = frame.meta.columns if isinstance(frame.meta, pd.DataFrame) else None
+    is_plain = columns is not None and columns.is_unique and not isinstance(columns, pd.MultiIndex)
+    return is_plain and set(wanted) <= set(names_of(frame.meta))
+
+
+def of_needed_columns(node: BlockOp, needed: list[Any]) -> FrameExpr | None:
+    """Return a node of fewer columns of its frame, but of one at least, which brings the rows; None if those are all."""
+    names = names_of(node.frame.meta)
+    if not node.frame.meta.columns.is_unique or isinstance(node.frame.meta.columns, pd.MultiIndex):
+        return None
+    needed = needed or list(names[:1])
+    if len(needed) == len(names):
+        return None
+    return node.rebuild([Projection(node.frame, needed), *node.operands[1:]])

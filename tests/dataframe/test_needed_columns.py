@@ -1,0 +1,151 @@
+"""Columns that nothing is made of aren't read, whatever lies between the file and the choice of the others."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, labels, reads
+
+INLINE = {"scheduler": "inline"}
+
+
+def rows():
+    random = np.random.default_rng(5)
+    frame = pd.DataFrame({name: random.integers(0, 9, 40) + 0.5 for name in "abcd"})
+    frame.loc[random.random(40) < 0.3, "a"] = np.nan
+    frame["flag"] = random.random(40) < 0.5
+    frame["s"] = random.choice(["x", "y", "z"], 40)
+    return frame
+
+
+FRAME = rows()
+
+
+@pytest.fixture(scope="module")
+def lazy(tmp_path_factory):
+    path = tmp_path_factory.mktemp("needed") / "rows.parquet"
+    FRAME.to_parquet(path, row_group_size=10)
+    return gd.read_parquet(path, split_row_groups=True)
+
+
+OTHER = pd.DataFrame({"a": [0.5, 1.5], "z": [1, 2]})
+NARROWED = {
+    "renamed": (lambda f: f.rename(columns={"a": "A"})[["b", "A"]], "ab"),
+    "renamed crosswise": (lambda f: f.rename(columns={"a": "b", "b": "a"})[["a"]], "b"),
+    "renamed by a function": (lambda f: f.rename(columns=str.upper).B, "b"),
+    "renamed twice": (lambda f: f.rename(columns={"a": "A"}).rename(columns={"A": "B"})[["B", "c"]], "ac"),
+    "with a prefix": (lambda f: f.add_prefix("p_")[["p_a"]], "a"),
+    "with a suffix": (lambda f: f.add_suffix("_s").a_s.sum(), "a"),
+    "as a dict says": (lambda f: f.astype({"b": "float32", "c": "int64"})[["b", "d"]], "bd"),
+    "one as a dict says": (lambda f: f.astype({"b": "float32", "c": "int64"}).b, "b"),
+    "none as a dict says": (lambda f: f.astype({"b": "float32"})[["c"]], "c"),
+    "filled": (lambda f: f.fillna({"a": 0.0, "s": ""})[["a", "b"]], "ab"),
+    "rounded": (lambda f: f.round({"a": 0, "b": 0}).b.max(), "b"),
+    "without missing values": (lambda f: f.dropna(subset=["a"])[["b"]], "ab"),
+    "without the index": (lambda f: f.reset_index(drop=True)[["b"]], "b"),
+    "with another index": (lambda f: f.set_index("a")[["b"]], "ab"),
+    "with two levels": (lambda f: f.set_index(["a", "b"], drop=False).c.min(), "abc"),
+    "distinct": (lambda f: f.drop_duplicates("a")[["b"]], "ab"),
+    "sorted": (lambda f: f.sort_values("c", npartitions=3)[["b"]], "bc"),
+    "sampled": (lambda f: f.sample(frac=0.5, random_state=1)[["b"]], "b"),
+    "concatenated": (lambda f: gd.concat([f, f])[["b"]], "b"),
+    "in fewer partitions": (lambda f: f.repartition(npartitions=2)[["b"]], "b"),
+    "joined": (lambda f: f.rename(columns={"b": "B"}).merge(OTHER, on="a")[["B", "z"]], "ab"),
+    "grouped": (lambda f: f.rename(columns={"s": "key", "b": "B"}).groupby("key").B.sum(), "bs"),
+    "filtered": (lambda f: (lambda g: g[g.A > 2][["b"]])(f.rename(columns={"a": "A"})), "b"),
+}
+
+
+def with_pandas(make):
+    """Return what a function of `NARROWED` makes of the whole frame."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gd, "concat", pd.concat)
+        return make(FRAME)
+
+
+@pytest.mark.parametrize("make, needed", NARROWED.values(), ids=NARROWED)
+def test_columns_that_are_not_needed_are_not_read(lazy, make, needed):
+    found = make(lazy)
+    assert {name for read in reads(found) for name in read.columns or ()} == set(needed)
+
+
+COMPARED = {
+    name: make for name, (make, _) in NARROWED.items() if name not in ("sampled", "sorted", "in fewer partitions")
+}
+
+
+@pytest.mark.parametrize("make", COMPARED.values(), ids=COMPARED)
+def test_results_are_those_of_pandas(lazy, make):
+    got, expected = make(lazy).compute(**INLINE), with_pandas(make)
+    if isinstance(expected, (pd.DataFrame, pd.Series)):
+        order = list(expected.columns) if isinstance(expected, pd.DataFrame) else None
+        got, expected = (
+            one.reset_index(drop=True).sort_values(order, ignore_index=True) if order else one.reset_index(drop=True)
+            for one in (got, expected)
+        )
+    assert_same(got, expected)
+
+
+def test_rows_are_sorted_sampled_and_divided_as_with_all_columns(lazy):
+    assert_same(
+        lazy.sort_values("c", npartitions=3)[["b"]].compute(**INLINE), FRAME.sort_values("c", kind="stable")[["b"]]
+    )
+    halves = lazy.repartition(npartitions=2)
+    assert_same(halves[["b"]].partitions[1].compute(**INLINE), halves.partitions[1].compute(**INLINE)[["b"]])
+    sampled = lazy.sample(frac=0.5, random_state=1)
+    assert_same(sampled[["b"]].compute(**INLINE), sampled.compute(**INLINE)[["b"]])
+    assert_same(sampled.b.compute(**INLINE), sampled.compute(**INLINE).b)
+
+
+def test_conditions_on_renamed_columns_are_those_of_the_file(lazy):
+    renamed = lazy.rename(columns={"a": "b", "b": "a", "flag": "is_new"})
+    expected = FRAME.rename(columns={"a": "b", "b": "a", "flag": "is_new"})
+    for choose in (lambda f: f[f.a > 3], lambda f: f[f.is_new & (f.b < 5)], lambda f: f[f.a.isin([0.5, 2.5])]):
+        (read,) = reads(choose(renamed))
+        assert read.condition
+        assert_same(choose(renamed).compute(**INLINE).reset_index(drop=True), choose(expected).reset_index(drop=True))
+    (read,) = reads(renamed[renamed.a > 3])
+    assert read.condition[0].column == "b"
+
+
+WHOLE = {
+    "labels that occur twice": lambda f: f.rename(columns={"a": "b"})["b"],
+    "a label twice": lambda f: f.rename(columns={"a": "A"})[["A", "A"]],
+    "labels of two levels": lambda f: f.set_axis(pd.MultiIndex.from_product([["x", "y"], [1, 2, 3]]), axis=1)["x"],
+    "named labels": lambda f: f.rename_axis(columns="of").rename(columns={"a": "A"})[["A", "b"]],
+    "an index called index": lambda f: f.rename(columns={"a": "index"}).reset_index()[["level_0", "b"]],
+    "the index as a column": lambda f: f.reset_index()[["index"]],
+    "the index of two levels": lambda f: f.set_index(["a", "b"]).reset_index()[["b", "c"]],
+    "an index beside another": lambda f: f.set_index("a", append=True)[["b"]],
+    "all columns in another order": lambda f: f.rename(columns={"a": "A"})[["s", "flag", "d", "c", "b", "A"]],
+    "all of a dict": lambda f: f[["a", "b"]].astype({"a": "float32", "b": "float32"})[["b", "a"]],
+    "a column alone": lambda f: f[["b"]].rename(columns={"b": "B"}).B,
+    "rows by all columns": lambda f: f.dropna()[["b"]],
+    "rows with enough values": lambda f: f.dropna(subset=["a", "b"], thresh=1)[["c"]],
+    "frames of other columns": lambda f: gd.concat([f[["a", "b"]], f[["b", "c"]]])[["b"]],
+    "frames in part": lambda f: gd.concat([f, f], join="inner")[["c", "a"]],
+}
+
+
+@pytest.mark.parametrize("make", WHOLE.values(), ids=WHOLE)
+def test_what_is_harder_to_tell_apart_is_as_in_pandas(make):
+    """From memory: each partition of a file has labels of its own."""
+    got = make(gd.from_pandas(FRAME, npartitions=4)).compute(**INLINE)
+    expected = with_pandas(make)
+    if isinstance(expected.index, pd.RangeIndex) and "index" in getattr(expected, "columns", ()):
+        got = got.reset_index(drop=True)  # numbers each partition
+    assert_same(got.reset_index(drop=True), expected.reset_index(drop=True))
+
+
+def test_an_index_of_a_series_takes_no_column():
+    by_series = lambda f: f.set_index(f.a.fillna(0) + 1)[["b"]]  # noqa: E731
+    got = by_series(gd.from_pandas(FRAME, npartitions=4)).compute(**INLINE)
+    assert_same(got, by_series(FRAME).sort_index(kind="stable"))
+
+
+def test_two_choices_of_distinct_rows_share_them():
+    rows = gd.from_pandas(FRAME, npartitions=4).drop_duplicates("a")
+    both = labels(rows[["b"]], rows[["c"]])
+    assert both.count("drop-duplicates") == 1
