@@ -52,8 +52,14 @@ NARROWED = {
     "sampled": (lambda f: f.sample(frac=0.5, random_state=1)[["b"]], "b"),
     "concatenated": (lambda f: gd.concat([f, f])[["b"]], "b"),
     "in fewer partitions": (lambda f: f.repartition(npartitions=2)[["b"]], "b"),
+    "melted": (lambda f: f.melt(id_vars="s", value_vars=["a", "b"]), "abs"),
     "joined": (lambda f: f.rename(columns={"b": "B"}).merge(OTHER, on="a")[["B", "z"]], "ab"),
     "grouped": (lambda f: f.rename(columns={"s": "key", "b": "B"}).groupby("key").B.sum(), "bs"),
+    "one aggregated": (lambda f: f.groupby("s").mean(numeric_only=True)["b"], "bs"),
+    "some aggregated": (lambda f: f.groupby("s").agg({"a": "sum", "b": "max", "c": "var"})[["c", "b"]], "bcs"),
+    "one by a name": (lambda f: f.groupby(["s", "a"]).agg(m=("b", "sum"), n=("c", "nunique"), v=("d", "var")).n, "acs"),
+    "counted": (lambda f: f.groupby("s").agg(n=("b", "size"), m=("c", "max")).n, "s"),
+    "by a condition": (lambda f: f.groupby(f.a > 2, sort=False).agg({"b": "first", "c": "mean"}).c, "ac"),
     "filtered": (lambda f: (lambda g: g[g.A > 2][["b"]])(f.rename(columns={"a": "A"})), "b"),
 }
 
@@ -72,7 +78,9 @@ def test_columns_that_are_not_needed_are_not_read(lazy, make, needed):
 
 
 COMPARED = {
-    name: make for name, (make, _) in NARROWED.items() if name not in ("sampled", "sorted", "in fewer partitions")
+    name: make
+    for name, (make, _) in NARROWED.items()
+    if name not in ("sampled", "sorted", "melted", "in fewer partitions")
 }
 
 
@@ -137,6 +145,19 @@ def test_what_is_harder_to_tell_apart_is_as_in_pandas(make):
     if isinstance(expected.index, pd.RangeIndex) and "index" in getattr(expected, "columns", ()):
         got = got.reset_index(drop=True)  # numbers each partition
     assert_same(got.reset_index(drop=True), expected.reset_index(drop=True))
+
+
+def test_two_columns_of_groups_share_their_aggregation(lazy):
+    groups = lazy.groupby("s").mean(numeric_only=True)
+    assert labels(groups.a, groups.b).count("groupby-mean") == 1
+
+
+@pytest.mark.parametrize("observed", [True, False])
+def test_one_column_of_groups_by_categories_and_of_no_rows(observed):
+    for frame in (FRAME, FRAME[:0]):
+        frame = frame.assign(s=frame.s.astype(pd.CategoricalDtype(["z", "x", "w", "y"])))
+        one = lambda f: f.groupby("s", observed=observed).agg({"a": "sum", "b": "max"}).b  # noqa: E731
+        assert_same(one(gd.from_pandas(frame, npartitions=3)).compute(**INLINE), one(frame))
 
 
 def test_an_index_of_a_series_takes_no_column():

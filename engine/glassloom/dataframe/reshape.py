@@ -16,7 +16,7 @@ from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
-from glassloom.dataframe.column_nodes import ChosenByColumns
+from glassloom.dataframe.column_nodes import ChosenByColumns, are_some
 from glassloom.dataframe.column_places import columns_at, numeric_columns
 from glassloom.dataframe.columns import has_known_categories, require_columns
 from glassloom.dataframe.moving.numbering import renumber
@@ -54,7 +54,12 @@ class Reshaping(Frame):
         if col_level is not None:
             raise refused("melt", "col_level", col_level, "give the columns one level of names")
         kwargs = {"id_vars": id_vars, "value_vars": value_vars, "var_name": var_name, "value_name": value_name}
-        made = operate(_melted, self, kind=LabelKeeping, kwargs=kwargs, label="melt")
+        frame = self
+        if value_vars is not None:
+            given = [[one] if pd.api.types.is_scalar(one) else one for one in (id_vars, value_vars) if one is not None]
+            columns = [name for names in given for name in names]
+            frame = self[list(dict.fromkeys(columns))] if are_some(columns, self._expr) else self
+        made = operate(_melted, frame, kind=LabelKeeping, kwargs=kwargs, label="melt")
         return wrap(renumber(made.expr)) if ignore_index else made
 
     def value_counts(self, subset: Any = None, normalize: bool = False, sort: bool = True, ascending: bool = False,
