@@ -7,6 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, labels, reads
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
 
@@ -170,3 +173,44 @@ def test_two_choices_of_distinct_rows_share_them():
     rows = gd.from_pandas(FRAME, npartitions=4).drop_duplicates("a")
     both = labels(rows[["b"]], rows[["c"]])
     assert both.count("drop-duplicates") == 1
+
+
+STEPS = {
+    "rename": lambda f: f.rename(columns=dict(zip(f.columns, [*f.columns[1:], f.columns[0]], strict=True))),
+    "prefix": lambda f: f.add_prefix("p"),
+    "cast": lambda f: f.astype({f.columns[-1]: object}),
+    "fill": lambda f: f.fillna({f.columns[0]: 7}),
+    "round": lambda f: f.round({f.columns[0]: 0}),
+    "dropna": lambda f: f.dropna(subset=list(f.columns[:1])),
+    "reset": lambda f: f.reset_index(drop=True),
+    "index as a column": lambda f: f.rename_axis(index=f"i{len(f.columns)}").reset_index(),
+    "distinct": lambda f: f.drop_duplicates(list(f.columns[:2])),
+    "concat": lambda f: gd.concat([f, f]),
+    "concat of parts": lambda f: gd.concat([f, f[list(f.columns[:-1])]]),
+    "filter": lambda f: f[f[f.columns[0]].notna()],
+    "assign": lambda f: f.assign(**{str(f.columns[0]): f[f.columns[-1]], "new": 1}),
+    "group": lambda f: f.groupby(f.columns[0]).agg({name: "count" for name in f.columns[1:]}),
+    "group by two": lambda f: f.groupby([f.columns[0], f.columns[-1]], as_index=False).agg(
+        {name: "max" for name in f.columns[1:-1]}
+    ),
+    "repartition": lambda f: f.repartition(npartitions=2),
+    "sample": lambda f: f.sample(frac=0.5, random_state=3),
+    "sort": lambda f: f.sort_values([f.columns[0], f.columns[-1]]),
+    "merge": lambda f: f.merge(
+        f[list(f.columns[:2])].drop_duplicates(f.columns[0]).rename(columns={f.columns[1]: f"n{len(f.columns)}"}),
+        on=f.columns[0],
+    ),
+}
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(names=st.lists(st.sampled_from(list(STEPS)), min_size=1, max_size=5), data=st.data())
+def test_chains_of_which_some_columns_are_chosen_are_as_written(lazy, names, data):
+    made = lazy[["s", "b", "a", "d"]] if data.draw(st.booleans()) else lazy.drop(columns="flag")
+    for name in names:
+        if len(made.columns) < 3 and name in ("group", "group by two", "concat of parts", "merge"):
+            continue
+        made = STEPS[name](made)
+    chosen = data.draw(st.lists(st.sampled_from(list(made.columns)), min_size=1, unique=True))
+    some = made[chosen[0]] if len(chosen) == 1 and data.draw(st.booleans()) else made[chosen]
+    assert_same(some.compute(**INLINE), some.compute(optimize_graph=False, **INLINE))
