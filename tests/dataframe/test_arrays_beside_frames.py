@@ -50,6 +50,26 @@ def test_operators_of_labels_take_arrays_with_a_value_for_each(frame, call):
         assert_same(found, expected)
 
 
+@pytest.mark.parametrize("text", ["str", "string[pyarrow]", "string[python]"])
+def test_objects_that_are_all_missing_in_a_partition_are_added_to_text(text):
+    plain = pd.DataFrame({"s": pd.array(list("abcd"), dtype=text), "k": range(4)}, index=list("pqrs"))
+    plain["o"] = pd.Series(["x", "y", None, None], index=plain.index, dtype=object)
+    calls = [
+        lambda f: f.s + f.o,
+        lambda f: f.o + f.s,
+        lambda f: f.s.add(f.o),
+        lambda f: f[["s", "o"]] + f[["o", "s"]].rename(columns={"o": "s", "s": "o"}),
+        lambda f: f.index + np.array(["x", "y", None, None], dtype=object),
+        lambda f: f[f.k < 2].s + f[f.k < 2].o,
+    ]
+    for number, call in enumerate(calls):
+        expected, found = call(plain), call(gd.from_pandas(plain, npartitions=2)).compute(scheduler="inline")
+        assert_same(found, expected) if number != 4 else pd.testing.assert_index_equal(found, expected)
+    numbers = gd.from_pandas(plain.assign(o=plain.k.astype(object)), npartitions=2)
+    with pytest.raises(TypeError):
+        (numbers.s + numbers.o).compute(scheduler="inline")
+
+
 def test_operators_of_labels_say_what_they_dont_take(frame):
     with pytest.raises(TypeError, match=r"an index and a pandas series.*series.to_numpy\(\)"):
         frame.index == PLAIN.t  # noqa: B015

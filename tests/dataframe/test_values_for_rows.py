@@ -21,6 +21,7 @@ REPLACED = {
     "values in a list": lambda f: f.x.where(f.x > 3, list(range(8, 16))),
     "values of wider numbers": lambda f: f.x.where(MASK, np.arange(8) / 2),
     "texts": lambda f: f.s.mask(f.x > 3, list("abcdefgh")),
+    "values in a tuple": lambda f: f.x.where(f.x > 3, tuple(range(8, 16))),
     "one value": lambda f: f.x.where(f.x > 3, [5]),
     "an array of a frame": lambda f: f[["x", "f"]].where(TABLE),
     "lists of a frame": lambda f: f[["x", "f"]].mask(TABLE.tolist(), 0),
@@ -83,6 +84,7 @@ NOT_THERE = {
     "two ellipses": (lambda f: f.iloc[..., ...], pd.errors.IndexingError, "only contain one '...' entry"),
     "a short mask": (lambda f: f.iloc[[True, False]], IndexError, "iloc: Boolean index has wrong length: 2"),
     "a short mask by label": (lambda f: f.loc[[True, False]], IndexError, "loc: Boolean index has wrong length: 2"),
+    "a tuple": (lambda f: f.s.astype("category").where(f.x > 3, tuple("uvwuuvwu")), TypeError, r"give list\(...\)"),
     "a list for columns": (lambda f: f[["x", "f"]].where(f[["x", "f"]] > 3, [1, 2]), ValueError, "with axis=1"),
 }
 

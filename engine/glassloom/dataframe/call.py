@@ -10,6 +10,7 @@ import numpy as np
 from glassloom.backends.label_tables import ready_to_look_up
 from glassloom.backends.pandas_version import LOOKS_UP_SAFELY
 from glassloom.dataframe import on_device
+from glassloom.dataframe.text_and_objects import with_text_for_missing
 from glassloom.graph import function_label, tokenize
 
 _WITH_OTHER_VALUES = on_device.DIVISIONS | {"pow", "rpow", "clip"}
@@ -97,8 +98,12 @@ class BlockCall:
             found = self.function(*args, **kwargs)
         except MemoryError:
             raise
-        except Exception:
-            if on_device.device_among(args, kwargs) == "pandas" or self.is_users:
+        except Exception as error:
+            if self.is_users:
+                raise
+            if (with_text := with_text_for_missing(error, args)) is not None:
+                return self.function(*with_text, **kwargs)
+            if on_device.device_among(args, kwargs) == "pandas":
                 raise
             found = NotImplemented
         if found is NotImplemented and on_device.device_among(args, kwargs) != "pandas":

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.dataframe.ambiguous_times import by_rows_beside
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
@@ -32,7 +33,7 @@ from glassloom.dataframe.support import not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.text_labels import label_of_text
 from glassloom.dataframe.times_as_text import places_of_times
-from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
+from glassloom.dataframe.wrap import bind, holds_lazy, is_node, operate, wrap, wraps
 from glassloom.reprs.live_blocks import show_blocks
 
 _FIELDS = frozenset([
@@ -437,9 +438,11 @@ class Index(Frame):
         cond, other
             Lazy objects of the same rows, arrays or lists with a value for each label; `other` also a constant. Default: missing.
         """
-        cond, other = _of_each_label(self, cond, "where(cond)"), _of_each_label(self, other, "where(other)")
+        keeps_objects = PANDAS_VERSION < (3, 1) and isinstance(other, list) and not holds_lazy(other)
+        given = np.array(other, dtype=object) if keeps_objects else other
+        cond, other = _of_each_label(self, cond, "where(cond)"), _of_each_label(self, given, "where(other)")
         args = () if other is None else (other,)
-        return operate(_where, self, cond, *args, kind=Labels, label="where")
+        return operate(partial(_where, keeps_objects), self, cond, *args, kind=Labels, label="where")
 
     def dropna(self) -> Any:
         """Return the labels that aren't missing."""
@@ -531,8 +534,12 @@ def _beside_labels(function: Callable[[Any, Any], Any], keeps_name: bool, index:
     return made if keeps_name or not isinstance(made, pd.Index) else made.rename(None)
 
 
-def _where(index: Any, cond: Any, *other: Any) -> Any:
-    return index.where(np.asarray(cond), *(one.array if isinstance(one, pd.Series) else one for one in other))
+def _where(as_list: bool, index: Any, cond: Any, *other: Any) -> Any:
+    """Return labels where a condition holds. `as_list`: the others are as a list, of which pandas before 3.1 keeps each one's type."""
+    values = (one.array if isinstance(one, pd.Series) else one for one in other)
+    if as_list and not isinstance(index.dtype, pd.StringDtype):  # which refuses lists
+        values = (list(one) for one in values)
+    return index.where(np.asarray(cond), *values)
 
 
 def _method_of(index: Index, name: str) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.nodes import Projection
 from glassloom.dataframe.options import is_columns
@@ -28,6 +29,8 @@ def operand_of_rows(frame: Any, values: Any, what: str, *, replaces: bool = Fals
         If it has another shape than the series or frame.
     """
     given = values
+    if replaces and isinstance(values, tuple) and not _takes_tuples(frame.expr.meta):
+        raise TypeError(f"{what}: pandas takes a tuple for one value here; give list(...) for a value for each row")
     if isinstance(values, (list, tuple, range)):
         of_objects = frame.ndim == 1
         values = pd.Index(list(values), tupleize_cols=False).array if of_objects else np.asarray(list(values))
@@ -45,7 +48,7 @@ def operand_of_rows(frame: Any, values: Any, what: str, *, replaces: bool = Fals
         raise ValueError(f"{what}: an array of shape {shape} must be the same shape as self, with {wanted}")
     dtypes = dtypes_of(frame.expr.meta)
     if frame.ndim == 1:
-        values = _replacing(dtypes[0], given) if replaces else values
+        values = _replacing(dtypes[0], list(given) if isinstance(given, tuple) else given) if replaces else values
         made = wrap(with_column_at_hand(frame.to_frame()[[]], what, values))[what]
         return operate(pd.Series.rename, made, frame.name, label="values")
     made = wrap(Projection(frame.expr, []))
@@ -71,6 +74,14 @@ def value_of_rows(series: Any, value: Any, what: str) -> Any:
     if isinstance(value, pd.Series):
         return wrap(with_column_at_hand(series.to_frame()[[]], what, value))[what]
     return operand_of_rows(series, value, what)
+
+
+def _takes_tuples(meta: Any) -> bool:
+    """Whether pandas takes a tuple for values of each row: of numbers and times, not of categories, since version 3.1 not of text or objects."""
+    wants_list = (pd.CategoricalDtype, pd.StringDtype) if PANDAS_VERSION >= (3, 1) else pd.CategoricalDtype
+    dtypes = dtypes_of(meta)
+    has_objects = PANDAS_VERSION >= (3, 1) and any(map(pd.api.types.is_object_dtype, dtypes))
+    return not has_objects and not any(isinstance(dtype, wants_list) for dtype in dtypes)
 
 
 def _replacing(own: Any, values: Any) -> Any:

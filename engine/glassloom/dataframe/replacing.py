@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import of_samples
+from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
 from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, dtypes_of, with_common_dtypes, with_dtypes_of
-from glassloom.dataframe.wrap import bind, is_node
+from glassloom.dataframe.wrap import bind, holds_lazy, is_node
 from glassloom.expr.core import walk
 
 
@@ -56,6 +57,17 @@ def replacing(method: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) ->
         wide = with_common_dtypes(wide, operands[2].expr.meta)
     wide = with_dtypes_of(wide, narrow, _never_missing(_asked_for_missing(method, operands[1]), operands[0].expr))
     return Method(method) if dtypes_of(narrow) == dtypes_of(wide) else Widened(method, wide)
+
+
+def objects_beside_list(lazy: Any, value: Any) -> tuple[Any, Any]:
+    """Return a series and what replaces its values: before pandas 3.1 a list of texts beside text makes objects, also if all stay text."""
+    if PANDAS_VERSION >= (3, 1) or not isinstance(value, (list, tuple)) or len(value) == 1 or holds_lazy(value):
+        return lazy, value
+    if not isinstance(lazy.expr.meta, pd.Series) or not isinstance(lazy.expr.meta.dtype, pd.StringDtype):
+        return lazy, value
+    objects = np.empty(len(value), object)
+    objects[:] = value
+    return lazy.astype(object), objects
 
 
 def clipping(meta: Any, lower: Any, upper: Any) -> Method:

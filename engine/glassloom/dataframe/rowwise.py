@@ -29,7 +29,7 @@ from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows
 from glassloom.dataframe.operands_at_hand import limit_of_rows, operand_of_rows, value_of_rows
 from glassloom.dataframe.options import is_columns, piped, refused
-from glassloom.dataframe.replacing import clipping, has_fractions, replacing
+from glassloom.dataframe.replacing import clipping, has_fractions, objects_beside_list, replacing
 from glassloom.dataframe.rows_of_label import is_of_label
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
 from glassloom.dataframe.unlike_dtypes import (
@@ -211,14 +211,14 @@ class RowByRow(TimeLabels):
         condition = evaluated(cond, self)
         if inplace:
             condition = _of_all_rows(self, condition, method == "where")
-        value = evaluated(other, self)
+        lazy, value = objects_beside_list(self, evaluated(other, self))
         if not is_node(condition):
             condition = operand_of_rows(self, condition, f"{method}(cond)")
-        if not is_node(value) and not _is_one_value(self, value):
-            value = operand_of_rows(self, value, f"{method}(other)", replaces=True)
+        if not is_node(value) and not _is_one_value(lazy, value):
+            value = operand_of_rows(lazy, value, f"{method}(other)", replaces=True)
         args = () if value is _UNSET else (value,)
         kwargs = {} if axis is None else {"axis": axis}
-        return operate(replacing(method, (self, condition, *args), kwargs), self, condition, *args, kwargs=kwargs)
+        return operate(replacing(method, (lazy, condition, *args), kwargs), lazy, condition, *args, kwargs=kwargs)
 
     def clip(self, lower: Any = None, upper: Any = None, *, axis: Any = None, inplace: bool = False) -> Any:
         """Return the values with those outside the limits set to them.

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import of_samples, sample
-from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe.aggregated_tables import dtype_of, named_parts, named_rows, rows_by_column, stacked
 from glassloom.dataframe.argument_kinds import collection_of, fraction
 from glassloom.dataframe.assembled import assembled, constant
@@ -269,7 +269,10 @@ class Statistics(Frame):
     def _agg_list(self, functions: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return a frame with a row for each of some reductions of each column."""
         frame: Any = self
-        if kwargs.get("numeric_only"):
+        is_limited = bool(kwargs.get("numeric_only") or kwargs.get("bool_only"))
+        if is_limited and PANDAS_VERSION < (3, 1):  # it asks the method of each column, which refuses it or ignores it
+            sample(self._meta).agg(functions, 0, *args, **kwargs)
+        elif kwargs.get("numeric_only"):
             frame = wrap(numeric_columns(self._expr))
         elif kwargs.get("bool_only"):
             frame = self.select_dtypes("bool")
