@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.errors import MetaError
 
 PLAIN = pd.DataFrame({"x": [3, 1, 4, 1, 5], "y": [0.5, 1.5, 2.5, 3.5, 4.5], "t": list("uvwxy")}, index=list("abcde"))
@@ -50,7 +51,7 @@ def test_operators_of_labels_take_arrays_with_a_value_for_each(frame, call):
         assert_same(found, expected)
 
 
-@pytest.mark.parametrize("text", ["str", "string[pyarrow]", "string[python]"])
+@pytest.mark.parametrize("text", [*(["str"] if HAS_COPY_ON_WRITE else []), "string[pyarrow]", "string[python]"])
 def test_objects_that_are_all_missing_in_a_partition_are_added_to_text(text):
     plain = pd.DataFrame({"s": pd.array(list("abcd"), dtype=text), "k": range(4)}, index=list("pqrs"))
     plain["o"] = pd.Series(["x", "y", None, None], index=plain.index, dtype=object)
@@ -285,7 +286,6 @@ BESIDE_ARRAYS = {
     "a list of as many values as columns": lambda f: f + [1, 2],
     "clipped by row": lambda f: f.clip([1, 2, 3, 4, 4, 4], axis=0),
     "clipped by fractions": lambda f: f.clip([1.5, 2, 3, 4, 4, 4], axis=0),
-    "clipped by missing values": lambda f: f.clip([1, 2, 3, 4, np.nan, 4], axis=0),
     "clipped by row and column": lambda f: f.clip(ARRAY, ARRAY + 1),
     "clipped by column": lambda f: f.clip([2, 3], axis=1),
     "a clipped series": lambda f: f.x.clip([1, 2, 3, 4, 4, 4]),
@@ -295,6 +295,8 @@ BESIDE_ARRAYS = {
     "other columns": lambda f: f + np.ones((6, 3)),
     "cells that aren't there": lambda f: f[np.array([True, None] * 3, dtype=object)],
 }
+if HAS_COPY_ON_WRITE:  # pandas 2 chooses the dtype by the values that come of it
+    BESIDE_ARRAYS["clipped by missing values"] = lambda f: f.clip([1, 2, 3, 4, np.nan, 4], axis=0)
 
 
 @pytest.mark.filterwarnings("ignore:Boolean Series key will be reindexed")

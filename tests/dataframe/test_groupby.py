@@ -296,6 +296,7 @@ def test_columns_of_groups_are_chosen_by_any_list(of):
     assert_same(got.compute(), frame.groupby("k")[["y", "x"]].sum())
 
 
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="pandas 2 brings columns of one dtype together where it copies them")
 @pytest.mark.parametrize("how", ["sum", "prod"])
 def test_sums_of_narrow_integers_that_one_call_makes_are_of_one_dtype(how):
     plain = pd.DataFrame({"k": [1, 1, 2, 2], "a": [100, 100, 1, 2], "b": [1, 2, 3, 4], "c": [1, 2, 3, 4]})

@@ -6,7 +6,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same
+from frame_helpers import WITHOUT_KEYS, assert_same
 
 _RANDOM = np.random.default_rng(0)
 FRAME = pd.DataFrame(
@@ -37,7 +37,11 @@ OF_SERIES = {
 @pytest.mark.parametrize("name", OF_FRAMES)
 def test_rows_of_frames_are_where_pandas_puts_them(name, options):
     for keys in (["k"], ["k", "a"]):
-        compare(lambda frame, keys=keys: frame.groupby(keys, group_keys=False, **options).apply(OF_FRAMES[name]))
+        compare(
+            lambda frame, keys=keys: frame.groupby(keys, group_keys=False, **options).apply(
+                OF_FRAMES[name], **WITHOUT_KEYS
+            )
+        )
 
 
 @pytest.mark.parametrize("name", OF_SERIES)
@@ -55,12 +59,17 @@ def compare(function):
 
 def test_rows_without_any_key_and_partitions_without_groups():
     frame = FRAME.assign(k=None)
-    lazy = gd.from_pandas(frame, 3).groupby("k", group_keys=False).apply(lambda group: group.assign(y=1.5))
+    lazy = (
+        gd.from_pandas(frame, 3).groupby("k", group_keys=False).apply(lambda group: group.assign(y=1.5), **WITHOUT_KEYS)
+    )
     assert len(lazy.compute(scheduler="inline")) == 0
     one = FRAME[FRAME.k == "a"]
     assert_same(
-        gd.from_pandas(one, 4).groupby("k", group_keys=False).apply(lambda group: group.assign(y=1.5)).compute(),
-        one.groupby("k", group_keys=False).apply(lambda group: group.assign(y=1.5)),
+        gd.from_pandas(one, 4)
+        .groupby("k", group_keys=False)
+        .apply(lambda group: group.assign(y=1.5), **WITHOUT_KEYS)
+        .compute(),
+        one.groupby("k", group_keys=False).apply(lambda group: group.assign(y=1.5), **WITHOUT_KEYS),
     )
 
 

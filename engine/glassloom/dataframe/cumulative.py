@@ -312,9 +312,7 @@ class Along(Frame):
         periods = _number_of_rows("pct_change", periods)
         kwargs = {"periods": periods, "fill_method": None}
         if isinstance(self._meta, pd.DataFrame) and is_columns(axis, "pct_change"):
-            if fill_method is not None:
-                raise refused("pct_change", "fill_method", fill_method, "with axis=1 give None")
-            return operate(AcrossColumns("pct_change"), self, kwargs={**kwargs, "axis": 1})
+            return operate(AcrossColumns("pct_change"), self, kwargs={**kwargs, "fill_method": fill_method, "axis": 1})
         filled = self if fill_method is None else self.ffill()
         return _with_booleans_as_objects(filled)._overlapping("pct_change", kwargs, max(periods, 0), max(-periods, 0))
 

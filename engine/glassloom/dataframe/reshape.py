@@ -114,6 +114,8 @@ class Reshaping(Frame):
             return constant(frame.expr, some, "corrwith")
         periods = min_periods if is_series else None  # pandas heeds it only then
         parts = [frame[name].corr(other if is_series else other[name], method, periods).expr for name in own]
+        if not HAS_COPY_ON_WRITE and not is_series and columns.names != other.columns.names:
+            own = own.set_names([None] * own.nlevels)
         labels = own.append(others) if len(others) else own
         return assembled(partial(_row, labels), parts, "corrwith")
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 from glassloom._users_functions import call_users_function
 from glassloom.backends.pandas_ import concat, guarded, of_samples
-from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.grouping.encode import encode, find_groups
@@ -243,12 +243,16 @@ version 3, pandas orders windows of several keys by the first one.
 def is_odd(method: str, recipe: Recipe, *, has_categories: bool, in_one: bool) -> bool:
     """Whether the labels or the order of a method's result depend on all groups at once.
 
-    Without `as_index` pandas 2 numbers bins' groups. Since version 3 the order of all rows decides among equally frequent values, if the
+    Without `as_index` pandas 2 numbers bins' groups, and those of which a function returns rows; before 3.1 it numbers rows returned for a series. Since version 3 the order of all rows decides among equally frequent values, if the
     result is wanted `in_one` partition.
     """
     if method == "value_counts" and in_one and HAS_COPY_ON_WRITE:
         return True
-    is_numbered = not HAS_COPY_ON_WRITE and method == "resample" and not recipe.as_index
+    is_of_series = recipe.selection is not None and not isinstance(recipe.selection, list)
+    is_numbered = not recipe.as_index and (
+        (not HAS_COPY_ON_WRITE and method in ("resample", "apply"))
+        or (PANDAS_VERSION < (3, 1) and method == "apply" and is_of_series)
+    )
     return is_numbered or (method in _ODD_ORDERS and (has_categories or not recipe.sort))
 
 

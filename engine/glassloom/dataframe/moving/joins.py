@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.argument_kinds import require_suffixes
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.moving.merge import merge
@@ -94,7 +95,8 @@ class Joins(Frame):
                 found = found.join(
                     one, how=how, validate=validate, npartitions=npartitions, shuffle_method=shuffle_method
                 )
-            return found.sort_index() if sort else found
+            is_sorted = sort and (HAS_COPY_ON_WRITE or how != "left")
+            return found.sort_index() if is_sorted else found
         keys: dict[str, Any] = {"left_index": True} if on is None else {"left_on": on}
         if how == "cross":
             keys = {}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import beside_values_at_hand
@@ -231,7 +232,7 @@ def _combined(kept: list[Any], options: dict[str, Any], block: Any, other: Any) 
     if not kept:
         return block.combine(other, **options)
     block, other = block.align(other, axis=0)
-    names = block.columns.union(other.columns, sort=False)
+    names = block.columns.union(other.columns, sort=False if HAS_COPY_ON_WRITE else None)
     rest, others = block.drop(columns=kept), other.drop(columns=kept, errors="ignore")
     if not len(others.columns):
         return block[names]
