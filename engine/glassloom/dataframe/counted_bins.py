@@ -18,15 +18,15 @@ def not_counted(rule: Any, what: str) -> Exception:
     )
 
 
-def empty_bins(gap: Any, labels: pd.DatetimeIndex) -> Any:
+def empty_bins(gap: Any, labels: Any) -> Any:
     """Return the rows of bins without rows."""
     return gap.iloc[np.zeros(len(labels), dtype="int64")].set_axis(labels.rename(gap.index.name), axis=0)
 
 
-def with_all_bins(labels: pd.DatetimeIndex, gap: Any, result: Any) -> Any:
+def with_all_bins(labels: Any, gap: Any, result: Any) -> Any:
     """Return a result of bins that have rows with those of all others, in order."""
-    freq: Any = labels.freq
-    labels = pd.DatetimeIndex(labels.astype(result.index.dtype), freq=freq, name=result.index.name)
+    options = {} if isinstance(labels, pd.PeriodIndex) else {"freq": labels.freq}
+    labels = type(labels)(labels.astype(result.index.dtype), name=result.index.name, **options)
     empty_ones = labels[~labels.isin(result.index)]
     if len(empty_ones):
         result, gap = _of_like_dtypes(result, gap)

@@ -159,7 +159,7 @@ class Measuring(Frame):
         offset: Any = None,
         group_keys: Any = False,
     ) -> Resampler:
-        """Group the rows into bins of time, to be aggregated, or looked up at the bins' edges (`ffill`, `asfreq`, `interpolate`...).
+        """Group the rows into bins of times, durations or periods, to be aggregated, or looked up at the bins' edges (`ffill`, `asfreq`, `interpolate`...).
 
         If the divisions aren't known, the labels are read now to find them out, as `sort_index` does.
 
@@ -173,8 +173,10 @@ class Measuring(Frame):
         origin, offset
             Where bins are counted from.
         on
-            Of frames: the column of times, instead of the index. It becomes the index, see `set_index`.
-        convention, level, group_keys
+            Of frames: the column of times or durations, instead of the index. It becomes the index, see `set_index`.
+        convention
+            Of periods: whether rows are at the start or at the end of theirs, where bins are shorter.
+        level, group_keys
             Not supported.
 
         Returns
@@ -191,12 +193,13 @@ class Measuring(Frame):
         """
         require_usual(
             [
-                ("convention", None if convention == "start" else convention, "periods become times by to_timestamp()"),
                 ("level", level, "divisions are of one level"),
                 ("group_keys", group_keys or None, "results have no keys"),
             ]
         )
         options = {"closed": closed, "label": label, "origin": origin, "offset": offset}
+        if convention != "start":
+            options["convention"] = convention
         return resample(self if on is None else _by_time(self, on), rule, options)
 
 
@@ -206,8 +209,10 @@ def _by_time(frame: Any, on: Any) -> Any:
         raise ValueError(f"resample(on={on!r}) is of frames: a series is resampled by its index")
     require_columns([on], frame)
     dtype = frame.expr.meta[on].dtype
-    if getattr(dtype, "kind", "O") != "M":
-        raise TypeError(f"resample(on={on!r}) needs times, not {dtype}; to_datetime() makes them")
+    if getattr(dtype, "kind", "O") not in "Mm" or isinstance(dtype, pd.ArrowDtype):
+        raise TypeError(
+            f"resample(on={on!r}) needs times or durations as NumPy has them, not {dtype}; to_datetime() makes times"
+        )
     return frame[frame[on].notna()].set_index(on)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -17,8 +18,6 @@ import pandas as pd
 
 from glassloom.backends.label_tables import holds_frames
 from glassloom.backends.pandas_ import concat, of_samples
-from glassloom.backends.pandas_version import PANDAS_VERSION
-from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_functions_by_name
 from glassloom.dataframe.assembled import Assembled
 from glassloom.dataframe.at_hand import at_hand
@@ -33,80 +32,19 @@ from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.prefix import Scan
 from glassloom.dataframe.reduce import join_all
-from glassloom.dataframe.upsampling import Edges, Wish, at_times, interpolated_at_times
+from glassloom.dataframe.time_bins import (
+    Bins,
+    are_bins_counted,
+    bins_of,
+    bins_of_labels,
+    labels_far_apart,
+    rows_by_member,
+)
+from glassloom.dataframe.upsampling import Edges, KnownTimes, Wish, at_times, interpolated_at_times
 from glassloom.dataframe.window import Window, named_arguments
 from glassloom.dataframe.wrap import operate, wrap
 from glassloom.errors import MetaError
 from glassloom.graph import Key, Task, TaskRef
-
-_DAY_NS = 86_400_000_000_000
-_HOUR_NS = 3_600_000_000_000
-_NO_DAY_HAS_ORIGIN = (3, 0) <= PANDAS_VERSION < (3, 1)
-"""Whether pandas counts days from midnight before the first row, whatever the origin: pandas 3.0, which later ones do in time zones alone."""
-
-
-class Bins(NamedTuple):
-    """How times are put into bins: pandas' options.
-
-    Several months and the like are counted from the first of all rows: `ends` are the first and the last time then.
-    `days` is the length of bins of several days that are made by their hours.
-    """
-
-    rule: Any
-    options: tuple[tuple[str, Any], ...]
-    ends: tuple[Any, Any] | None = None
-    days: Any = None
-
-    @property
-    def step(self) -> Any:
-        """The length of a bin, as pandas' offset."""
-        return pd.tseries.frequencies.to_offset(self.rule) if self.days is None else self.days
-
-    def with_freq(self, labels: Any) -> Any:
-        """Return what bins are called, which are as far apart as they are long if it is known how far: it is said in days."""
-        if self.days is None or getattr(labels, "freq", None) is None:
-            return labels
-        made = labels.copy()
-        made.freq = None  # pandas 3.0 lets no hours be said in days
-        return pd.DatetimeIndex(made, freq=self.days)
-
-    def of(self, block: Any) -> Any:
-        """Return pandas' groups of a block."""
-        return block.resample(self.rule, **dict(self.options))
-
-    def starts(self, labels: pd.DatetimeIndex) -> pd.DatetimeIndex:
-        """Return the left label of the bin of each label; they are sorted."""
-        counts = self._counts(labels, {"label": "left"})
-        return pd.DatetimeIndex(np.repeat(counts.index, counts.to_numpy()))
-
-    def begins_before_rows(self, zone: Any) -> bool:
-        """Whether there may be a bin before that of the first row."""
-        is_of_days = isinstance(pd.tseries.frequencies.to_offset(self.rule), pd.offsets.Day)
-        has_no_origin = zone is not None or _NO_DAY_HAS_ORIGIN
-        return is_of_days and has_no_origin and dict(self.options).get("closed") == "right"
-
-    def called(self, labels: pd.DatetimeIndex) -> pd.DatetimeIndex:
-        """Return what the bin of each label is called; they are sorted."""
-        counts = self._counts(labels, {})
-        return pd.DatetimeIndex(np.repeat(counts.index, counts.to_numpy()))
-
-    @property
-    def of_edges(self) -> Bins:
-        """The same bins, called by the edge that belongs to them."""
-        options = dict(self.options)
-        closed = pd.Grouper(freq=self.rule, **options).closed
-        return self._replace(options=tuple({**options, "label": closed}.items()))
-
-    def all_called(self) -> pd.DatetimeIndex:
-        """Return what all bins are called between the two ends, also those without rows."""
-        called: pd.DatetimeIndex = self._counts(pd.DatetimeIndex([]), {}).index
-        return called
-
-    def _counts(self, labels: pd.DatetimeIndex, changes: dict[str, Any]) -> Any:
-        counts = pd.Series(1, index=labels)
-        if self.ends is not None:
-            counts = pd.concat([pd.Series(0, index=pd.DatetimeIndex(self.ends)), counts]).sort_index()
-        return counts.resample(self.rule, **{**dict(self.options), **changes}).sum()
 
 
 @holds_frames("result")
@@ -323,8 +261,9 @@ class Resampler(Window):
 
     @property
     def _has_no_rows(self) -> bool:
-        """Whether there are no rows: then there are no divisions, which are known of all others here."""
-        return self._frame.expr.divisions[0] is None
+        """Whether there are no rows: then there are no divisions, which are known of all others here; of durations and periods, no ends."""
+        node: FrameExpr = self._frame.expr
+        return self._bins.ends is None if are_bins_counted(node.meta.index) else node.divisions[0] is None
 
     def _of_no_rows(self, function: Callable[[Any], Any]) -> Any:
         return at_hand(function(self._bins.of(self._frame.expr.meta)))
@@ -366,8 +305,10 @@ class Resampler(Window):
         options = {"method": method, "limit": limit, "limit_direction": limit_direction, "limit_area": limit_area}
         if self._has_no_rows:
             return self._of_no_rows(partial(_call, "interpolate", (), options))
-        self._require_edges("interpolate")
-        return interpolated_at_times(self._frame, Edges(self._bins.of_edges), options)
+        frame, edges = self._with_edges("interpolate")
+        if isinstance(frame.expr.meta.index, pd.PeriodIndex):
+            return at_times(frame, edges, Wish(), "resample-interpolate").interpolate(**options)
+        return interpolated_at_times(frame, edges, options)
 
     def _require_all(self, how: str) -> None:
         if self._is_chosen:
@@ -376,17 +317,27 @@ class Resampler(Window):
                 f"frame[columns].resample({self._bins.rule!r}).{how}()"
             )
 
-    def _require_edges(self, how: str) -> None:
+    def _with_edges(self, how: str) -> tuple[Any, Any]:
+        """Return the rows by the labels at which they are looked up, and the edges of the bins."""
+        index = self._frame.expr.meta.index
+        if are_bins_counted(index):
+            rows = self._frame if self._frame.known_divisions else self._frame.sort_index()
+            if isinstance(index, pd.PeriodIndex):
+                return rows_by_member(rows, self._bins, how), KnownTimes(self._bins.all_called(), self._bins.step)
+            return rows, KnownTimes(self._bins.without_offset.all_called(), self._bins.step)
         if self._bins.ends is not None:
             raise not_counted(self._bins.rule, f"by {how}()")
+        return self._frame, Edges(self._bins.of_edges)
 
     def _at_edges(self, wish: Wish, how: str) -> Any:
         self._require_all(how)
         if self._has_no_rows:
             options = {"fill_value": wish.fill_value} if how == "asfreq" else {"limit": wish.limit}
             return self._of_no_rows(partial(_call, how, (), options))
-        self._require_edges(how)
-        return at_times(self._frame, Edges(self._bins.of_edges), wish, f"resample-{how}")
+        frame, edges = self._with_edges(how)
+        if isinstance(frame.expr.meta.index, pd.PeriodIndex):
+            wish = replace(wish, fill_value=None)  # which pandas has no use for, of periods
+        return at_times(frame, edges, wish, f"resample-{how}")
 
     def quantile(self, q: float = 0.5, **kwargs: Any) -> Any:
         """Return a quantile of each bin."""
@@ -407,18 +358,23 @@ def _gap_and_meta(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any]) 
 
 
 def _is_one_row_a_bin(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any], made: Any) -> bool:
-    """Whether a function makes one row of two rows, too, and five of five bins, none of which is a list."""
-    if len(made) != 5 or any(map(pd.api.types.is_list_like, np.ravel(made.iloc[2:3].to_numpy()))):
+    """Whether a function makes one row of each bin, of two rows in one and of bins without rows, too, none of which is a list."""
+    if any(map(pd.api.types.is_list_like, np.ravel(made.iloc[2:3].to_numpy()))):
         return False
-    return len(of_samples(lambda some: function(bins.of(some.set_axis(some.index[[0, 0]], axis=0))), frame.meta)) == 1
+
+    def lacking(some: Any) -> Any:
+        found = bins.of(some)
+        return pd.Series([len(found) - len(function(found))])
+
+    apart = of_samples(lambda some: lacking(_far_apart(some, bins.rule)), frame.meta)
+    at_once = of_samples(lambda some: lacking(some.set_axis(some.index[[0, 0]], axis=0)), frame.meta)
+    return not apart.any() and not at_once.any()
 
 
 def _far_apart(some: Any, rule: Any) -> Any:
     """Return two rows with bins between them."""
-    first = some.index[0]
-    return some.set_axis(
-        pd.DatetimeIndex([first, first + 4 * pd.tseries.frequencies.to_offset(rule)], name=some.index.name), axis=0
-    )
+    labels = labels_far_apart(some.index, rule)
+    return some.set_axis(labels.rename(some.index.name), axis=0)
 
 
 def _aggregation(how: str, what: str) -> Callable[..., Any]:
@@ -447,138 +403,13 @@ with_lazy_arguments_checked("Resampler")(Resampler)
 def resample(frame: Any, rule: Any, options: dict[str, Any]) -> Resampler:
     """Return the bins of a frame; see `DataFrame.resample`."""
     node: FrameExpr = frame.expr
-    if not isinstance(node.meta.index, pd.DatetimeIndex):
+    if not isinstance(node.meta.index, (pd.DatetimeIndex, pd.TimedeltaIndex, pd.PeriodIndex)):
         raise TypeError(
-            f"resample needs an index of times, not of {node.meta.index.dtype}; set_index() of a column of times"
+            f"resample needs an index of times, durations or periods, not of {node.meta.index.dtype}; set_index() of a column of times"
         )
     if node.divisions[0] is None:
-        frame = frame.sort_index()
+        frame = frame.sort_index(na_position="first" if are_bins_counted(node.meta.index) else "last")
     return Resampler(frame, bins_of(frame, rule, options))
-
-
-def bins_of(frame: Any, rule: Any, options: dict[str, Any]) -> Bins:
-    """Return the bins of a frame's labels, which are times, counted from the same time in all partitions; see `DataFrame.resample`."""
-    node: FrameExpr = frame.expr
-    offset = pd.tseries.frequencies.to_offset(rule)
-    given = {name: value for name, value in options.items() if value is not None}
-    checked: Any = pd.Grouper(freq=rule, **given)  # raises what pandas raises for options that it doesn't know
-    given.pop("origin", None)
-    origin = checked.origin  # text of a time is a time now
-    if _is_end(origin):
-        given = {"closed": "right", "label": "right", **given}
-    is_counted = _nanoseconds(offset) is None and offset.n != 1
-    if not _has_days_without_origin(offset, node.meta.index.tz):
-        _require_zone(origin, node.meta.index.tz)
-        given["origin"] = _fixed_origin(frame, offset, origin, given)
-    else:
-        given.pop("offset", None)  # which is for hours
-        if offset.n != 1:  # single days are from midnight to midnight
-            return _bins_of_several_days(frame, offset, tuple(given.items()))
-    ends = compute(frame.index.min(), frame.index.max()) if is_counted else None
-    return Bins(rule, tuple(given.items()), None if ends is None or pd.isna(ends[0]) else tuple(ends))
-
-
-def _has_days_without_origin(offset: Any, zone: Any) -> bool:
-    """Whether pandas counts bins of days from midnight before the first row: before version 3 they are 24 hours."""
-    is_of_days = isinstance(offset, pd.offsets.Day) and not isinstance(offset, pd.offsets.Tick)
-    return is_of_days and (zone is not None or _NO_DAY_HAS_ORIGIN)
-
-
-def _require_zone(origin: Any, zone: Any) -> None:
-    if isinstance(origin, pd.Timestamp) and (origin.tz is None) != (zone is None):
-        raise ValueError(f"resample(origin={origin}): The origin must have the same timezone as the index, {zone}")
-
-
-def _is_end(origin: Any) -> bool:
-    return isinstance(origin, str) and origin in ("end", "end_day")
-
-
-def _bins_of_several_days(frame: Any, offset: Any, given: tuple[tuple[str, Any], ...]) -> Bins:
-    """Return bins of several days, which pandas counts from the first row's day.
-
-    They are made by their hours, which each partition can, unless days aren't equally long there, or pandas makes bins before the first
-    row or after the last.
-    """
-    first, last = compute(frame.index.min(), frame.index.max())
-    if pd.isna(first):
-        return Bins(offset, given)
-    made = Bins(f"{24 * offset.n}h", (*given, ("origin", first.normalize())), days=offset)
-    ends = pd.Series(1, index=pd.DatetimeIndex([first, last]))
-    is_of_hours = made.of(ends).count().index.equals(Bins(offset, given).of(ends).count().index)
-    return made if is_of_hours else Bins(offset, given, (first, last))
-
-
-def bins_of_times(times: Any, bins: Bins) -> Any:
-    """Return for each time of a pandas series the label of its bin; missing ones stay."""
-    distinct = pd.DatetimeIndex(times.dropna().unique()).sort_values()
-    if not len(distinct):
-        return times
-    called = pd.Series(bins.called(distinct), index=distinct)
-    return times.map(called).astype(called.dtype)
-
-
-def bins_of_labels(block: Any, bins: Bins) -> Any:
-    """Return for each row of a pandas object the label of the bin of its own label."""
-    index = block.index
-    return bins_of_times(pd.Series(index.array, index=index, name=index.name), bins)
-
-
-def _fixed_origin(frame: Any, offset: Any, origin: Any, given: dict[str, Any]) -> Any:
-    """Return the time that the bins are counted from: the same for all partitions."""
-    zone = frame.expr.meta.index.tz
-    nanoseconds = _nanoseconds(offset)
-    if nanoseconds is None:
-        return "start_day"
-    if not isinstance(origin, str) or origin == "epoch":
-        return origin
-    is_plain = zone is None or str(zone) == "UTC"
-    if origin == "start_day" and (_DAY_NS if is_plain else _HOUR_NS) % nanoseconds == 0:
-        return pd.Timestamp("2000-01-01", tz=zone)
-    if _is_end(origin):
-        first, last = compute(frame.index.min(), frame.index.max())
-        if pd.isna(last):
-            return "start_day"
-        end = last if origin == "end" else last.ceil("D")
-        _require_first_bin(first, end, pd.Timedelta(nanoseconds), origin, given)
-        return end
-    first = _first_time(frame)
-    return "start_day" if pd.isna(first) else first.normalize() if origin == "start_day" else first
-
-
-def _require_first_bin(first: Any, end: Any, length: pd.Timedelta, origin: str, given: dict[str, Any]) -> None:
-    """Check that bins that are counted back from the end begin where those do that are counted on from there.
-
-    Raises
-    ------
-    NotImplementedError
-        If pandas makes one more before the first row, or one too few, so that it refuses.
-    """
-    is_left = given["closed"] == "left"
-    step = pd.Timedelta(given.get("offset") or 0)
-
-    def edge(time: Any) -> Any:
-        after = (time - end - step) % length
-        return time - (after if is_left or after else length)
-
-    if edge(end - ((end - first) // length + is_left) * length) != edge(first):
-        shown = ", ".join(f"{name}={given[name]!r}" for name in ("closed", "offset") if name in given)
-        raise refused(
-            "resample", "origin", origin,
-            f"with {shown} pandas doesn't begin with the bin of the first row, {first}; give a time as origin, such as {end}",
-        )  # fmt: skip
-
-
-def _nanoseconds(offset: Any) -> int | None:
-    try:
-        return int(offset.nanos)
-    except (ValueError, AttributeError):  # no fixed time, such as a month; a day is one only where there are no zones
-        return _DAY_NS * offset.n if isinstance(offset, pd.offsets.Day) else None
-
-
-def _first_time(frame: Any) -> Any:
-    """Compute the first label: bins that don't divide a day are counted from it."""
-    first: Any = frame.index.min().compute()
-    return first
 
 
 def require_usual(options: Sequence[tuple[str, Any, str]]) -> None:

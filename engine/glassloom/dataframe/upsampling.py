@@ -69,6 +69,22 @@ class Edges:
         return min(self.between(time, time, None, None)[0], time)
 
 
+@dataclass(frozen=True)
+class KnownTimes:
+    """Durations or periods that are all at hand, a step apart: bins of these begin with the first row."""
+
+    labels: Any
+    step: Any
+
+    def between(self, first: Any, last: Any, low: Any, high: Any) -> Any:
+        """Return those from `low` up to `high`, which isn't among them; None: without a limit."""
+        return _within(self.labels, low, high)
+
+    def starts_at(self, time: Any) -> Any:
+        """Return a time before which there is none, if the first row is at a time or later."""
+        return time
+
+
 def _within(times: Any, low: Any, high: Any) -> Any:
     first = 0 if low is None else times.searchsorted(low, side="left")
     last = len(times) if high is None else times.searchsorted(high, side="left")
@@ -142,7 +158,8 @@ def at_times(frame: Any, times: Any, wish: Wish, title: str) -> Any:
 
 
 def _with_a_gap(wish: Wish, some: Any) -> Any:
-    time = some.index[0] - pd.Timedelta(days=1)
+    is_of_periods = isinstance(some.index, pd.PeriodIndex)
+    time = some.index[0] - (1 if is_of_periods else pd.Timedelta(days=1))
     return some.reindex(
         some.index.insert(0, time), **({} if wish.fill_value is None else {"fill_value": wish.fill_value})
     )
@@ -205,7 +222,7 @@ def _looked_up(
 
 
 def _like(times: Any, index: Any) -> Any:
-    return times.as_unit(index.unit).rename(index.name)
+    return (times if isinstance(index, pd.PeriodIndex) else times.as_unit(index.unit)).rename(index.name)
 
 
 def interpolated_at_times(frame: Any, times: Any, options: dict[str, Any]) -> Any:
@@ -230,7 +247,7 @@ def _at_steps(block: Any, step: Any) -> Any:
     labels = block.index.copy()
     labels.freq = None  # of one label it may be another one, which pandas 3.0 keeps to
     with contextlib.suppress(ValueError):
-        labels = pd.DatetimeIndex(labels, freq=step)
+        labels = type(labels)(labels, freq=step)
     return block.set_axis(labels, axis=0)
 
 

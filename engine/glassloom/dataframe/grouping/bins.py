@@ -12,7 +12,7 @@ from glassloom.dataframe.grouping.all_rows import Binned
 from glassloom.dataframe.grouping.durations import are_durations, labels_of_durations
 from glassloom.dataframe.grouping.groups_of_times import Grouped, GroupsOfTimes
 from glassloom.dataframe.grouping.keys import require_one_place
-from glassloom.dataframe.resample import bins_of, bins_of_labels, bins_of_times
+from glassloom.dataframe.time_bins import bins_of, bins_of_labels, bins_of_times
 from glassloom.dataframe.wrap import operate
 
 
@@ -92,7 +92,8 @@ def with_bins(frame: Any, by: Any, *, dropna: bool, as_index: bool = True) -> tu
             keys.append(_labels_of_times(frame[one.key], one))
         else:
             _require_level(frame, one)
-            require_times(frame.expr.meta.index.dtype, one)
+            if not are_durations(frame.expr.meta.index.dtype):
+                require_times(frame.expr.meta.index.dtype, one)
             keys.append(operate(bins_of_labels, frame, bins_of(frame, one.freq, _options(one)), label="bins"))
     made = frame[[name for name in frame.columns if name not in columns]] if columns else frame
     if not as_index and not HAS_COPY_ON_WRITE:
