@@ -49,9 +49,13 @@ def is_own(frame: FrameExpr, series: FrameExpr | pd.Series) -> bool:
 
 
 def has_same_values(frame: FrameExpr, series: FrameExpr) -> bool:
-    """Whether a lazy series that is a frame's own has the values of the column of its name, for each row of the frame."""
+    """Whether a lazy series that is a frame's own has the values of the column of its name, in its dtype, for each row of the frame."""
     if not HAS_COPY_ON_WRITE:
         return True
+    if (
+        series.meta.dtype != frame.meta[series.meta.name].dtype
+    ):  # pandas takes `astype("category")` of text for the column, too
+        return False
     has_rows = series.rows == frame.rows or _all_rows(series) == _root(frame).rows
     return has_rows and are_in_one_place(mirror(series), mirror(Projection(frame, series.meta.name)))
 
