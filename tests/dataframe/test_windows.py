@@ -37,6 +37,7 @@ ROLLING = {
     "expanding std": lambda f: f.i.expanding(3).std(ddof=0),
     "expanding sem": lambda f: f.i.expanding().sem(),
     "expanding sum of no values": lambda f: f[NUMBERS].expanding(0).sum(),
+    "expanding sum of no values, by default": lambda f: f[NUMBERS].expanding(None).sum(),
     "expanding min": lambda f: f[NUMBERS].expanding().min(),
     "expanding max": lambda f: f.f.expanding(0).max(),
     "expanding count": lambda f: f[NUMBERS].expanding(0).count(),
@@ -218,6 +219,21 @@ def test_windows_of_times_in_a_column_are_paired_as_in_pandas():
         lambda f: f.rolling("2h", on="t").x.cov(),
     ):
         assert_same(ask(lazy).compute(scheduler="inline"), ask(frame))
+
+
+@pytest.mark.parametrize("window", ["2D", 2])
+def test_a_column_of_times_stays_in_partitions_of_one_row_whose_label_it_has(window):
+    times = pd.date_range("2013-01-01", periods=5)
+    frame = pd.DataFrame({"x": range(5), "t": times}, index=times.where(np.arange(5) % 2 == 0, pd.Timestamp("2020")))
+    rows = gd.concat([gd.from_pandas(frame[n : n + 1], npartitions=1, sort=False) for n in range(5)])
+    for ask in (lambda f: f.sum(), lambda f: f.x.min(), lambda f: f[["x"]].max(), lambda f: f.cov()):
+        assert_same(ask(rows.rolling(window, on="t")).compute(), ask(frame.rolling(window, on="t")))
+
+
+def test_windows_on_labels_that_are_no_column_say_so():
+    frame = pd.DataFrame({"x": range(4)}, index=pd.date_range("2013-01-01", periods=4))
+    with pytest.raises(NotImplementedError, match=r"rolling\(on=<DatetimeIndex>\).*the name of a column of times"):
+        gd.from_pandas(frame, npartitions=2).rolling("2D", on=frame.index)
 
 
 def test_windows_with_a_frame_that_is_cut_otherwise_are_those_of_pandas():

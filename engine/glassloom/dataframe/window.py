@@ -233,8 +233,25 @@ class Rolling(Window):
 def _rolled(
     window: Any, options: dict[str, Any], selection: Any, how: str, args: Any, kwargs: dict[str, Any], block: Any
 ) -> Any:
+    on = options.get("on")
+    labels = None if on is None or not block.index.equals(pd.Index(block[on])) else block.index
+    if labels is not None:  # pandas leaves a column of times out that is the index, as that of one row may be
+        block = block.set_axis(_other_labels(labels), axis=0)
     windows = block.rolling(window, **options)
-    return call_users_function(getattr(windows if selection is None else windows[selection], how), *args, **kwargs)
+    made = call_users_function(getattr(windows if selection is None else windows[selection], how), *args, **kwargs)
+    if labels is None:
+        return made
+    if made.index.nlevels > 1:  # rows of pairs of columns, of each row
+        each = len(made) // max(len(labels), 1)
+        levels = [labels.repeat(each), *map(made.index.get_level_values, range(1, made.index.nlevels))]
+        return made.set_axis(pd.MultiIndex.from_arrays(levels, names=[labels.name, *made.index.names[1:]]), axis=0)
+    return made.set_axis(labels, axis=0)
+
+
+def _other_labels(labels: Any) -> pd.RangeIndex:
+    """Return as many labels that aren't those of an index."""
+    start = 1 + int(labels.equals(pd.RangeIndex(1, len(labels) + 1)))
+    return pd.RangeIndex(start, start + len(labels))
 
 
 def _is_frame(lazy: Any) -> bool:
@@ -404,6 +421,8 @@ class Windows(Frame):
             "center": center or None,
         }
         options = {name: value for name, value in wanted.items() if value is not None}
+        if isinstance(on, pd.Index):
+            raise refused("rolling", "on", on, "give the name of a column of times, made by assign() or reset_index()")
         if not isinstance(window, (int, np.integer, pd.api.indexers.FixedForwardWindowIndexer)):
             _length_of(window)
         self._meta.rolling(window, step=step, **options)  # what pandas objects to is raised here
@@ -411,20 +430,20 @@ class Windows(Frame):
             raise OptionError("rolling: step=0 should be a number of rows, 1 or more")
         return Rolling(self, window, options, step=step)
 
-    def expanding(self, min_periods: int = 1, method: str = "single") -> Expanding:
+    def expanding(self, min_periods: int | None = 1, method: str = "single") -> Expanding:
         """Return windows of all rows up to each one, to be aggregated.
 
         Parameters
         ----------
         min_periods
-            How many values a window needs for a result.
+            How many values a window needs for a result; None: none, as 0.
         method
             Only pandas' default.
         """
         if method != "single":
             raise refused("expanding", "method", method, "columns are computed one by one")
         self._meta.expanding(min_periods)
-        return Expanding(self, min_periods)
+        return Expanding(self, min_periods or 0)
 
     def ewm(
         self,
