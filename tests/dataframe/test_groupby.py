@@ -277,6 +277,15 @@ def test_means_of_floats_of_32_bits_are_such(sort):
     assert gd.from_pandas(frame, npartitions=2).groupby("k", sort=sort).x.mean().dtype == np.float32
 
 
+def test_sums_of_32_bit_floats_are_rounded_once():
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame({"k": random.integers(0, 4, 200), "x": random.random(200).astype("float32")})
+    for npartitions in (1, 7):
+        found = gd.from_pandas(frame, npartitions=npartitions).groupby("k").x.sum().compute(scheduler="inline")
+        expected = frame.groupby("k").x.sum()
+        pd.testing.assert_series_equal(found, expected, check_exact=True)
+
+
 def test_groups_of_16_bit_floats_have_all_digits():
     frame = pd.DataFrame({"k": [1, 2, 1, 2, 1, 2, 1], "v": np.array([1, 2, 3, 4, 5, np.nan, 7], dtype="f2")})
     lazy = gd.from_pandas(frame, npartitions=3)

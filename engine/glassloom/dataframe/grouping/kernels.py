@@ -78,11 +78,11 @@ def _missing(column: Any) -> Any:
 
 
 def _sum(groups: Groups, column: Any) -> Any:
-    """Return sums: of floats in 64 bits, of whole numbers where floats are exact."""
+    """Return sums: of floats in 64 bits, of whole numbers where floats are exact. Of 32-bit floats they are rounded when all are joined."""
     if not isinstance(column.dtype, np.dtype):
         return None
     values = column.to_numpy()
-    if column.dtype == np.float64:
+    if column.dtype in (np.float64, np.float32):
         return _sum_floats(groups, values)
     if column.dtype.kind in "iu" and len(values):
         if max(abs(int(values.min())), abs(int(values.max()))) * len(values) >= _EXACT:
