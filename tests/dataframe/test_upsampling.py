@@ -107,6 +107,38 @@ def test_no_rows_stay_none():
     assert_same(found, frame[:0].resample("1h").ffill() if HAS_COPY_ON_WRITE else frame[:0])
 
 
+def test_no_rows_at_a_frequency_are_none():
+    frame = frame_of_times("2h", None, 1, is_regular=True)[:0]
+    for lazy in (gd.from_pandas(frame, npartitions=2), gd.from_map([frame, frame].__getitem__, range(2), meta=frame)):
+        for options in AS_FREQ:
+            assert_same(lazy.asfreq("1h", **options).compute(**INLINE), frame.asfreq("1h", **options))
+
+
+@pytest.mark.parametrize("how", [None, "start"])
+def test_periods_become_those_of_another_frequency(how):
+    frame = pd.DataFrame({"x": range(7)}, index=pd.period_range("2020-01", periods=7, freq="M", name="p"))
+    lazy = gd.from_pandas(frame, npartitions=3)
+    for freq in ("D", "Q"):
+        assert_same(lazy.asfreq(freq, how=how).compute(**INLINE), frame.asfreq(freq, how=how))
+        assert_same(lazy.x.asfreq(freq, how=how).compute(**INLINE), frame.x.asfreq(freq, how=how))
+    with pytest.raises(NotImplementedError, match=r"asfreq\(method='ffill'\).*resample\(freq\).ffill\(\)"):
+        lazy.asfreq("D", method="ffill")
+
+
+def test_interpolated_columns_keep_their_labels():
+    frame = pd.DataFrame({0: [1.0, 2, 4], 1: [2.0, 0, 1]}, index=pd.date_range("2020-01-01", periods=3))
+    got = gd.from_pandas(frame, npartitions=2).resample("12h").interpolate()
+    assert_same(got.compute(**INLINE), frame.resample("12h").interpolate())
+
+
+def test_rows_by_a_column_are_not_looked_up_as_in_pandas():
+    frame = pd.DataFrame({"t": pd.date_range("2020-01-01", periods=3), "x": [1.0, 2, 4]})
+    bins = gd.from_pandas(frame, npartitions=2).resample("12h", on="t")
+    for how in ("ffill", "asfreq", "nearest", "interpolate"):
+        with pytest.raises(ValueError, match=rf"resample\(on=...\).{how}\(\): .*set_index\(\)"):
+            getattr(bins, how)()
+
+
 def test_what_has_no_times_or_no_form_is_said():
     plain = gd.from_pandas(pd.DataFrame({"x": [1, 2]}), npartitions=2)
     with pytest.raises(TypeError, match="asfreq needs an index of times, not of int64"):

@@ -200,7 +200,8 @@ class Measuring(Frame):
         options = {"closed": closed, "label": label, "origin": origin, "offset": offset}
         if convention != "start":
             options["convention"] = convention
-        return resample(self if on is None else _by_time(self, on), rule, options)
+        rows = self if on is None else _by_time(self, on)
+        return resample(rows, rule, options, is_of_column=on is not None)
 
 
 def _by_time(frame: Any, on: Any) -> Any:

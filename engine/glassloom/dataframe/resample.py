@@ -194,8 +194,11 @@ def _bins_between(bins: Bins, one: Any, other: Any) -> pd.DatetimeIndex:
 class Resampler(Window):
     """Bins of time, to be aggregated. Made by `DataFrame.resample`."""
 
-    def __init__(self, frame: Any, bins: Bins, selection: Any = None, *, is_chosen: bool = False) -> None:
+    def __init__(
+        self, frame: Any, bins: Bins, selection: Any = None, *, is_chosen: bool = False, is_of_column: bool = False
+    ) -> None:
         super().__init__(frame, selection)
+        self._is_of_column = is_of_column
         self._bins = bins
         self._is_chosen = is_chosen
 
@@ -311,6 +314,10 @@ class Resampler(Window):
         return interpolated_at_times(frame, edges, options)
 
     def _require_all(self, how: str) -> None:
+        if self._is_of_column:
+            raise ValueError(
+                f"resample(on=...).{how}(): rows are looked up by the index, as in pandas; set_index() of the column before"
+            )
         if self._is_chosen:
             raise AttributeError(
                 f"Resampler.{how} is of frames and series, in pandas too, and not of columns chosen of the bins: choose them before, as in "
@@ -400,7 +407,7 @@ for _how, _what in (
 with_lazy_arguments_checked("Resampler")(Resampler)
 
 
-def resample(frame: Any, rule: Any, options: dict[str, Any]) -> Resampler:
+def resample(frame: Any, rule: Any, options: dict[str, Any], *, is_of_column: bool = False) -> Resampler:
     """Return the bins of a frame; see `DataFrame.resample`."""
     node: FrameExpr = frame.expr
     if not isinstance(node.meta.index, (pd.DatetimeIndex, pd.TimedeltaIndex, pd.PeriodIndex)):
@@ -409,7 +416,7 @@ def resample(frame: Any, rule: Any, options: dict[str, Any]) -> Resampler:
         )
     if node.divisions[0] is None:
         frame = frame.sort_index(na_position="first" if are_bins_counted(node.meta.index) else "last")
-    return Resampler(frame, bins_of(frame, rule, options))
+    return Resampler(frame, bins_of(frame, rule, options), is_of_column=is_of_column)
 
 
 def require_usual(options: Sequence[tuple[str, Any, str]]) -> None:

@@ -90,7 +90,7 @@ class TimeLabels(Frame):
             What a time without a row gets: ``"ffill"`` the row before, ``"bfill"`` the next one. Default: missing values. Where whole
             numbers may be missing, whether one is is found out now.
         how
-            For compatibility with pandas, where it is of periods.
+            Of periods, which become those of the frequency at their ``"start"`` or, by default, at their ``"end"``.
         normalize
             Whether to set the times to midnight.
         fill_value
@@ -105,7 +105,7 @@ class TimeLabels(Frame):
         >>> x.asfreq("1h", method="ffill").compute().tolist()
         [1, 1, 2, 2, 3]
         """
-        return as_freq(self, freq, method, normalize, fill_value)
+        return as_freq(self, freq, method, how, normalize, fill_value)
 
 
 def require_rows(method: str, axis: Any) -> None:

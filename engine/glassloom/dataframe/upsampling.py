@@ -15,6 +15,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat, of_samples
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, LabelKeeping, empty
 from glassloom.dataframe.options import refused
@@ -238,21 +239,25 @@ def interpolated_at_times(frame: Any, times: Any, options: dict[str, Any]) -> An
     marked = at_times(rows.assign(**{mark: 1}), times, Wish(keeps_rows=True), "resample-interpolate")
     filled = marked.interpolate(**options)
     made = filled[filled[mark] == 1][list(rows.columns)]
-    made = operate(_at_steps, made, times.step, kind=LabelKeeping, label="resample-interpolate")
+    made = operate(_at_steps, made, times.step, rows.expr.meta.columns, kind=LabelKeeping, label="resample-interpolate")
     return made if is_frame else made["values"].rename(frame.name)
 
 
-def _at_steps(block: Any, step: Any) -> Any:
-    """Return rows whose labels know that they are a step apart, if they are: a choice of rows doesn't know it."""
+def _at_steps(block: Any, step: Any, columns: Any) -> Any:
+    """Return rows whose labels know that they are a step apart, if they are: a choice of rows doesn't know it; with columns called so."""
     labels = block.index.copy()
     labels.freq = None  # of one label it may be another one, which pandas 3.0 keeps to
     with contextlib.suppress(ValueError):
         labels = type(labels)(labels, freq=step)
-    return block.set_axis(labels, axis=0)
+    return block.set_axis(labels, axis=0).set_axis(columns, axis=1)
 
 
-def as_freq(frame: Any, freq: Any, method: str | None, normalize: bool, fill_value: Any) -> Any:
+def as_freq(frame: Any, freq: Any, method: str | None, how: Any, normalize: bool, fill_value: Any) -> Any:
     """Return the rows at the times of a frequency from the first one on; see `DataFrame.asfreq`."""
+    if isinstance(frame.expr.meta.index, pd.PeriodIndex):
+        if method is not None:
+            raise refused("asfreq", "method", method, "of periods rows get other labels; use resample(freq).ffill()")
+        return operate(_of_other_periods, frame, freq, how, label="asfreq")
     if not isinstance(frame.expr.meta.index, pd.DatetimeIndex):
         raise TypeError(
             f"asfreq needs an index of times, not of {frame.expr.meta.index.dtype}; set_index() of a column of times"
@@ -260,9 +265,15 @@ def as_freq(frame: Any, freq: Any, method: str | None, normalize: bool, fill_val
     if method not in (None, "pad", "ffill", "backfill", "bfill"):
         raise refused("asfreq", "method", method, "give 'ffill', 'bfill', or use resample(freq).nearest()")
     sorted_frame = frame if frame.known_divisions else frame.sort_index()
+    if sorted_frame.expr.divisions[0] is None:  # there are no rows
+        return at_hand(frame.expr.meta.asfreq(freq, normalize=normalize))
     made = at_times(sorted_frame, Steps(freq), Wish(method, fill_value=fill_value), "asfreq")
     return operate(_normalized, made, label="normalize") if normalize else made
 
 
 def _normalized(block: Any) -> Any:
     return block.set_axis(block.index.normalize(), axis=0)
+
+
+def _of_other_periods(block: Any, freq: Any, how: Any) -> Any:
+    return block.asfreq(freq, how=how)
