@@ -244,6 +244,19 @@ def test_frames_of_nothing_do_not_change_the_dtypes_of_others(options):
         pd.testing.assert_frame_equal(made.compute(), expected, check_index_type=False, check_column_type=False)
 
 
+@pytest.mark.parametrize("labels", [[1, 2, 3], [1, 2, 4], [1, 2]], ids=str)
+def test_with_keys_levels_have_the_first_names_where_all_labels_are_equal(labels):
+    one = pd.Series(range(3), index=pd.Index([1, 2, 3], name="i"))
+    for name in (None, "j", "i"):
+        many = [one, pd.Series(range(len(labels)), index=pd.Index(labels, name=name))]
+        lazy = [gd.from_pandas(series, npartitions=2) for series in many]
+        for options in ({}, {"names": ["n"]}, {"names": ["n", "m"]}):
+            expected = pd.concat(many, keys=["a", "b"], **options)
+            assert_same(gd.concat(lazy, keys=["a", "b"], **options).compute(**INLINE), expected)
+            of_unknown_lengths = [series[series >= 0] for series in lazy]
+            assert_same(gd.concat(of_unknown_lengths, keys=["a", "b"], **options).compute(**INLINE), expected)
+
+
 def test_what_concat_cant_do_says_what_can():
     frame = pd.DataFrame({"x": range(4)}, index=[3, 1, 2, 0])
     lazy = gd.from_pandas(frame, npartitions=2, sort=False)

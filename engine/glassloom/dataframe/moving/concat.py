@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat as concat_blocks
+from glassloom.collection import compute
 from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
@@ -154,10 +155,31 @@ def _labelled(many: Sequence[Any], keys: pd.Index, names: Any) -> list[Any]:
     """Return frames with levels of keys before the labels of their rows."""
     levels = [level_at(keys, number).unique() for number in range(keys.nlevels)]
     wanted = list(keys.names) if names is None else [names] if pd.api.types.is_scalar(names) else list(names)
+    if len(wanted) == keys.nlevels:
+        wanted += _names_of_first(many)
     return [
         operate(_with_key, frame, key, levels, wanted, kind=NewLabels, label="keys")
         for frame, key in zip(many, keys, strict=True)
     ]
+
+
+def _names_of_first(many: Sequence[Any]) -> list[Any]:
+    """Return the names of the first frame's levels if all frames have its labels, and not all of them its names; else ``[]``.
+
+    pandas takes its names then, and otherwise those that all have. Labels are computed if nothing else tells.
+    """
+    indexes = [frame.expr.meta.index for frame in many]
+    names = list(indexes[0].names)
+    if all(one.nlevels == len(names) and list(one.names) == names for one in indexes):
+        return []
+    if all(name is None for name in names) or not all(one.nlevels == len(names) for one in indexes):
+        return []
+    lengths = [frame.expr.lengths for frame in many]
+    known = {sum(length) for length in lengths if length is not None}
+    if len(known) > 1:
+        return []
+    first, *others = compute(*[frame.index for frame in many])
+    return names if all(first.equals(other) for other in others) else []
 
 
 def _with_key(block: Any, key: Any, levels: Any, names: list[Any]) -> Any:
