@@ -9,6 +9,7 @@ import pytest
 from frame_helpers import assert_same, blocks_of
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.io import unlike_texts
+from glassloom.errors import MetaError
 from glassloom.expr import walk
 
 ROWS = pd.DataFrame(
@@ -248,3 +249,53 @@ def test_a_column_of_fewer_rows_has_one_dtype_where_it_becomes_text(npartitions)
     for as_text in (lambda s: s.astype(str), lambda s: s.map(repr)):
         got = as_text(lazy.assign(z=lazy.v[lazy.v > 3]).z).compute(scheduler="inline")
         assert_same(got, as_text(frame.assign(z=frame.v[frame.v > 3]).z))
+
+
+RETURNED = {
+    "text": lambda v: "x" if v in (2, 3, "dog", "ox") else None,
+    "all there is": lambda v: None if v == 1 or v == "ant" else 1 if v in (2, "b") else "x",
+    "times": lambda v: pd.Timestamp("2020") if v in (3, "hen") else None,
+    "fractions": lambda v: 1.5 if v in (3, "hen") else None if v in (1, 2, "ant", "b") else 1,
+    "nothing": lambda v: None,
+    "NaN and text": lambda v: float("nan") if v in (1, 2, "ant", "b") else "x",
+    "what it got": lambda v: v,
+    "lists": lambda v: [v] if v in (3, "hen") else None,
+}
+GIVEN = {
+    "numbers": ROWS.i,
+    "objects": pd.Series(["ant", None, 1, 2, 3, 4, "ox", "hen"], dtype=object),
+    "text": ROWS.s,
+    "nullable numbers": ROWS.i.astype("Int64"),
+}
+
+
+@pytest.mark.parametrize("function", RETURNED.values(), ids=RETURNED.keys())
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN.keys())
+def test_what_a_function_returns_has_the_dtype_that_all_of_it_has(given, function):
+    frame = pd.DataFrame({"v": given, "i": ROWS.i})
+    parts = gd.from_map(lambda start, end: frame.iloc[start:end], [0, 2, 2, 4], [2, 2, 4, 8], meta=frame.iloc[:0])
+    for operation in (
+        lambda x: x.v.map(function),
+        lambda x: x.v.map(function, na_action="ignore"),
+        lambda x: x.v.apply(function),
+        lambda x: x[["v"]].map(function),
+        lambda x: x.apply(lambda row: function(row["v"]), axis=1),
+    ):
+        got, expected = operation(parts).compute(scheduler="inline"), operation(frame)
+        assert_same(got, expected)
+        are_none = [one is None for one in expected.to_numpy(dtype=object).ravel()]
+        assert [one is None for one in got.to_numpy(dtype=object).ravel()] == are_none
+
+
+def test_a_function_whose_results_decide_on_a_dtype_is_called_once_for_each_value():
+    called = []
+    made = lazy((0, 3, 8)).i.map(lambda v: called.append(v) or ("x" if v > 2 else None))
+    called.clear()
+    assert made.isna().sum().compute(scheduler="inline") == 5
+    assert sorted(called) == sorted(ROWS.i)
+
+
+def test_series_that_a_function_returned_for_no_made_up_row_are_named():
+    made = lazy((0, 3, 8)).apply(lambda row: row[["i"]] if row["s"] == "ant" else None, axis=1)
+    with pytest.raises(MetaError, match="returned a Series, but scalars for two made-up rows.* meta="):
+        made.compute(scheduler="inline")

@@ -24,6 +24,7 @@ from glassloom.dataframe.columnwise import applied_by_several, applied_to_column
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.expressions import rows_where, value_of
+from glassloom.dataframe.for_each import call_user
 from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.in_memory import Constructors
@@ -44,7 +45,7 @@ from glassloom.dataframe.pivoting import Pivoting
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.repeated_labels import filtered, paired
 from glassloom.dataframe.reshape import Reshaping
-from glassloom.dataframe.rowwise import FrameRowByRow, call_user
+from glassloom.dataframe.rowwise import FrameRowByRow
 from glassloom.dataframe.series import Series
 from glassloom.dataframe.setting import Setting
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask

@@ -83,14 +83,14 @@ def _kinds_of(node: FrameExpr, place: int) -> FrameExpr:
 
 
 def _kinds_in_block(place: int, block: Any) -> Any:
-    return _some_of_each_kind(_columns_of(block)[place])
+    return some_of_each_kind(_columns_of(block)[place])
 
 
 def _kinds_of_all(parts: list[Any]) -> Any:
-    return _some_of_each_kind(concat(parts))
+    return some_of_each_kind(concat(parts))
 
 
-def _some_of_each_kind(column: Any) -> Any:
+def some_of_each_kind(column: Any) -> Any:
     """Return the first value of each kind, of whole numbers the smallest and the largest."""
     if not pd.api.types.is_object_dtype(column.dtype):
         with np.errstate(invalid="ignore"):

@@ -58,7 +58,12 @@ def parse_meta(meta: Any, like: Any = None) -> Any:
 
 
 def infer_meta(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
-    """Return the result of the call for synthetic samples of its operands: an empty object, or a scalar.
+    """Return the result of the call for synthetic samples of its operands: an empty object, or a scalar. See `tried_on_samples`."""
+    return empty(tried_on_samples(call, nodes, method))
+
+
+def tried_on_samples(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
+    """Return the result of the call for synthetic samples of its operands.
 
     Raises
     ------
@@ -67,7 +72,7 @@ def infer_meta(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
     """
     users = [call.function, *call.args, call.kwargs]
     try:
-        return empty(of_samples_at_hand(call, *[node.meta for node in nodes], who=method, users=users))
+        return of_samples_at_hand(call, *[node.meta for node in nodes], who=method, users=users)
     except LazyResult:
         raise
     except Exception as error:  # the user's function may raise anything

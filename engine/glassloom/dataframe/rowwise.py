@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from glassloom._users_functions import call_users_function
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.argument_kinds import collection_of, whole_number
-from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.backend import to_backend
-from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_nodes import ByLabel, renamed_columns
@@ -22,8 +19,7 @@ from glassloom.dataframe.columnwise import applied_by_several, called_by_name, l
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.filtering import rows_of_condition
-from glassloom.dataframe.lazy_closures import require_at_hand_values
-from glassloom.dataframe.meta import infer_meta, parse_meta, without_rows
+from glassloom.dataframe.for_each import call_user
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows
@@ -32,96 +28,12 @@ from glassloom.dataframe.options import is_columns, piped, refused
 from glassloom.dataframe.replacing import clipping, has_fractions, objects_beside_list, replacing
 from glassloom.dataframe.rows_of_label import is_of_label
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
-from glassloom.dataframe.unlike_dtypes import (
-    looked_up_meta,
-    with_floats_missing,
-    with_numbers_for_functions,
-    with_one_dtype,
-    with_texts_missing,
-)
-from glassloom.dataframe.wrap import bind, holds_lazy, is_node, operate, wrap
-from glassloom.graph import function_label
+from glassloom.dataframe.wrap import is_node, operate, wrap
 
 _UNSET: Any = pd.api.extensions.no_default
 _MANY = 1000
 """Items of a dict that values are looked up in; of fewer it takes no time to make a series for each partition."""
 _PLAIN = frozenset([int, float, str, bool, type(None)])
-
-
-class WithMeta(Rowwise):
-    """A row-wise operation whose result's dtype was given or tried out."""
-
-    parameters = ("frame", "others", "call", "given_meta")
-
-    given_meta: Any
-
-    @property
-    def meta(self) -> Any:
-        return self.given_meta
-
-
-class CallForEach:
-    """A method of pandas that calls a user's function with each value or row.
-
-    Of no rows pandas can't know what the function makes, and returns what it was given: a partition without rows is `meta` then, so that
-    what follows (``.str``, ``.dt``) finds the same dtype in all of them.
-    """
-
-    calls_methods: ClassVar[bool] = True
-    """As in `BlockCall`: blocks of every library have the method."""
-    calls_for_each: ClassVar[bool] = True
-    """Partitions may differ in what pandas makes of the function's results: see `unlike_dtypes`."""
-
-    def __init__(self, method: str, meta: Any = None, *, is_one_of_many: bool = False) -> None:
-        self._method, self._meta, self._is_one_of_many = method, meta, is_one_of_many
-
-    def __glassloom_tokenize__(self) -> Any:
-        return (self._method, self._meta, self._is_one_of_many)
-
-    @property
-    def __name__(self) -> str:
-        return self._method
-
-    def __call__(self, block: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if self._meta is None or len(block) or not isinstance(block, (pd.DataFrame, pd.Series)):
-            made = call_users_function(self._called, block, *args, **kwargs)
-            require_at_hand_values(made, self._method, args)
-            if not isinstance(made, pd.Series):
-                return made
-            made = with_floats_missing(self._under_given_name(made), self._meta)
-            return with_texts_missing(made, self._meta) if self._is_one_of_many else made
-        return without_rows(self._meta, block.index)
-
-    def _called(self, block: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if self._method == "map" and type(args[0]) in (dict, pd.Series):  # pandas makes an object of each text
-            found = of_distinct_texts(block, lambda distinct: distinct.map(*args, **kwargs))
-            if found is not None:
-                return found
-        return getattr(block, self._method)(*args, **kwargs)
-
-    def _under_given_name(self, made: pd.Series) -> pd.Series:
-        """Return a series under the name that the user has given with `meta`, as Dask does."""
-        is_known = isinstance(self._meta, pd.Series) and made.name != self._meta.name
-        return made.rename(self._meta.name) if is_known else made
-
-
-def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], meta: Any) -> Any:
-    """Return the lazy result of a pandas method that calls a user's function for rows or values."""
-    label = f"{method}-{function_label(function)}" if callable(function) else method
-    function, kwargs = with_own_arguments(function, kwargs)
-    if callable(function):  # it may tell 1 from 1.0
-        is_of_values = method == "map" or isinstance(frame.expr.meta, pd.Series)
-        frame = with_one_dtype(with_numbers_for_functions(frame) if is_of_values else frame)
-    nodes, call = bind(CallForEach(method), (frame, function, *args), kwargs, label=label)
-    if meta is not None:
-        found = parse_meta(meta, nodes[0].meta)
-    else:
-        is_known = isinstance(function, pd.Series) or (isinstance(function, dict) and not holds_lazy(function.values()))
-        found = looked_up_meta(nodes[0].meta, function) if is_known else None
-        found = infer_meta(call, nodes, method) if found is None else found
-    for_each = CallForEach(method, found, is_one_of_many=frame.npartitions > 1)
-    nodes, call = bind(for_each, (frame, function, *args), kwargs, label=label)
-    return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
 
 
 def _are_rows_of(frame: Any, other: Any, axis: Any) -> bool:
@@ -483,7 +395,8 @@ class SeriesRowByRow(RowByRow):
         na_action
             ``"ignore"`` to leave missing values as they are, without calling the function.
         meta
-            The result's ``("name", dtype)`` or empty series. Default: the function is tried on two made-up values.
+            The result's ``("name", dtype)`` or empty series. Default: the function is tried on two made-up values. Where it returns
+            None or several kinds of values for these, what it returns in all partitions decides on the dtype.
         """
         if is_node(func) and func.expr.npartitions > 1:
             func = wrap(Repartition(func.expr, 1))

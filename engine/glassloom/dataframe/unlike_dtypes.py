@@ -81,7 +81,7 @@ def with_dtypes_of_all(collection: Any, places: Sequence[int]) -> Any:
     none = tuple(column.iloc[:0] for column in _columns(node.meta, kept))
     steps = Operation(_Ends(kept), _joined_ends, _joined_ends)
     common = wrap(tree(node, steps, none, "common-dtypes"))
-    return operate(_Converted(kept), collection, common, kind=_Alike, label="common-dtypes")
+    return operate(_Converted(kept), collection, common, kind=Alike, label="common-dtypes")
 
 
 def unlike_places(node: FrameExpr, *, as_read: bool = True) -> list[int]:
@@ -172,15 +172,17 @@ def with_floats_missing(made: pd.Series, meta: Any) -> pd.Series:
     return made.astype("float64")
 
 
-def with_texts_missing(made: pd.Series, meta: Any) -> pd.Series:
-    """Return values, all of which are missing, as pandas has them among the texts that the meta promises for other partitions."""
-    is_text = isinstance(meta, pd.Series) and isinstance(meta.dtype, pd.StringDtype) and meta.dtype.na_value is np.nan
-    if not is_text or made.dtype == meta.dtype or not made.isna().all():
+def with_others_missing(made: pd.Series, meta: Any) -> pd.Series:
+    """Return values, all of which are missing, as pandas has them among the texts, times or nullable values that the meta promises for other partitions."""
+    dtype: Any = meta.dtype if isinstance(meta, pd.Series) else None
+    is_extension = isinstance(dtype, pd.api.extensions.ExtensionDtype)
+    is_of_kind = (is_extension and not isinstance(dtype, pd.CategoricalDtype)) or getattr(dtype, "kind", "O") in "mM"
+    if not is_of_kind or made.dtype == dtype or not made.isna().all():
         return made
-    return made.astype(meta.dtype)
+    return made.astype(dtype)
 
 
-class _Alike(Rowwise):
+class Alike(Rowwise):
     """Rows of which only the dtype changes, where it isn't what the meta says."""
 
     @property
@@ -249,7 +251,7 @@ def _made_of(node: FrameExpr, name: Any) -> list[_Column] | None:
         return None if is_exact and _may_lack_rows(value, node.frame) else _columns_of(value)
     if node.makes_unlike_dtypes or (isinstance(node, BlockOp) and getattr(node.call.function, "calls_for_each", False)):
         return None
-    if isinstance(node, _Alike) or not can_miss_nothing(_dtype(node.meta, name)):
+    if isinstance(node, Alike) or not can_miss_nothing(_dtype(node.meta, name)):
         return []
     if not any(isinstance(one, FrameExpr) for one in node.dependencies):
         return None if isinstance(node, Held) else []
