@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from decimal import Decimal
 from itertools import combinations
 
+import glassloom as gl
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from frame_helpers import assert_same, check_all
+from frame_helpers import assert_same, blocks_of, check_all
 from glassloom.backends.pandas_ import concat
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 
@@ -116,3 +118,36 @@ def test_moments_of_objects_are_those_of_the_numbers_that_they_are(how, values):
     frame = pd.DataFrame({"x": pd.Series(values, dtype=object), "y": range(6)})
     operations = {"frame": lambda f: getattr(f, how)(), "series": lambda f: getattr(f.x, how)()}
     check_all(operations, frame, gd.from_pandas(frame, npartitions=3))
+
+
+BIG = np.arange(6).astype(">i8" if sys.byteorder == "little" else "<i8")
+OF_OTHER_BYTES = {
+    "from_pandas": lambda: gd.from_pandas(pd.DataFrame({"a": BIG, "b": 1.5}, index=pd.Index(BIG)), npartitions=3),
+    "from_array": lambda: gd.from_array(BIG, chunksize=2, columns=["a"]),
+    "from_map": lambda: gd.from_map(lambda n: pd.DataFrame({"a": BIG[n : n + 2]}), [0, 2, 4]),
+    "from_map, unchecked": lambda: gd.from_map(
+        lambda n: pd.DataFrame({"a": BIG[n : n + 2]}), [0, 2, 4], meta={"a": BIG.dtype}, enforce_metadata=False
+    ),
+    "from_delayed": lambda: gd.from_delayed([gl.delayed(lambda: pd.DataFrame({"a": BIG}))()]),
+    "map_partitions": lambda: gd.from_dict({"a": range(6)}, 3).map_partitions(lambda block: block.astype(BIG.dtype)),
+    "an array that is assigned": lambda: gd.from_dict({"b": range(6)}, 3).assign(a=BIG),
+    "a series that is assigned": lambda: gd.from_dict({"b": range(6)}, 3).assign(a=pd.Series(BIG)),
+}
+
+
+@pytest.mark.parametrize("make", OF_OTHER_BYTES.values(), ids=OF_OTHER_BYTES.keys())
+def test_numbers_in_another_order_of_bytes_get_that_of_the_machine(make):
+    lazy = make()
+    assert lazy.a.dtype == "int64"
+    for block in blocks_of(lazy.a):
+        assert block.dtype == "int64"
+    assert lazy.merge(pd.DataFrame({"a": [1, 5]}), on="a").a.compute(scheduler="inline").tolist() == [1, 5]
+
+
+def test_partitions_arent_given_another_order_of_bytes():
+    lazy = gd.from_dict({"a": range(6)}, 3)
+    for dtype in (BIG.dtype, BIG.dtype.str, {"a": BIG.dtype}):
+        with pytest.raises(NotImplementedError, match="astype.*isn't supported: partitions have the machine's order"):
+            lazy.astype(dtype)
+    with pytest.raises(NotImplementedError, match="astype.*isn't supported: partitions have the machine's order"):
+        lazy.index.astype(BIG.dtype)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.array.api.array import Array
+from glassloom.backends.pandas_ import with_native_bytes
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.from_map import from_delayed
 from glassloom.dataframe.moving.shape import SetDivisions
@@ -98,6 +99,7 @@ def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
     if isinstance(value, pd.Series) and not value.index.is_unique:
         value = _in_place(frame, value)
     if isinstance(value, pd.Series):
+        value = with_native_bytes(value)
         setting = BlockCall(_with_labels, (Block(0), name, Block(1)), label="setitem")
         return WithColumn(node, setting, _pieces_by_label(node, _as_wide_as_needed(frame, value)))
     array = pd.Series(value).array if isinstance(value, list) else value
@@ -154,7 +156,7 @@ def pieces_by_place(frame: Any, values: Any, what: str) -> tuple[Any, ...]:
         lengths = tuple(int(one) for one in frame.map_partitions(len).compute())
     if len(values) != sum(lengths):
         raise ValueError(f"{what}: Length of values ({len(values)}) does not match length of index ({sum(lengths)})")
-    ends = np.cumsum([0, *lengths])
+    values, ends = with_native_bytes(values), np.cumsum([0, *lengths])
     return tuple(values[begin:end].copy() for begin, end in zip(ends, ends[1:], strict=False))
 
 

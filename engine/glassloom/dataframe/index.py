@@ -25,7 +25,7 @@ from glassloom.dataframe.moving.membership import prepared, rows_among
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import BlockOp, Columnwise
 from glassloom.dataframe.operands_at_hand import operand_of_rows
-from glassloom.dataframe.options import number_of_outputs, refused
+from glassloom.dataframe.options import number_of_outputs, refused, require_native_bytes
 from glassloom.dataframe.positions import rows_of_labels
 from glassloom.dataframe.reduce import Length, reduce_columns
 from glassloom.dataframe.setting_rows import by_place, is_mask
@@ -375,6 +375,7 @@ class Index(Frame):
 
     def astype(self, dtype: Any) -> Any:
         """Return the labels converted."""
+        require_native_bytes("astype", dtype)
         if self.npartitions > 1 and self.nlevels == 1 and places_of_times(self.to_series().expr.meta, dtype):
             # how times are written depends on all of them
             return operate(values_as_labels, self.to_series().astype(dtype), False, kind=Labels, label="astype")

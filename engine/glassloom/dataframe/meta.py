@@ -9,7 +9,7 @@ import pandas as pd
 
 from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import kind_on_device
-from glassloom.backends.pandas_ import guarded, is_frame
+from glassloom.backends.pandas_ import guarded, is_frame, with_native_bytes
 from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.lazy_closures import (
@@ -38,6 +38,10 @@ def parse_meta(meta: Any, like: Any = None) -> Any:
     >>> parse_meta({"x": "int64"}).dtypes.to_dict()
     {'x': dtype('int64')}
     """
+    return with_native_bytes(_parsed(meta, like))
+
+
+def _parsed(meta: Any, like: Any) -> Any:
     if is_frame(meta):
         return guarded(empty(meta))
     if isinstance(meta, Collection) and isinstance(meta.expr, FrameExpr):
@@ -51,7 +55,7 @@ def parse_meta(meta: Any, like: Any = None) -> Any:
         if isinstance(meta, tuple) and len(meta) == 2 and not isinstance(meta[0], tuple):
             return pd.Series([], name=meta[0], dtype=meta[1], index=index)
         if isinstance(meta, (list, tuple)):
-            return parse_meta(dict(meta), like)
+            return _parsed(dict(meta), like)
         return pd.Series([], dtype=meta, index=index)
     except (TypeError, ValueError) as error:
         raise MetaError(f"meta={meta!r} can't be understood; give {_HOW}") from error
@@ -59,7 +63,7 @@ def parse_meta(meta: Any, like: Any = None) -> Any:
 
 def infer_meta(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
     """Return the result of the call for synthetic samples of its operands: an empty object, or a scalar. See `tried_on_samples`."""
-    return empty(tried_on_samples(call, nodes, method))
+    return with_native_bytes(empty(tried_on_samples(call, nodes, method)))
 
 
 def tried_on_samples(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
@@ -82,7 +86,7 @@ def tried_on_samples(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -
 def checked(result: Any, meta: Any, who: str) -> Any:
     """Return the result of a user's function if it is of the kind and has the columns that `meta` says.
 
-    A result without rows gets the dtypes of `meta`, which pandas can't know then.
+    A result without rows gets the dtypes of `meta`, which pandas can't know then. Numbers get the machine's order of bytes.
 
     Raises
     ------
@@ -99,7 +103,7 @@ def checked(result: Any, meta: Any, who: str) -> Any:
             + (" (in this order)" if set(result.columns) == set(meta.columns) else "")
         )
     is_empty = isinstance(result, (pd.DataFrame, pd.Series)) and not len(result)
-    return without_rows(meta, result.index) if is_empty else result
+    return without_rows(meta, result.index) if is_empty else with_native_bytes(result)
 
 
 def without_rows(meta: Any, index: pd.Index) -> Any:

@@ -27,6 +27,14 @@ def refused(method: str, name: str, value: Any, instead: str) -> NotImplementedE
     return NotImplementedError(f"{method}({name}={shown}) isn't supported: {instead}")
 
 
+def require_native_bytes(method: str, dtype: Any) -> None:
+    """Refuse a dtype, or a dict of such, of numbers in another order of bytes than the machine's: pandas leaves it where it joins partitions."""
+    for one in dtype.values() if isinstance(dtype, dict) else [dtype]:
+        is_other = isinstance(one, (str, np.dtype)) and str(one)[:1] in ("<", ">") and not np.dtype(one).isnative
+        if is_other:
+            raise refused(method, "dtype", dtype, "partitions have the machine's order of bytes: convert to_numpy()")
+
+
 def require_one_output(method: str, split_out: Any, instead: str) -> None:
     """Check Dask's argument for the number of partitions of a result that has one here: more are refused.
 

@@ -18,7 +18,7 @@ from glassloom.dataframe.cumulative import Along
 from glassloom.dataframe.inferring import Inferring
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection
 from glassloom.dataframe.operators import FlexibleOperators
-from glassloom.dataframe.options import is_columns, refused
+from glassloom.dataframe.options import is_columns, refused, require_native_bytes
 from glassloom.dataframe.own_columns import copied
 from glassloom.dataframe.positions import At, IAt, ILoc
 from glassloom.dataframe.reduce import Length, flattened, reduce_columns
@@ -98,6 +98,7 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
             raise refused("astype", "errors", errors, "the dtype would depend on the values of each partition")
         if isinstance(dtype, pd.Series) and dtype.index.is_unique:
             dtype = dict(dtype.items())
+        require_native_bytes("astype", dtype)
         if isinstance(dtype, dict) and isinstance(self._meta, pd.Series):
             dtype = _of_its_name(dtype, self._meta.name)
         elif isinstance(dtype, dict):

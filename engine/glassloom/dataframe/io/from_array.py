@@ -10,6 +10,7 @@ import pandas as pd
 from glassloom.array.api.array import Array, asarray
 from glassloom.array.api.dispatch import implements
 from glassloom.array.chunks import is_known, starts
+from glassloom.backends.pandas_ import with_native_bytes
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.io.from_map import from_delayed
 from glassloom.dataframe.wrap import is_node
@@ -142,7 +143,7 @@ def frame_of(block: Any, names: Any, begin: int | None) -> Any:
     first = begin or 0
     index = pd.RangeIndex(first, first + len(block))
     if block.dtype.names is not None:
-        return pd.DataFrame({name: block[name] for name in names}, index=index)
+        return with_native_bytes(pd.DataFrame({name: block[name] for name in names}, index=index))
     if block.ndim == 1 and not isinstance(names, list):
-        return pd.Series(block, index=index, name=names)
-    return pd.DataFrame(block.reshape(len(block), len(names)), index=index, columns=names)
+        return with_native_bytes(pd.Series(block, index=index, name=names))
+    return with_native_bytes(pd.DataFrame(block.reshape(len(block), len(names)), index=index, columns=names))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
+from glassloom.backends.pandas_ import with_native_bytes
 from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
@@ -82,7 +83,7 @@ class FromDelayed(FrameExpr):
             if self.checks:
                 tasks[key] = Task(key, _checked, (TaskRef(below), self.given_meta, "from_delayed"))
             else:
-                tasks[key] = Task(key, _same, (TaskRef(below),))
+                tasks[key] = Task(key, with_native_bytes, (TaskRef(below),))
         return tasks
 
 
@@ -133,7 +134,7 @@ def from_map(
     if meta is None:
         first = func(*arguments[0], **kwargs)
         require_at_hand_values(first, "from_map", func)
-        made = empty(first)
+        made = with_native_bytes(empty(first))
     else:
         made = parse_meta(meta)
     known = _checked_divisions(divisions, len(arguments))
@@ -177,13 +178,9 @@ def from_delayed(
     for part in many:
         if not isinstance(part, Delayed):
             raise TypeError(f"from_delayed takes delayed calls, got {type(part).__name__}")
-    made = empty(many[0].compute()) if meta is None else parse_meta(meta)
+    made = with_native_bytes(empty(many[0].compute())) if meta is None else parse_meta(meta)
     nodes = tuple(delayed(part).expr for part in many)
     return wrap(FromDelayed(nodes, made, _checked_divisions(divisions, len(many)), verify_meta))
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _checked_divisions(divisions: Sequence[Any] | None, npartitions: int) -> tuple[Any, ...]:
@@ -198,7 +195,7 @@ def _checked_divisions(divisions: Sequence[Any] | None, npartitions: int) -> tup
 
 
 def _make_unchecked(arguments: tuple[Any, ...], function: Callable[..., Any], kwargs: dict[str, Any], meta: Any) -> Any:
-    return function(*arguments, **kwargs)
+    return with_native_bytes(function(*arguments, **kwargs))
 
 
 def _make(arguments: tuple[Any, ...], function: Callable[..., Any], kwargs: dict[str, Any], meta: Any) -> Any:

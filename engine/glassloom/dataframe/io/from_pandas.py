@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.frames import converted, library_of
-from glassloom.backends.pandas_ import guarded, places_of, rows_between, without_values
+from glassloom.backends.pandas_ import guarded, places_of, rows_between, with_native_bytes, without_values
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
@@ -71,7 +71,8 @@ def from_pandas(data: Any, npartitions: int | None = None, *, chunksize: int | N
     Parameters
     ----------
     data
-        A DataFrame or Series of pandas, or of cuDF: then partitions are moved to the device again.
+        A DataFrame or Series of pandas, or of cuDF: then partitions are moved to the device again. Numbers in another order of bytes
+        than the machine's (``>i8``) get its order.
     npartitions
         Number of partitions, 1 or more; fewer are made if there are fewer rows, or fewer distinct labels. Default 1.
     chunksize
@@ -110,6 +111,7 @@ def from_pandas(data: Any, npartitions: int | None = None, *, chunksize: int | N
     for name, value in (("npartitions", npartitions), ("chunksize", chunksize)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
             raise ValueError(f"{name}={value!r} should be a whole number, 1 or more")
+    data = with_native_bytes(data)
     mirror = without_values(data) if HAS_COPY_ON_WRITE else None
     if sort and not data.index.is_monotonic_increasing:
         data = data.sort_index(kind="stable")
