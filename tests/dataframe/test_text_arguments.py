@@ -101,10 +101,7 @@ def test_several_labels_that_lines_have_without_a_name(tmp_path):
     ):
         read(tmp_path / "a.csv", index_col=[1])
     (tmp_path / "b.csv").write_text("a,b\n1,2,3\n" + "".join(f"{n},{n}\n" for n in range(30)))
-    with pytest.raises(
-        MetaError, match="another number of fields .* give names= for as many fields as the longest row has"
-    ):
-        read(tmp_path / "b.csv")
+    check(tmp_path / "b.csv")
     check(tmp_path / "b.csv", names=["x", "y", "z"], header=None, skiprows=1)
     check(tmp_path / "b.csv", None)
 

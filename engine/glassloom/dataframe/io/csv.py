@@ -260,9 +260,6 @@ def _read_text(
     header = header_of(options) if must_cut else NO_HEADER
     headers, blocks = cut_files(states, files, size, header, quote, whole=whole)
     parser = parser.with_headers(headers)
-    cut = {block.path for block in blocks if block.start}
-    if cut:
-        parser = parser.with_names_counted(next(block for block in blocks if block.path in cut))
     token = tokenize(states, blocks, parser)
     rows = None if any(compressed) or options.get("nrows") is not None else likely_rows(blocks, states, files)
     read = wrap(Read(CsvSource(blocks, parser, sample, token, rows), None, None, None))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -31,17 +31,26 @@ from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
 from glassloom.errors import MetaError, OptionError, ParseError
 
 _FIRST_BYTES = 1 << 14
-_MOST_LONGER_ROWS = 100
-"""Of those that a block begins with: each is looked for by reading the block again."""
+_BAD_LINE = re.compile(r"Expected \d+ fields in line (\d+), saw \d+")
 _OF_COLUMNS = frozenset(["usecols", "index_col", "dtype", "converters", "parse_dates", "date_format", "nrows"])
+
+
+class FirstRow(NamedTuple):
+    """The first row of a file, before which only its header is."""
+
+    text: bytes
+    is_labelled: bool
+    """Whether it has more fields than the header has names: then pandas takes the first fields of all rows for labels."""
 
 
 @dataclass(frozen=True)
 class Parser:
     """How a block becomes a frame: one of pandas' functions and its options.
 
-    Blocks of the files in `headers` lack their first lines, which are there; blocks of others lack `header`. `n_names` is the number of names in
-    the header of files that were cut (None: that isn't known), and `has_labels` says whether rows have more fields, the first of which are labels.
+    Blocks of the files in `headers` lack their first lines, which are there; blocks of others lack `header`.
+
+    What the first row of a text is decides on what pandas makes of the others: which are bad lines, which fields are labels, which columns are
+    chosen. So blocks that begin within a file (`begins_within`) are parsed after the file's first row, which is left out of the result then.
     """
 
     function: Callable[..., Any]
@@ -50,66 +59,79 @@ class Parser:
     path_column: PathColumn | None
     header: bytes = b""
     headers: dict[str, bytes] = field(default_factory=dict)
-    n_names: int | None = None
-    has_labels: bool = False
+    known_first_rows: dict[str, FirstRow | None] = field(default_factory=dict, compare=False, repr=False)
 
     def __glassloom_tokenize__(self) -> Any:
-        fields = (self.n_names, self.has_labels)
-        return (self.function, self.options, self.header, self.headers, self.files, self.path_column, fields)
+        return (self.function, self.options, self.header, self.headers, self.files, self.path_column)
 
     def with_headers(self, headers: dict[str, bytes]) -> Parser:
         """Return the parser for blocks of files that lack these headers."""
         header = next(iter(headers.values()), b"")
         others = {path: one for path, one in headers.items() if one != header}
-        return replace(self, header=header, headers=others)
+        return replace(self, header=header, headers=others, known_first_rows={})
 
-    def with_names_counted(self, first: TextBlock) -> Parser:
-        """Return the parser for blocks that begin within files like the one whose first block is given."""
-        options = self.options
-        is_of_chosen = (
-            options.get("usecols") is not None and options.get("names") is not None
-        )  # then these aren't all names
-        if self.function is pd.read_fwf or options.get("engine") == "pyarrow" or is_of_chosen:
-            return self
-        try:
-            counted = replace(self, n_names=len(self._first_row(first).columns))
-        except (
-            pd.errors.ParserError,
-            pd.errors.EmptyDataError,
-        ):  # which is raised when it is computed, or there is no row
-            return self
-        return replace(counted, has_labels=counted.is_longer(first))
+    def header_of(self, block: TextBlock) -> bytes:
+        """Return the first lines that a block lacks: none if it is a whole file."""
+        return b"" if block.end is None else self.headers.get(block.path, self.header)
 
-    def is_longer(self, block: TextBlock, **options: Any) -> bool:
-        """Whether the first row of a block has more fields than the header has names: then pandas leaves no column out for labels."""
-        if self.n_names is None:
-            return False
+    def begins_within(self, block: TextBlock) -> bool:
+        """Whether a block begins after other rows of its file."""
+        return block.end is not None and block.start not in (0, len(self.header_of(block)))
+
+    def has_labels(self, block: TextBlock) -> bool:
+        """Whether rows have more fields than the header has names, the first of which are labels then."""
+        first = self._first_row(block)
+        return first is not None and first.is_labelled and self.options.get("index_col") is not False
+
+    def text_before(self, block: TextBlock) -> bytes:
+        """Return the lines of its file after which a block is parsed."""
+        first = self._first_row(block) if self.begins_within(block) else None
+        return self.header_of(block) + (b"" if first is None else first.text)
+
+    def _first_row(self, block: TextBlock) -> FirstRow | None:
+        """Return the first row of a block's file; None if there is none, or fields are told from each other in another way."""
+        if self.function is pd.read_fwf or self.options.get("engine") == "pyarrow":
+            return None
+        known = self.known_first_rows
+        if block.path not in known:
+            known[block.path] = self._found_first_row(block)
+        return known[block.path]
+
+    def _found_first_row(self, block: TextBlock) -> FirstRow | None:
+        """Return the first row, of as few lines as there must be for one: it goes on in several if there are line ends in quotes."""
+        plain = {name: value for name, value in self.options.items() if name not in _OF_COLUMNS}
+        rest = _with_safe_engine({**plain, "dtype": str, "compression": None})
+        header = self.header_of(block)
+        for line in self._lines(block.path, len(header)):
+            try:
+                found = self.function(io.BytesIO(header + line), **rest)
+            except (pd.errors.ParserError, pd.errors.EmptyDataError):  # it goes on, or there are lines to skip
+                continue
+            if len(found) == 1:
+                return FirstRow(line, self._is_labelled(header + line, rest, len(found.columns)))
+        return None
+
+    def _is_labelled(self, text: bytes, options: dict[str, Any], n_names: int) -> bool:
         try:
-            return len(self._first_row(block, index_col=0, **options).columns) >= self.n_names
+            return len(self.function(io.BytesIO(text), **{**options, "index_col": 0}).columns) >= n_names
         except pd.errors.ParserError as error:  # as it has several more
             if "construct index" not in str(error):
                 raise
             return True
 
-    def _first_row(self, block: TextBlock, **options: Any) -> Any:
-        """Return the first row, as texts. The first lines of a block are read for it, and all of it if that isn't enough."""
-        plain = {name: value for name, value in self.options.items() if name not in _OF_COLUMNS}
-        parser, how = replace(self, options=plain, path_column=None), {"dtype": str, "nrows": 1, **options}
-        beginning = self._beginning(block)
-        if beginning is not block:
-            with contextlib.suppress(
-                pd.errors.ParserError, pd.errors.EmptyDataError
-            ):  # the row goes on, or there are lines to skip
-                found = parser.parse(beginning, **how)
-                if len(found):
-                    return found
-        return parser.parse(block, **how)
-
-    def _beginning(self, block: TextBlock) -> TextBlock:
-        if block.end is None or block.end - block.start <= _FIRST_BYTES:
-            return block
-        n_bytes = self.files.read(block.path, block.start, block.start + _FIRST_BYTES).rfind(b"\n") + 1
-        return block._replace(end=block.start + n_bytes) if n_bytes else block
+    def _lines(self, path: str, start: int) -> Iterator[bytes]:
+        """Yield the first line from a place on, the first two..."""
+        size, place = _FIRST_BYTES, 0
+        while True:
+            data = self.files.read(path, start, start + size)
+            while (end := data.find(b"\n", place) + 1) > 0:
+                yield data[:end]
+                place = end
+            if len(data) < size:
+                if place < len(data):
+                    yield data + b"\n"
+                return
+            size *= 8
 
     def for_columns(self, columns: list[Any]) -> Parser:
         """Return a parser that reads these columns alone."""
@@ -124,26 +146,41 @@ class Parser:
     def parse(self, block: TextBlock, **options: Any) -> Any:
         """Return the frame of a block."""
         with self.files.unchanged(block.state, self.function.__name__):
-            frame = self._parse(block, _with_safe_engine({**self.options, **options}))
+            before = self.text_before(block)
+            frame = self._parse(block, before, _with_safe_engine({**self.options, **options}))
+            if len(before) > len(self.header_of(block)):
+                frame = _without_first_row(frame, has_labels=self.has_labels(block))
         return frame if self.path_column is None else self.path_column.added(frame, block.path)
 
     def is_path(self, name: Any) -> bool:
         """Whether a column is that of the files' paths."""
         return self.path_column is not None and name == self.path_column.name
 
-    def _parse(self, block: TextBlock, options: dict[str, Any]) -> Any:
+    def _parse(self, block: TextBlock, before: bytes, options: dict[str, Any]) -> Any:
         is_local = self.files.arrow is None
-        header = b"" if block.end is None else self.headers.get(block.path, self.header)
         compression = _compression_of(block.path, options) if block.end is None else None
         if is_local and compression is None and takes_bytes(self.function, options):
             with self.files.open(block.path) as file:
-                return self.function(Utf8Bytes(file, header, block.start, block.end), **options)
+                return self.function(Utf8Bytes(file, before, block.start, block.end), **options)
         if block.end is None and is_local:
             return self.function(block.path, **options)
         data = self.files.read(block.path, block.start, block.end)
         if block.end is None:
             return self.function(io.BytesIO(data), **{"compression": compression, **options})
-        return self.function(io.BytesIO(header + data), **options)
+        return self.function(io.BytesIO(before + data), **options)
+
+
+def _without_first_row(frame: Any, *, has_labels: bool) -> Any:
+    """Return a frame without its first row, of which it isn't: nor are categories that only this row has."""
+    made = frame.iloc[1:]
+    if not has_labels:
+        made = made.set_axis(pd.RangeIndex(len(made)), axis=0)
+    for place, dtype in enumerate(made.dtypes):
+        if isinstance(dtype, pd.CategoricalDtype) and not frame.iloc[:, place].isna().iloc[0]:
+            column, code = made.iloc[:, place], frame.iloc[:, place].cat.codes.iloc[0]
+            if not (column.cat.codes == code).any():
+                made.isetitem(place, column.cat.remove_categories([dtype.categories[code]]))
+    return made
 
 
 def _with_safe_engine(options: dict[str, Any]) -> dict[str, Any]:
@@ -217,12 +254,11 @@ def read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     """
     where = f"{block.path!r}, bytes {block.start} to {block.end or 'end'}"
     try:
-        of_fields = _options_of_fields(block, parser)
-        frame = parser.parse(block, **of_fields)
+        frame = parser.parse(block)
         if texts := _texts_read_as_others(frame, meta):
             dtypes = parser.options.get("dtype") or {}
             given = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
-            again = parser.parse(block, **{**of_fields, "dtype": {**given, **texts}})
+            again = parser.parse(block, dtype={**given, **texts})
             for name in texts:
                 frame[name] = again[name].astype("category") if _is_category(meta[name].dtype) else again[name]
     except pd.errors.EmptyDataError:  # no line, not even a header: as some programs write a partition without rows
@@ -230,7 +266,7 @@ def read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     except ParseError:
         raise
     except (pd.errors.ParserError, UnicodeDecodeError, EOFError) as error:
-        raise ParseError(f"{block.path!r} can't be read as CSV: {error}") from error
+        raise ParseError(f"{block.path!r} can't be read as CSV: {_said(error, block, parser)}") from error
     except ValueError as error:
         raise MetaError(f"{where}: {_reason(block, parser)}{error}") from error
     missing = [name for name in meta.columns if name not in frame.columns]
@@ -245,44 +281,24 @@ def read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     if not frame.columns.equals(meta.columns):
         frame = frame[list(meta.columns)]
     formats = parser.options.get("date_format")
-    has_labels = parser.has_labels and parser.is_longer(block)
-    frame = fitted_labels(frame, meta, where, lambda: _first_row_line(block, parser), has_labels=has_labels)
+    if not isinstance(meta.index, pd.RangeIndex):
+        has_labels = block.end is not None and parser.has_labels(block)
+        frame = fitted_labels(frame, meta, where, lambda: _first_row_line(block, parser), has_labels=has_labels)
     return fitted(
         frame, meta, where, lambda: _first_row_line(block, parser), formats if isinstance(formats, dict) else {}
     )
 
 
-def _options_of_fields(block: TextBlock, parser: Parser) -> dict[str, Any]:
-    """Return by which options a block is read that begins with a row of more fields than the header has names.
-
-    Of such a first row of a text pandas makes labels, where others are bad lines, or have the fields left out that are too many.
-
-    Raises
-    ------
-    ParseError
-        If it is a bad line, and these aren't left out.
-    """
-    header = parser.headers.get(block.path, parser.header)
-    is_first = block.start in (0, len(header))  # whose rows say what those of the file are
-    if is_first or parser.n_names is None or parser.has_labels or not parser.is_longer(block):
-        return {}
-    if parser.options.get("usecols") is not None:
-        return {"index_col": False}
-    if parser.options.get("on_bad_lines", "error") not in ("skip", "warn"):
-        raise ParseError(
-            f"{block.path!r} can't be read as CSV: line {_first_row_line(block, parser)} has more fields than the header has names, "
-            f"{parser.n_names}. Give names= for all fields, usecols= to leave some out, or on_bad_lines='skip'"
-        )
-    skipped = list(range(skipped_lines(parser.options) or 0))
-    first = header.count(b"\n")
-    for line in range(first, first + _MOST_LONGER_ROWS):
-        skipped.append(line)
-        if not parser.is_longer(block, skiprows=skipped):
-            return {"skiprows": skipped}
-    raise ParseError(
-        f"{block.path!r} can't be read as CSV: {_MOST_LONGER_ROWS} lines from line {_first_row_line(block, parser)} on have more fields than the "
-        f"header has names, {parser.n_names}. Give names= for all fields, or usecols= to leave some out"
-    )
+def _said(error: Exception, block: TextBlock, parser: Parser) -> str:
+    """Return the text of an error of pandas, with the line's number in the file where it says that of a line in the block."""
+    text = str(error)
+    found = _BAD_LINE.search(text)
+    if found is None:
+        return text
+    if parser.begins_within(block):
+        line = first_line(block, parser.files) + int(found[1]) - 1 - parser.text_before(block).count(b"\n")
+        text = text[: found.start(1)] + str(line) + text[found.end(1) :]
+    return f"{text.strip()}. Give names= for all fields, usecols= to leave some out, or on_bad_lines='skip'"
 
 
 def _texts_read_as_others(frame: Any, meta: Any) -> dict[Any, Any]:
