@@ -299,6 +299,27 @@ if HAS_COPY_ON_WRITE:  # pandas 2 chooses the dtype by the values that come of i
     BESIDE_ARRAYS["clipped by missing values"] = lambda f: f.clip([1, 2, 3, 4, np.nan, 4], axis=0)
 
 
+def test_where_and_mask_take_lazy_arrays_of_the_same_shape():
+    def array(made):
+        return made.to_numpy() if isinstance(made, (pd.DataFrame, pd.Series)) else made.to_array()
+
+    operations = {
+        "a condition": lambda f: f.where(array(f > 2)),
+        "what a function returns": lambda f: f.mask(lambda g: array(g > 2), -1),
+        "values, too": lambda f: f.where(array(f > 2), lambda g: array(g * 10)),
+        "values alone": lambda f: f.mask(f > 2, lambda g: array(g * 10)),
+        "of a series": lambda f: f.x.where(lambda s: array(s > 2), f.y),
+    }
+    for labels in (list("abcde"), [5, 1, 5, 2, 1]):
+        plain = PLAIN[["x", "y"]].astype("float64").set_axis(labels, axis=0)
+        check_all(operations, plain, gd.from_pandas(plain, npartitions=2, sort=False))
+    lazy = gd.from_pandas(PLAIN[["x", "y"]], npartitions=2)
+    with pytest.raises(ValueError, match=r"where: a lazy array of shape \(5, 1\) must be the same shape as self"):
+        lazy.where(lazy[["x"]].to_array(lengths=True) > 2)
+    with pytest.raises(ValueError, match=r"mask: an array of shape .* it needs 2 axes, and a block for each of the 2"):
+        lazy.mask(ga.ones((5, 2), chunks=(5, 1)) > 2)
+
+
 @pytest.mark.filterwarnings("ignore:Boolean Series key will be reindexed")
 def test_arrays_at_hand_are_taken_by_place():
     frame = pd.DataFrame({"x": range(6), "y": [0.5, 2, 3, np.nan, 5, 9]})

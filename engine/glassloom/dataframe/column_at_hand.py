@@ -160,17 +160,20 @@ def pieces_by_place(frame: Any, values: Any, what: str) -> tuple[Any, ...]:
     return tuple(values[begin:end].copy() for begin, end in zip(ends, ends[1:], strict=False))
 
 
-def beside_lazy_array(frame: Any, function: Callable[[Any, Any], Any], array: Array, what: str) -> FrameExpr:
-    """Return the node of what a function makes of each partition and a block of a lazy array, with a value for each row.
+def beside_lazy_array(
+    frame: Any, function: Callable[[Any, Any], Any], array: Array, what: str, *, n_axes: int = 1
+) -> FrameExpr:
+    """Return the node of what a function makes of each partition and a block of a lazy array, with a value, or values, for each row.
 
     Raises
     ------
     ValueError
-        If the array has more axes than one, or other blocks than there are partitions.
+        If the array has another number of axes than `n_axes`, or other blocks than there are partitions.
     """
-    if array.ndim != 1 or len(array.chunks[0]) != frame.npartitions:
+    if array.ndim != n_axes or len(array.chunks[0]) != frame.npartitions:
+        axes = "one axis" if n_axes == 1 else f"{n_axes} axes"
         raise ValueError(
-            f"{what}: an array of shape {array.shape} in {array.numblocks} blocks; it needs one axis, and a block for "
+            f"{what}: an array of shape {array.shape} in {array.numblocks} blocks; it needs {axes}, and a block for "
             f"each of the {frame.npartitions} partitions"
         )
     checked = partial(_beside, function)
@@ -178,7 +181,7 @@ def beside_lazy_array(frame: Any, function: Callable[[Any, Any], Any], array: Ar
         call(checked, (part, array.blocks[number]), {}, pure=True, label=what)
         for number, part in enumerate(frame.partitions)
     ]
-    meta = function(frame.expr.meta, np.empty(0, array.dtype))
+    meta = function(frame.expr.meta, np.empty((0, *array.shape[1:]), array.dtype))
     made: FrameExpr = from_delayed(parts, meta=meta, divisions=frame.divisions if frame.known_divisions else None).expr
     return made
 

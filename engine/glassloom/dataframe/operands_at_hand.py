@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from glassloom.array.api.array import Array
 from glassloom.backends.pandas_version import PANDAS_VERSION
-from glassloom.dataframe.column_at_hand import with_column_at_hand
+from glassloom.dataframe.column_at_hand import beside_lazy_array, with_column_at_hand
 from glassloom.dataframe.nodes import Projection
 from glassloom.dataframe.options import is_columns
 from glassloom.dataframe.widening import dtypes_of
@@ -56,6 +58,60 @@ def operand_of_rows(frame: Any, values: Any, what: str, *, replaces: bool = Fals
         column = np.asarray(values)[:, place]
         made = wrap(with_column_at_hand(made, place, _replacing(dtypes[place], column) if replaces else column))
     return made.set_axis(frame.columns, axis=1)
+
+
+def with_lazy_arrays(frame: Any, values: Sequence[Any], what: str) -> tuple[Any, list[Any]]:
+    """Return a series or frame, and values of which lazy arrays have become lazy objects of its rows.
+
+    Raises
+    ------
+    ValueError
+        If such an array has another shape, or other blocks than there are partitions.
+    """
+    made, own = frame, _Place(0, frame)
+    found: list[Any] = list(values)
+    stop = own.stop
+    for number in sorted(range(len(found)), key=lambda number: isinstance(values[number], Array)):
+        value = values[number]
+        if isinstance(value, Array):
+            if value.ndim != frame.ndim or (value.ndim == 2 and value.shape[1] != len(frame.columns)):
+                raise ValueError(f"{what}: a lazy array of shape {value.shape} must be the same shape as self")
+            whole = value if value.ndim == 1 else value.rechunk({1: -1})
+            made, like = wrap(beside_lazy_array(made, _beside_block, whole, what, n_axes=value.ndim)), frame
+        elif is_node(value) and value.expr.has_rows and value.expr.rows == frame.expr.rows:  # they must stay together
+            made, like = operate(_beside_block, made, value, label=what), value
+        else:
+            continue
+        found[number] = _Place(stop, like)
+        stop = found[number].stop
+    return own.of(made), [value.of(made) if isinstance(value, _Place) else value for value in found]
+
+
+class _Place(NamedTuple):
+    """Where the columns of an object are among those of several."""
+
+    start: int
+    like: Any
+
+    @property
+    def stop(self) -> int:
+        return self.start + (1 if self.like.ndim == 1 else len(self.like.columns))
+
+    def of(self, made: Any) -> Any:
+        """Return the columns of a lazy frame that are here, as such an object."""
+        part = made.iloc[:, self.start : self.stop]
+        if self.like.ndim == 2:
+            return part.set_axis(self.like.columns, axis=1)
+        return part.set_axis(["values"], axis=1)["values"].rename(self.like.name)
+
+
+def _beside_block(block: Any, values: Any) -> Any:
+    """Return the columns of a block and of an array, or another block of its rows, numbered."""
+    first = block.to_frame() if isinstance(block, pd.Series) else block
+    others = values.to_frame() if isinstance(values, pd.Series) else values
+    if isinstance(others, np.ndarray):
+        others = pd.DataFrame(others, index=block.index)
+    return pd.concat([first, others.set_axis(block.index, axis=0)], axis=1, ignore_index=True)
 
 
 def limit_of_rows(frame: Any, limit: Any, axis: Any, what: str) -> Any:

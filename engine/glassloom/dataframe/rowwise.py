@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.array.api.array import Array
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.argument_kinds import collection_of, whole_number
 from glassloom.dataframe.backend import to_backend
@@ -23,7 +24,7 @@ from glassloom.dataframe.for_each import call_user
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows
-from glassloom.dataframe.operands_at_hand import limit_of_rows, operand_of_rows, value_of_rows
+from glassloom.dataframe.operands_at_hand import limit_of_rows, operand_of_rows, value_of_rows, with_lazy_arrays
 from glassloom.dataframe.options import is_columns, piped, refused
 from glassloom.dataframe.replacing import clipping, has_fractions, objects_beside_list, replacing
 from glassloom.dataframe.rows_of_label import is_of_label
@@ -101,7 +102,8 @@ class RowByRow(TimeLabels):
         Parameters
         ----------
         cond
-            A lazy object of the same rows, or a function of this one that returns one; also an array or list of booleans for all rows.
+            A lazy object of the same rows, or a function of this one that returns one; also an array or list of booleans for all rows, or
+            a lazy array with a block for each partition.
         other
             A constant, a lazy object of the same rows, an array with a value for each, or a function of this one. Where it is missing, whole numbers become floats
             and booleans objects in all partitions, also if nothing is replaced (pandas keeps them then); but not where `cond` says
@@ -120,10 +122,12 @@ class RowByRow(TimeLabels):
     def _chosen(self, method: str, cond: Any, other: Any, inplace: bool, axis: Any, level: Any) -> Any:
         if level is not None:
             raise refused(method, "level", level, "divisions are of one level; align the operands before")
-        condition = evaluated(cond, self)
+        condition, value = evaluated(cond, self), evaluated(other, self)
+        if isinstance(condition, Array) or isinstance(value, Array):
+            self, (condition, value) = with_lazy_arrays(self, (condition, value), method)
         if inplace:
             condition = _of_all_rows(self, condition, method == "where")
-        lazy, value = objects_beside_list(self, evaluated(other, self))
+        lazy, value = objects_beside_list(self, value)
         if not is_node(condition):
             condition = operand_of_rows(self, condition, f"{method}(cond)")
         if not is_node(value) and not _is_one_value(lazy, value):
