@@ -59,7 +59,7 @@ CONCRETE = (*ROWS, np.ndarray, pd.api.extensions.ExtensionArray, pd.Categorical)
 
 _OPERATORS = (
     "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow and rand or ror xor rxor eq ne lt le gt ge"
-    " neg pos abs invert divmod rdivmod len getitem"
+    " neg pos abs invert divmod rdivmod len getitem setitem delitem"
 )
 _LEFT_OUT = (
     "sample plot hist boxplot style sparse pipe copy info flags attrs set_flags array values memory_usage items iterrows"
@@ -73,6 +73,17 @@ _FUNCTIONS = (
     " to_datetime to_numeric to_timedelta isna notna factorize"
 )
 _READERS = "read_csv read_table read_fwf read_json"
+
+
+_SETTERS = "__setitem__ __delitem__ isetitem insert update".split()
+_ACCESSORS = {
+    "StringMethods": "str",
+    "CategoricalAccessor": "cat",
+    "_LocIndexer": "loc",
+    "_iLocIndexer": "iloc",
+    "_AtIndexer": "at",
+    "_iAtIndexer": "iat",
+}
 
 
 class Call(NamedTuple):
@@ -122,7 +133,7 @@ def asked(original: Callable[..., Any], name: str, *, function: bool = False) ->
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if OUTCOMES.busy or kwargs.get("inplace") or not _by_test(sys._getframe(1)):
+        if OUTCOMES.busy or not _by_test(sys._getframe(1)):
             return original(*args, **kwargs)
         OUTCOMES.busy = True
         try:
@@ -147,6 +158,9 @@ def _both(
     except _Unknown:
         return original(*args, **kwargs)
     step = _function_step(name, kept[1], kept[2]) if function else _method_step(name, kept[1], kept[2])
+    changes = not function and (name in _SETTERS or bool(kwargs.get("inplace")))
+    if changes:
+        steps, step = (), _changing_step(steps, step)
     made = Call(kept[0], (*steps, step), label, _short((given, kwargs)))
     try:
         result = original(*args, **kwargs)
@@ -154,7 +168,10 @@ def _both(
         if not isinstance(error, (NotImplementedError, pytest.fail.Exception)):
             _compare(made, None, error)
         raise
-    if isinstance(result, LAZY_KINDS):
+    if changes:
+        if isinstance(root, (pd.DataFrame, pd.Series)):
+            _compare(made, _own(root), None)
+    elif isinstance(result, LAZY_KINDS):
         if len(_recipes) > 10_000:
             _recipes.clear()
         _recipes[id(result)] = (result, made)
@@ -194,9 +211,7 @@ def _origin(owner: Any, name: str) -> tuple[Any, tuple[Callable[[Any], Any], ...
     parent = getattr(owner, "orig", None) if parent is None else parent
     parent = getattr(owner, "_parent", None) if parent is None else parent
     parent = getattr(owner, "obj", None) if parent is None else parent
-    accessor = {"StringMethods": "str", "CategoricalAccessor": "cat", "_LocIndexer": "loc", "_iLocIndexer": "iloc"}.get(
-        kind, "dt"
-    )
+    accessor = _ACCESSORS.get(kind, "dt")
     if not isinstance(parent, ROWS):
         raise _Unknown
     return parent, (lambda lazy: getattr(lazy, accessor),), f"{type(parent).__name__}.{accessor}.{name}"
@@ -210,6 +225,19 @@ def _method_step(name: str, args: Any, kwargs: Any) -> Callable[[Any], Any]:
     if name == "__len__":
         return len
     return lambda lazy: getattr(lazy, name)(*args, **kwargs)
+
+
+def _changing_step(steps: tuple[Callable[[Any], Any], ...], step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A step that changes an object, and gives the object itself."""
+
+    def change(lazy: Any) -> Any:
+        reached = lazy
+        for before in steps:
+            reached = before(reached)
+        step(reached)
+        return lazy
+
+    return change
 
 
 def read(original: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -433,14 +461,15 @@ def patch() -> None:
     global LAZY_KINDS
     from pandas.core.arrays.categorical import CategoricalAccessor
     from pandas.core.indexes.accessors import DatetimeProperties, PeriodProperties, TimedeltaProperties
-    from pandas.core.indexing import _iLocIndexer, _LocIndexer
+    from pandas.core.indexing import _AtIndexer, _iAtIndexer, _iLocIndexer, _LocIndexer
     from pandas.core.resample import Resampler
     from pandas.core.strings.accessor import StringMethods
 
     LAZY_KINDS = (DataFrameGroupBy, SeriesGroupBy, Rolling, Expanding, ExponentialMovingWindow, Resampler)
     accessors = (StringMethods, DatetimeProperties, PeriodProperties, TimedeltaProperties, CategoricalAccessor)
-    for indexer in (_LocIndexer, _iLocIndexer):
-        indexer.__getitem__ = asked(indexer.__getitem__, "__getitem__")
+    for indexer in (_LocIndexer, _iLocIndexer, _AtIndexer, _iAtIndexer):
+        for name in ("__getitem__", "__setitem__"):
+            setattr(indexer, name, asked(getattr(indexer, name), name))
     below = [kind for base in (pd.Index, Rolling, Expanding, Resampler) for kind in _subclasses(base)]
     for kind in (*ROWS, *LAZY_KINDS, *accessors, *below):
         inherited = kind in (*ROWS, *LAZY_KINDS, *accessors)
