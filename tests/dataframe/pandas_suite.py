@@ -75,7 +75,7 @@ _FUNCTIONS = (
 _READERS = "read_csv read_table read_fwf read_json"
 
 
-_SETTERS = "__setitem__ __delitem__ isetitem insert update".split()
+_SETTERS = ["__setitem__", "__delitem__", "isetitem", "insert", "update"]
 _ACCESSORS = {
     "StringMethods": "str",
     "CategoricalAccessor": "cat",
