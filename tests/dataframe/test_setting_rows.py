@@ -178,6 +178,58 @@ def test_single_values_and_values_of_series_are_set():
     pd.testing.assert_series_equal(series.compute(**INLINE), values)
 
 
+VALUES = {
+    "all labels": pd.Series(range(10, 30), index=FRAME.index[::-1]),
+    "two labels": pd.Series([5, 6], index=[2, 4]),
+    "other labels": pd.Series([5, 6], index=[100, 101]),
+    "repeated labels": pd.Series([5, 6], index=[2, 2]),
+    "a range": range(5, 7),
+    "an array of no axis": np.array(5),
+}
+KEYS = {
+    "labels": lambda one, value: one.__setitem__([4, 2], value),
+    "a slice": lambda one, value: one.__setitem__(slice(3, 5), value),
+    "iloc": lambda one, value: one.iloc.__setitem__([4, 2], value),
+    "iloc of a slice": lambda one, value: one.iloc.__setitem__(slice(3, 5), value),
+    "iloc of booleans": lambda one, value: one.iloc.__setitem__(np.arange(20) < 2, value),
+}
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("value", VALUES)
+def test_values_of_a_series_are_set_in_their_order_but_by_loc_and_conditions(key, value):
+    for plain, change in (
+        (FRAME.i.to_frame(), lambda frame: frame.iloc.__setitem__(([4, 2], 0), VALUES[value])),
+        (FRAME.i, lambda one: KEYS[key](one, VALUES[value])),
+    ):
+        found, expected = outcome(change, gd.from_pandas(plain, npartitions=3)), outcome(change, plain.copy())
+        assert type(found) is type(expected), found
+        if not isinstance(expected, Exception):
+            assert found.equals(expected)
+
+
+def test_a_range_and_an_array_of_no_axis_are_set_by_label_and_condition():
+    for rows in ([4, 2], slice(4, 6), FRAME.index < 4):
+        for value in (range(5, 7), np.array(5)):
+            check(
+                lambda frame, rows=rows, value=value: frame.loc.__setitem__((rows, "i"), value),
+                pieces(FRAME, [3]),
+                FRAME,
+            )
+
+
+def test_a_series_is_no_value_of_one_label_nor_a_lazy_one_of_positions():
+    series = gd.from_pandas(FRAME.i, npartitions=2)
+    for value in (FRAME.f, series * 2):
+        with pytest.raises(ValueError, match=r"loc\[4\] = a series: one label takes one value"):
+            series.loc[4] = value
+    for change in (lambda: series.__setitem__([4, 2], series), lambda: series.iloc.__setitem__(slice(2), series)):
+        with pytest.raises(
+            NotImplementedError, match="= a lazy Series: pandas sets its values in their order.* compute"
+        ):
+            change()
+
+
 def test_booleans_at_hand_choose_rows_and_set_them():
     plain = FRAME[["i", "f"]].set_axis(list("abcdefghijklmnopqrst"), axis=0)
     lazy = gd.from_pandas(plain, npartitions=3)

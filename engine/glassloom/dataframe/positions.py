@@ -72,7 +72,7 @@ class ILoc:
             chosen = frame.columns[columns]
             names = list(chosen) if isinstance(chosen, pd.Index) else chosen
         what = shown("iloc", key)
-        set_values(frame, positions_to_set(frame, rows, what), names, value, what)
+        set_values(frame, positions_to_set(frame, rows, what), names, value, what, by_label=False)
 
 
 def rows_and_columns(name: str, key: Any, meta: Any, all_columns: Any) -> tuple[Any, Any]:

@@ -128,6 +128,10 @@ class Loc:
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        self.set(key, value)
+
+    def set(self, key: Any, value: Any, *, by_label: bool = True) -> None:
+        """Set values of some rows. `by_label` says whether a series gives each row that of its label, or values in their order."""
         frame, key = self._frame, key_at_hand(key)
         rows, columns = _rows_and_columns(key, frame.expr.meta, slice(None))
         rows = evaluated(rows, frame)
@@ -138,7 +142,7 @@ class Loc:
         if is_of_levels and is_frame and (not _are_columns(columns, meta) or is_key_of_rows(frame.expr, key)):
             rows, columns = key, slice(None)
         what = shown("loc", key)
-        set_values(frame, rows_to_set(frame, rows, what), columns, value, what)
+        set_values(frame, rows_to_set(frame, rows, what), columns, value, what, by_label=by_label)
 
 
 def _rows_and_columns(key: Any, meta: Any, all_columns: Any) -> tuple[Any, Any]:

@@ -169,7 +169,8 @@ class Series(
         if isinstance(condition, slice) and is_of_positions(condition):
             self.iloc[condition] = value
         else:
-            self.loc[condition] = value
+            is_condition = is_node(condition) or is_mask(condition) or pd.api.types.is_scalar(condition)
+            self.loc.set(condition, value, by_label=is_condition)
 
     def rename(
         self, index: Any = None, *, axis: Any = None, inplace: bool = False, level: Any = None, errors: Any = "ignore"

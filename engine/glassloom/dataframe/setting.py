@@ -31,7 +31,10 @@ class Setting(Frame):
         elif is_mask(key):
             self._set_where(condition_at_hand(self, key), value)
         elif isinstance(key, slice):
-            (ILoc(self) if is_of_positions(key) else self.loc)[key] = value
+            if is_of_positions(key):
+                ILoc(self)[key] = value
+            else:
+                self.loc.set(key, value, by_label=False)
         elif isinstance(key, (list, pd.Index, np.ndarray)):
             self._set_columns(list(key), value)
         else:

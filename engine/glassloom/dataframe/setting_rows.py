@@ -44,10 +44,14 @@ from glassloom.dataframe.wrap import bind, is_node, operate, paired_among, wrap
 
 @dataclass(frozen=True)
 class RowsToSet:
-    """Which rows are set, as a lazy boolean series, and for each of these rows the number of its value if there is one for each."""
+    """Which rows are set, as a lazy boolean series, and for each of these rows the number of its value if there is one for each.
+
+    `is_one` says that they were given as one label.
+    """
 
     condition: Any
     numbers: Callable[[int], Any]
+    is_one: bool = False
 
 
 def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
@@ -154,7 +158,7 @@ def labels_to_set(frame: Any, rows: Any, what: str) -> RowsToSet:
             raise ValueError(f"{what} = {count} values: there are {len(labels)} labels, and each takes one")
         return places(True)
 
-    return RowsToSet(places(False) >= 0, numbers)
+    return RowsToSet(places(False) >= 0, numbers, is_one)
 
 
 def positions_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
@@ -264,7 +268,9 @@ def partitions_with(node: FrameExpr, labels: Sequence[Any]) -> FrameExpr:
     return Partitions(node, tuple(numbers)) if numbers and len(numbers) < node.npartitions else node
 
 
-def set_values(frame: Any, rows: RowsToSet | None, columns: Any, value: Any, what: str) -> None:
+def set_values(
+    frame: Any, rows: RowsToSet | None, columns: Any, value: Any, what: str, *, by_label: bool = True
+) -> None:
     """Set values of some rows, or of all, in some columns of a frame or in a series. Only this collection changes.
 
     Parameters
@@ -273,9 +279,22 @@ def set_values(frame: Any, rows: RowsToSet | None, columns: Any, value: Any, wha
         A name, a list, slice or mask of names, or a function of the frame; of a series all that there is.
     value
         A constant; a lazy series, or frame, of the same rows; values for each column, for each row, or rows of values for each column.
+    by_label
+        Whether each row gets a series' value of its label. Else the values come in the order of the rows.
+
+    Raises
+    ------
+    NotImplementedError
+        If values in the order of some rows are lazy.
     """
+    value = _unwrapped(value, by_label)
+    if not by_label and rows is not None and is_node(value) and value.expr.has_rows:
+        raise NotImplementedError(
+            f"{what} = a lazy {type(value).__name__}: pandas sets its values in their order, and how many there are isn't known; "
+            "loc and conditions set them by label, and compute() gives values at hand"
+        )
     if not isinstance(frame.expr.meta, pd.DataFrame):
-        frame._expr = _set(frame, rows, value).expr
+        frame._expr = _set(frame, rows, value, what).expr
         return
     names = _named(frame.expr.meta, columns)
     is_name = pd.api.types.is_scalar(columns) or (isinstance(columns, tuple) and not are_keys_of_levels(columns))
@@ -291,13 +310,26 @@ def set_values(frame: Any, rows: RowsToSet | None, columns: Any, value: Any, wha
             whole = wrap(frame._assigned({name: whole}))
             frame[name] = whole[name].where(rows.condition)
         else:
-            frame[name] = _set(frame[name], rows, own)
+            frame[name] = _set(frame[name], rows, own, what)
 
 
-def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
+def _unwrapped(value: Any, by_label: bool) -> Any:
+    """Return an array of no axis as the value in it, a range as an array, and a pandas series without labels if these don't count."""
+    if isinstance(value, np.ndarray) and not value.ndim:
+        return value[()]
+    if isinstance(value, range):
+        return np.arange(value.start, value.stop, value.step)
+    return value.array if isinstance(value, pd.Series) and not by_label else value
+
+
+def _set(series: Any, rows: RowsToSet | None, value: Any, what: str) -> Any:
     """Return a lazy series with values of some rows set."""
     if rows is None:
         return wrap(_set_all(series, None, value))
+    if rows.is_one and isinstance(value.expr.meta if is_node(value) else value, pd.Series):
+        raise ValueError(
+            f"{what} = a series: one label takes one value; a list of labels takes a series' values by label"
+        )
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.cat.as_known()  # a partition may lack the category
     if _has_each(value):
@@ -373,7 +405,7 @@ def _value_of_each(names: list[Any], are_several: bool, rows: RowsToSet | None, 
             pd.Series(list(value[:, place])).array if value.dtype == object else value[:, place]
             for place in range(len(names))
         ]
-    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
+    if _has_each(value) and np.ndim(value) == 1:
         if len(value) != len(names):
             raise ValueError(f"{what} = {len(value)} values: there are {len(names)} columns, and each takes one")
         return list(value)
