@@ -177,7 +177,7 @@ class DataFrame(
         if is_node(key):
             return wrap(filtered(self._expr, key.expr, "frame[condition]"))
         if isinstance(key, slice):
-            return self.iloc[key] if is_of_positions(key) else self.loc[key]
+            return self.iloc[key] if is_of_positions(key, self._meta.index) else self.loc[key]
         if is_lazy_mask(key):
             return wrap(rows_by_lazy_array(self, key))
         if is_mask(key):

@@ -14,7 +14,8 @@ from glassloom.dataframe.wrap import is_node
 def key_at_hand(key: Any) -> Any:
     """Return a key with the lazy scalars in it computed, together: one, the ends of slices, and those in lists and tuples.
 
-    Lazy objects that have rows stay as they are. Labels in an array or a series at hand become a list.
+    Lazy objects that have rows stay as they are. Labels in an array or a series at hand become a list, an array of no
+    axis the value in it.
     """
     if type(key) is tuple:
         key = tuple(map(_listed, key))
@@ -33,6 +34,8 @@ def is_lazy_scalar(value: Any) -> bool:
 
 
 def _listed(key: Any) -> Any:
+    if isinstance(key, np.ndarray) and not key.ndim:
+        return key[()]
     is_array = isinstance(key, (pd.Series, np.ndarray, pd.api.extensions.ExtensionArray)) and key.ndim == 1
     return list(pd.Index(key)) if is_array and not are_booleans(key) else key
 

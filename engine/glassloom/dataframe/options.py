@@ -96,10 +96,22 @@ def is_columns(axis: Any, method: str) -> bool:
     raise OptionError(f"{method}: axis={axis!r} should be 0 or 'index', 1 or 'columns'")
 
 
-def is_of_positions(rows: slice) -> bool:
-    """Whether a slice of a frame or series, as in ``frame[2:5]``, means positions: as in pandas, if it is of whole numbers."""
+def is_of_positions(rows: slice, labels: Any) -> bool:
+    """Whether a slice of a frame or series, as in ``frame[2:5]``, means positions: as in pandas, if it is of whole numbers.
+
+    Raises
+    ------
+    TypeError
+        If it is of other values, and the labels are whole numbers, among which pandas takes positions alone.
+    """
     ends = [one for one in (rows.start, rows.stop, rows.step) if one is not None]
-    return all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in ends)
+    others = [one for one in ends if not isinstance(one, (int, np.integer)) or isinstance(one, bool)]
+    if others and labels.dtype.kind in "iu":
+        raise TypeError(
+            f"cannot do slice indexing on {type(labels).__name__} with these indexers [{others[0]!r}] of type "
+            f"{type(others[0]).__name__}: a subscript takes positions; loc takes labels"
+        )
+    return not others
 
 
 def require_one_mapper(mapper: Any, index: Any, columns: Any, axis: Any) -> None:

@@ -145,9 +145,9 @@ class Series(
     def __getitem__(self, condition: Any) -> Any:
         if callable(condition) and not is_node(condition):
             condition = condition(self)
-        condition = key_at_hand(condition)
+        condition = slice(None) if condition is Ellipsis else key_at_hand(condition)
         if isinstance(condition, slice):
-            return self.iloc[condition] if is_of_positions(condition) else self.loc[condition]
+            return self.iloc[condition] if is_of_positions(condition, self._meta.index) else self.loc[condition]
         if self._meta.index.nlevels > 1 and (isinstance(condition, tuple) or pd.api.types.is_scalar(condition)):
             return self.loc[condition]
         if not is_node(condition) and pd.api.types.is_scalar(condition):
@@ -166,7 +166,7 @@ class Series(
 
     def __setitem__(self, condition: Any, value: Any) -> None:
         condition = key_at_hand(condition)
-        if isinstance(condition, slice) and is_of_positions(condition):
+        if isinstance(condition, slice) and is_of_positions(condition, self._meta.index):
             self.iloc[condition] = value
         else:
             is_condition = is_node(condition) or is_mask(condition) or pd.api.types.is_scalar(condition)

@@ -31,7 +31,7 @@ class Setting(Frame):
         elif is_mask(key):
             self._set_where(condition_at_hand(self, key), value)
         elif isinstance(key, slice):
-            if is_of_positions(key):
+            if is_of_positions(key, self._meta.index):
                 ILoc(self)[key] = value
             else:
                 self.loc.set(key, value, by_label=False)
