@@ -333,7 +333,25 @@ OF_INDEX = {
     "without several levels": lambda f: f.set_axis(f.index.droplevel(["second", 2])),
     "tuples": lambda f: f.index.to_flat_index(),
     "no level": lambda f: f.index.get_level_values("third"),
+    "rows by a level that is among labels": lambda f: f[f.index.isin(["a"], level=0)],
+    "distinct labels of a level": lambda f: f.index.unique("second"),
+    "another name of a level": lambda f: f.index.set_names("k", level="second"),
+    "other names of levels": lambda f: f.index.rename(["k", "l"], level=[-1, 0]),
+    "several names of a level": lambda f: f.index.set_names(["k"], level=0),
+    "one name of all levels": lambda f: f.index.set_names("k"),
+    "any label": lambda f: f.index.any(),
+    "columns of one name": lambda f: f.index.to_frame(name=["a"] * f.index.nlevels, allow_duplicates=True),
 }
+
+
+@pytest.mark.parametrize("how", ["any", "all", "no"])
+def test_labels_of_levels_are_missing_if_one_is_or_if_all_are(how):
+    labels = pd.MultiIndex.from_tuples([(1, "a"), (np.nan, "b"), (np.nan, None), (3, None)])
+    for plain in (
+        pd.DataFrame({"n": range(4)}, index=labels),
+        pd.DataFrame({"n": range(4)}, index=labels.droplevel(1)),
+    ):
+        check_in_parts(plain, lambda frame: frame.index.dropna(how=how))
 
 
 @pytest.mark.parametrize("operation", OF_INDEX.values(), ids=OF_INDEX)

@@ -131,11 +131,13 @@ class Index(Frame):
         series = self.to_series().expr
         return bool(len(wrap(rows_of_labels(series, [label_of_text(series, label)[0]]))))
 
-    def isin(self, values: Any) -> Any:
+    def isin(self, values: Any, level: Any = None) -> Any:
         """Return where labels are among `values`, as a lazy array of booleans, which chooses rows: ``frame[frame.index.isin(labels)]``.
 
-        `values` is a list, or a lazy series or index.
+        `values` is a list, or a lazy series or index; `level` the name or number of the level that is among them.
         """
+        if level is not None:
+            return self.get_level_values(level).isin(values)
         if is_node(values):
             return wrap(rows_among(self._expr, values))
         call, values = prepared(values, self._expr.meta.dtype)
@@ -334,11 +336,12 @@ class Index(Frame):
         """Whether a label occurs twice, as a lazy scalar."""
         return operate(operator.not_, self.is_unique, label="has-duplicates")
 
-    def to_frame(self, index: bool = True, name: Any = _UNSET) -> Any:
-        """Return the labels as a frame with one column, under themselves as labels."""
+    def to_frame(self, index: bool = True, name: Any = _UNSET, allow_duplicates: bool = False) -> Any:
+        """Return the labels as a frame with a column for each level, under themselves as labels."""
         if not index:
             raise refused("Index.to_frame", "index", index, "to_frame().reset_index(drop=True)")
-        return operate(Method("to_frame"), self, kwargs={} if name is _UNSET else {"name": name}, label="to-frame")
+        options = {"name": name} if self.nlevels == 1 else {"name": name, "allow_duplicates": allow_duplicates}
+        return operate(Method("to_frame"), self, kwargs=options, label="to-frame")
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = _UNSET) -> Any:
         """Compute, and return the labels as a NumPy array. `values` is the lazy array."""
@@ -358,17 +361,16 @@ class Index(Frame):
         """Return an index of its own, under another `name` if one is given."""
         return wrap(self._expr) if name is None else self.rename(name)
 
-    def rename(self, name: Any) -> Any:
-        """Return the labels under another name."""
+    def rename(self, name: Any, level: Any = None) -> Any:
+        """Return the labels under another name; labels of several levels as `set_names` does."""
+        if level is not None:
+            return self.set_names(name, level)
         return operate(Method("rename"), self, name)
 
-    def set_names(self, name: Any) -> Any:
-        """Return the labels under another name, or other ones, one for each level."""
-        if self.nlevels == 1 and isinstance(name, list):
-            if len(name) != 1:
-                raise ValueError(f"set_names({name!r}): Length of new names must be 1, got {len(name)}")
-            (name,) = name
-        return self.rename(name)
+    def set_names(self, name: Any, level: Any = None) -> Any:
+        """Return the labels under another name, or other ones, one for each level, or for each of those given by name or number."""
+        names = list(self._meta.set_names(name, level=level).names)
+        return operate(Method("rename"), self, names if self.nlevels > 1 else names[0])
 
     def _relabelled(self, method: str, *args: Any, **kwargs: Any) -> Any:
         return operate(Method(method), self, *args, kind=Labels, kwargs=kwargs)
@@ -445,9 +447,9 @@ class Index(Frame):
         args = () if other is None else (other,)
         return operate(partial(_where, keeps_objects), self, cond, *args, kind=Labels, label="where")
 
-    def dropna(self) -> Any:
-        """Return the labels that aren't missing."""
-        return operate(Method("dropna"), self, kind=BlockOp)
+    def dropna(self, how: Any = "any") -> Any:
+        """Return the labels that aren't missing; of several levels none of them, or with ``how="all"`` not all of them."""
+        return operate(Method("dropna"), self, kind=BlockOp, kwargs={} if how == "any" else {"how": how})
 
     def isna(self) -> Any:
         """Return where labels are missing, as a lazy array."""
@@ -463,15 +465,28 @@ class Index(Frame):
 
     def any(self, *, split_every: int | None = None) -> Any:
         """Return whether any label is true."""
+        self._require_one_level("any")
         return self.to_series().any(split_every=split_every)
 
     def all(self, *, split_every: int | None = None) -> Any:
         """Return whether all labels are true."""
+        self._require_one_level("all")
         return self.to_series().all(split_every=split_every)
 
-    def unique(self, *, split_every: int | None = None, split_out: int | bool = 1, shuffle_method: Any = None) -> Any:
-        """Return the distinct labels, in order of appearance, as lazy labels. See `Series.unique`."""
-        labels = self.to_series()
+    def _require_one_level(self, method: str) -> None:
+        if self.nlevels > 1:
+            raise TypeError(f"cannot perform {method} with MultiIndex: get_level_values() has the labels of one level")
+
+    def unique(
+        self,
+        level: Any = None,
+        *,
+        split_every: int | None = None,
+        split_out: int | bool = 1,
+        shuffle_method: Any = None,
+    ) -> Any:
+        """Return the distinct labels, or those of one level, in order of appearance, as lazy labels. See `Series.unique`."""
+        labels = self.to_series() if level is None else self.get_level_values(level).to_series()
         if number_of_outputs(split_out, self.npartitions) == 1:
             return labels.drop_duplicates(split_every=split_every, shuffle_method=shuffle_method).index
         values = labels.unique(split_every=split_every, split_out=split_out, shuffle_method=shuffle_method)
