@@ -366,3 +366,16 @@ def test_common_labels_keep_the_dtype():
     plain = pd.Index([3, 1, 2, 5])
     for other in (pd.Index([], dtype="int64"), [1, 2, 9], pd.Index([5, 1])):
         assert_same(lazy.index.intersection(other).compute(), plain.intersection(other))
+
+
+def test_common_labels_of_other_dtypes_have_the_one_that_pandas_gives_them():
+    eastern = pd.date_range("2000", periods=3, tz="US/Eastern")
+    numbers = pd.Index([3, 1, 2], dtype=object)
+    for plain, other in (
+        (eastern, eastern[1:].tz_convert("UTC")),
+        (numbers, numbers.astype(int)),
+        (numbers.astype(int), numbers),
+    ):
+        lazy = gd.from_pandas(pd.DataFrame(index=plain), npartitions=2, sort=False).index
+        for labels in (other, gd.from_pandas(pd.DataFrame(index=other), npartitions=2, sort=False).index):
+            assert_same(lazy.intersection(labels).compute(), plain.intersection(other))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_ import sample
 from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.dataframe.ambiguous_times import by_rows_beside
 from glassloom.dataframe.arguments import with_arguments
@@ -171,15 +172,18 @@ class Index(Frame):
             raise NotImplementedError(
                 "intersection() and difference() of an index of several levels: compute() it before, or merge() frames of its levels"
             )
+        if choose is not operator.invert and _are_of_two_zones(self, other):  # pandas has the common labels in UTC then
+            times = other.dt if hasattr(other, "dt") else other
+            return self.tz_convert("UTC")._chosen_among(times.tz_convert("UTC"), choose)
         name = self.name if getattr(other, "name", self.name) == self.name else None
         values = other if is_node(other) else list(other)
         found = self[choose(self.isin(values))].unique().rename(name)
         if choose is operator.invert:
             return found
         is_typed = isinstance(other, (pd.Index, pd.Series, np.ndarray, pd.api.extensions.ExtensionArray))
-        others = other.expr.meta if is_node(other) else pd.Index(other if is_typed else values)
+        others = sample(other.expr.meta) if is_node(other) else pd.Index(other if is_typed else values)
         is_nothing = not is_node(other) and not is_typed and not len(others)
-        dtype = others.dtype if is_nothing else self._meta._find_common_type_compat(others)
+        dtype = others.dtype if is_nothing else sample(self._meta)._find_common_type_compat(others)
         return found if dtype == self.dtype else found.astype(dtype)
 
     def _with_rows_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
@@ -532,6 +536,12 @@ _mapped.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCall.cal
 
 def _labelled_by_itself(values: Any) -> Any:
     return values.set_axis(pd.Index(values), axis=0)
+
+
+def _are_of_two_zones(one: Any, other: Any) -> bool:
+    """Whether two indexes are of times of different time zones."""
+    dtypes = [one.dtype, getattr(other, "dtype", None)]
+    return all(isinstance(dtype, pd.DatetimeTZDtype) for dtype in dtypes) and str(dtypes[0].tz) != str(dtypes[1].tz)
 
 
 def _without_columns(index: Any) -> Any:
