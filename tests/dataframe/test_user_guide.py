@@ -373,8 +373,8 @@ def test_common_labels_of_other_dtypes_have_the_one_that_pandas_gives_them():
     numbers = pd.Index([3, 1, 2], dtype=object)
     for plain, other in (
         (eastern, eastern[1:].tz_convert("UTC")),
-        (numbers, numbers.astype(int)),
-        (numbers.astype(int), numbers),
+        (numbers, numbers[1:].astype(int)),
+        (numbers.astype(int), numbers[1:]),
     ):
         lazy = gd.from_pandas(pd.DataFrame(index=plain), npartitions=2, sort=False).index
         for labels in (other, gd.from_pandas(pd.DataFrame(index=other), npartitions=2, sort=False).index):
