@@ -305,6 +305,19 @@ def test_texts_among_times_of_several_levels_are_refused():
         lazy.loc["2000-01-30", "x"] = 0
 
 
+@pytest.mark.parametrize(
+    ("labels", "inside"),
+    [(pd.interval_range(0, 2), 0.5), (pd.period_range("2000", periods=2, freq="M"), pd.Timestamp("2000"))],
+)
+def test_labels_inside_intervals_and_periods_of_several_levels_are_refused(labels, inside):
+    frame = pd.DataFrame({"x": range(4)}, index=pd.MultiIndex.from_product([["u", "v"], labels]))
+    lazy = gd.from_pandas(frame, npartitions=2)
+    assert lazy.x.loc["u", labels[1]].compute() == frame.x.loc["u", labels[1]]
+    for rows in (("u", inside), (slice(None), slice(inside, None)), (slice(None), [inside])):
+        with pytest.raises(NotImplementedError, match="among the (intervals|periods) of level None: .* reset_index"):
+            lazy.x.loc[rows]
+
+
 def test_slices_of_categories_among_levels_are_refused():
     labels = pd.CategoricalIndex(["lo", "mid", "hi"], categories=["lo", "mid", "hi"])
     frame = pd.DataFrame({"x": range(6)}, index=pd.MultiIndex.from_product([labels, [1, 2]]))

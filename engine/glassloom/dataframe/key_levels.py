@@ -111,7 +111,7 @@ def require_plain_labels(key: Any, index: pd.Index) -> None:
     Raises
     ------
     NotImplementedError
-        If a text should stand for a stretch of time, or a slice of categories is asked for.
+        If a label should stand for intervals or a stretch of time, or a slice of categories is asked for.
     """
     for level, part in enumerate(_parts_of_levels(key, index)):
         _require_plain(part, level_at(index, level), index.names[level])
@@ -131,6 +131,11 @@ def _parts_of_levels(key: Any, index: pd.Index) -> list[Any]:
 
 def _require_plain(part: Any, labels: pd.Index, name: Any) -> None:
     values = [part.start, part.stop] if isinstance(part, slice) else part if isinstance(part, list) else [part]
+    if (kind := _other_kind(labels, values)) is not None and not any(isinstance(value, str) for value in values):
+        raise NotImplementedError(
+            f"loc: {part!r} among the {kind} of level {name!r}: beside other levels no label stands for those that contain it; "
+            f"give {kind}, or reset_index() and filter by a condition"
+        )
     are_times = isinstance(labels, (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex))
     if are_times and any(isinstance(value, str) for value in values):
         raise NotImplementedError(
@@ -141,6 +146,16 @@ def _require_plain(part: Any, labels: pd.Index, name: Any) -> None:
         raise NotImplementedError(
             f"loc: {part!r} among the categories of level {name!r}: give a list of them, or reset_index() and a condition"
         )
+
+
+def _other_kind(labels: pd.Index, values: list[Any]) -> str | None:
+    """Return which kind of labels is needed, where others stand for those that contain them: numbers for intervals, times for periods."""
+    given = [value for value in values if pd.api.types.is_scalar(value) and not pd.isna(value)]
+    if isinstance(labels, pd.IntervalIndex) and not all(isinstance(value, pd.Interval) for value in given):
+        return "intervals"
+    if isinstance(labels, pd.PeriodIndex) and not all(isinstance(value, pd.Period) for value in given):
+        return "periods"
+    return None
 
 
 def is_full_label(key: Any, index: pd.Index) -> bool:
