@@ -218,11 +218,40 @@ def test_a_range_and_an_array_of_no_axis_are_set_by_label_and_condition():
             )
 
 
+LISTS = {
+    "objects": (["a", None], FRAME.i.astype(object)),
+    "numbers among objects": ([1, None], FRAME.s.astype(object)),
+    "truth values": ([True, None], FRAME.b.astype("boolean")),
+    "missing texts": ([np.nan, np.nan], FRAME.s),
+    "missing categories": ([np.nan, "u"], FRAME.c),
+    "small numbers": ([1, None], FRAME.i.astype("int8")),
+    "truth values as numbers": ([True, False], FRAME.n),
+    "nothing": ([], FRAME.s),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_values_in_a_list_are_what_pandas_makes_of_them_among_those_of_the_series(name):
+    values, plain = LISTS[name]
+    for rows in ([2, 8][: len(values)], np.isin(np.arange(20), [1, 4][: len(values)])):
+        check(
+            lambda frame, rows=rows: frame.loc.__setitem__((rows, "x"), values),
+            gd.from_pandas(plain.to_frame("x"), npartitions=3),
+            plain.to_frame("x"),
+        )
+
+
 def test_a_series_is_no_value_of_one_label_nor_a_lazy_one_of_positions():
-    series = gd.from_pandas(FRAME.i, npartitions=2)
-    for value in (FRAME.f, series * 2):
-        with pytest.raises(ValueError, match=r"loc\[4\] = a series: one label takes one value"):
-            series.loc[4] = value
+    frame, series = gd.from_pandas(FRAME, npartitions=2), gd.from_pandas(FRAME.i, npartitions=2)
+    for value in (FRAME.f, gd.from_pandas(FRAME.f, npartitions=2)):
+        with pytest.raises(ValueError, match=r"loc\[4, 'i'\] = a series: .* one label takes one value"):
+            frame.loc[4, "i"] = value
+        with pytest.raises(ValueError, match=r"series\[4\] = a series: setting an array element with a sequence"):
+            series[4] = value
+        changed, expected = gd.from_pandas(FRAME.f, npartitions=2), FRAME.f.copy()
+        changed.loc[4] = value
+        expected.loc[4] = FRAME.f
+        pd.testing.assert_series_equal(changed.compute(**INLINE), expected)
     for change in (lambda: series.__setitem__([4, 2], series), lambda: series.iloc.__setitem__(slice(2), series)):
         with pytest.raises(
             NotImplementedError, match="= a lazy Series: pandas sets its values in their order.* compute"

@@ -172,6 +172,8 @@ class Index(Frame):
             raise NotImplementedError(
                 "intersection() and difference() of an index of several levels: compute() it before, or merge() frames of its levels"
             )
+        if not is_node(other) and not pd.api.types.is_list_like(other):
+            raise TypeError(f"Input must be Index or array-like, not {other!r}")
         if choose is not operator.invert and _are_of_two_zones(self, other):  # pandas has the common labels in UTC then
             times = other.dt if hasattr(other, "dt") else other
             return self.tz_convert("UTC")._chosen_among(times.tz_convert("UTC"), choose)

@@ -39,7 +39,7 @@ from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.reduce import keep_some
 from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rowwise import SeriesRowByRow
-from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
+from glassloom.dataframe.setting_rows import condition_at_hand, is_mask, is_series
 from glassloom.dataframe.statistics import SeriesStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported
 from glassloom.dataframe.text import frame_html, frame_text
@@ -169,8 +169,10 @@ class Series(
         if isinstance(condition, slice) and is_of_positions(condition, self._meta.index):
             self.iloc[condition] = value
         else:
-            is_condition = is_node(condition) or is_mask(condition) or pd.api.types.is_scalar(condition)
-            self.loc.set(condition, value, by_label=is_condition)
+            is_label = pd.api.types.is_scalar(condition)
+            if is_label and is_series(value):
+                raise ValueError(f"series[{condition!r}] = a series: setting an array element with a sequence")
+            self.loc.set(condition, value, by_label=is_label or is_node(condition) or is_mask(condition))
 
     def rename(
         self, index: Any = None, *, axis: Any = None, inplace: bool = False, level: Any = None, errors: Any = "ignore"

@@ -294,7 +294,7 @@ def set_values(
             "loc and conditions set them by label, and compute() gives values at hand"
         )
     if not isinstance(frame.expr.meta, pd.DataFrame):
-        frame._expr = _set(frame, rows, value, what).expr
+        frame._expr = _set(frame, rows, value).expr
         return
     names = _named(frame.expr.meta, columns)
     is_name = pd.api.types.is_scalar(columns) or (isinstance(columns, tuple) and not are_keys_of_levels(columns))
@@ -310,7 +310,14 @@ def set_values(
             whole = wrap(frame._assigned({name: whole}))
             frame[name] = whole[name].where(rows.condition)
         else:
-            frame[name] = _set(frame[name], rows, own, what)
+            if rows.is_one and is_series(own):
+                raise ValueError(f"{what} = a series: Incompatible indexer with Series: one label takes one value")
+            frame[name] = _set(frame[name], rows, own)
+
+
+def is_series(value: Any) -> bool:
+    """Whether a value is a series, lazy or at hand."""
+    return isinstance(value.expr.meta if is_node(value) else value, pd.Series)
 
 
 def _unwrapped(value: Any, by_label: bool) -> Any:
@@ -322,18 +329,15 @@ def _unwrapped(value: Any, by_label: bool) -> Any:
     return value.array if isinstance(value, pd.Series) and not by_label else value
 
 
-def _set(series: Any, rows: RowsToSet | None, value: Any, what: str) -> Any:
+def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
     """Return a lazy series with values of some rows set."""
     if rows is None:
         return wrap(_set_all(series, None, value))
-    if rows.is_one and isinstance(value.expr.meta if is_node(value) else value, pd.Series):
-        raise ValueError(
-            f"{what} = a series: one label takes one value; a list of labels takes a series' values by label"
-        )
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.cat.as_known()  # a partition may lack the category
     if _has_each(value):
-        value = _each_own(rows.numbers(len(value)), value)
+        numbers = rows.numbers(len(value))
+        value = _each_own(numbers, _as_set(series, value)) if len(value) else operate(_unchanged, series, numbers)
     nodes, call = bind(_with_rows_set, (series, rows.condition, value), {}, label="setitem")
     wide = empty(of_samples(call, *[node.meta for node in nodes]))
     if is_node(value) and not HAS_COPY_ON_WRITE:  # since pandas 3 the dtype stays, and values that don't fit are errors
@@ -347,6 +351,13 @@ def _set(series: Any, rows: RowsToSet | None, value: Any, what: str) -> Any:
 def _has_each(value: Any) -> bool:
     """Whether a value at hand has one for each row that is set."""
     return isinstance(value, (list, tuple, np.ndarray, pd.Index, pd.api.extensions.ExtensionArray))
+
+
+def _as_set(series: Any, values: Any) -> Any:
+    """Return values at hand as an array of what a series has of them once they are set: of its dtype, or of another that holds both."""
+    made = sample(series.expr.meta).iloc[np.zeros(len(values) + 1, dtype="int64")]
+    made.iloc[1:] = values
+    return made.iloc[1:].to_numpy() if isinstance(made.dtype, np.dtype) else made.iloc[1:].array
 
 
 def _each_own(numbers: Any, values: Any) -> Any:
@@ -537,7 +548,11 @@ def _check_total(count: int, totals: list[int]) -> int:
 def _taken(numbers: Any, values: Any) -> Any:
     """Return the values with these numbers; rows that aren't set (-1) get any value, which is never used."""
     places = np.maximum(numbers.to_numpy(), 0)
-    return pd.Series(values.take(places) if len(values) else values, index=numbers.index)
+    return pd.Series(values.take(places), index=numbers.index, dtype=object if values.dtype == object else None)
+
+
+def _unchanged(series: Any, numbers: Any) -> Any:
+    return series
 
 
 def _as_condition(column: Any) -> Any:
