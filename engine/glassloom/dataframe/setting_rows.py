@@ -444,6 +444,9 @@ def _set_all(frame: Any, name: Any, value: Any) -> FrameExpr:
 
 def _with_values(block: Any, name: Any, value: Any) -> Any:
     block = block.copy()
+    own = block if name is None else block[name]
+    if len(block) == 1 and isinstance(value, pd.Series) and isinstance(own.dtype, pd.api.extensions.ExtensionDtype):
+        value = value.reindex(block.index).iloc[0]  # pandas' loc takes no series for one row of such
     block.loc[slice(None) if name is None else (slice(None), name)] = value
     return block
 
