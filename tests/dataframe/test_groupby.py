@@ -277,6 +277,15 @@ def test_means_of_floats_of_32_bits_are_such(sort):
     assert gd.from_pandas(frame, npartitions=2).groupby("k", sort=sort).x.mean().dtype == np.float32
 
 
+@pytest.mark.parametrize("how", ["min", "max"])
+def test_extremes_of_objects_that_are_times_are_objects_where_they_are_in_pandas(how):
+    times = [pd.Timestamp("2020-01-03"), None, None, pd.Timestamp("2020-01-01"), pd.NaT, pd.Timestamp("2021-01-01")]
+    frame = pd.DataFrame({"k": [1, 1, 2, 2, 3, 3], "o": pd.Series(times, dtype=object)})
+    check_in_parts(frame, lambda f: getattr(f.groupby("k"), how)())
+    check_in_parts(frame, lambda f: getattr(f.groupby("k").o, how)())
+    check_in_parts(frame, lambda f: f.groupby("k").agg({"o": how}))
+
+
 def test_sums_of_32_bit_floats_are_rounded_once():
     random = np.random.default_rng(3)
     frame = pd.DataFrame({"k": random.integers(0, 4, 200), "x": random.random(200).astype("float32")})

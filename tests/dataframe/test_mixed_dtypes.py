@@ -151,3 +151,11 @@ def test_partitions_arent_given_another_order_of_bytes():
             lazy.astype(dtype)
     with pytest.raises(NotImplementedError, match="astype.*isn't supported: partitions have the machine's order"):
         lazy.index.astype(BIG.dtype)
+
+
+@pytest.mark.parametrize("value", [np.datetime64("2020-01-01"), np.timedelta64(3, "D")])
+def test_objects_that_are_times_of_numpy_are_no_numbers(value):
+    series = gd.from_pandas(pd.Series([value, value], dtype=object), npartitions=2)
+    for how in ("mean", "std", "skew", "median"):
+        with pytest.raises(TypeError, match=r"Could not convert np\.(datetime|timedelta)64.* to numeric"):
+            getattr(series, how)().compute(scheduler="inline")

@@ -49,7 +49,7 @@ def numbers_of_objects(block: Any) -> Any:
     Raises
     ------
     TypeError
-        If an object is no number, such as text, which isn't read as one.
+        If an object is no number, such as text or a time, which isn't read as one.
     """
     if isinstance(block, pd.Series):
         return _numbers(block) if pd.api.types.is_object_dtype(block.dtype) else block
@@ -65,7 +65,7 @@ def numbers_of_objects(block: Any) -> Any:
 def _numbers(column: Any) -> Any:
     values = column.to_numpy()
     for value in values:
-        if isinstance(value, (str, bytes)):
+        if isinstance(value, (str, bytes, np.datetime64, np.timedelta64)):
             raise TypeError(f"Could not convert {value!r} to numeric, in column {column.name!r}")
     missing = column.isna().to_numpy()
     numbers = np.full(len(values), np.nan)

@@ -413,8 +413,10 @@ def _columns(plan: Aggregation, meta: Any, index: Any, table: Mapping[str, Any],
             made = _halved(made)
         elif made.dtype != dtype and (one.how in _DTYPE_KNOWN or (made.dtype.kind == dtype.kind == "f")):
             made = made.astype(dtype)
-        elif pd.api.types.is_object_dtype(dtype) and pd.api.types.is_string_dtype(made.dtype):
-            made = made.astype(object)  # pandas 3 makes text of objects that all are
+        elif pd.api.types.is_object_dtype(dtype) and (
+            pd.api.types.is_string_dtype(made.dtype) or one.how in ("min", "max")
+        ):
+            made = made.astype(object)  # pandas 3 makes text of objects that all are, and times
         columns.append(_narrowed(made, dtype) if one.how == "sum" else made)
     return columns if plan.blocks is None else _narrow_together(columns, dtypes, plan.blocks)
 
