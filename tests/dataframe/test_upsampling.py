@@ -291,10 +291,7 @@ def test_several_days_of_unlike_length_are_those_of_pandas():
     for options in ({}, {"closed": "right"}):
         made = lazy.resample("2D", **options)
         assert_same(made.sum().compute(**INLINE), frame.resample("2D", **options).sum())
-        with pytest.raises(
-            NotImplementedError, match=r"resample\(rule='2D'\) isn't supported: by ffill\(\), .*; take single ones"
-        ):
-            made.ffill()
+        assert_same(made.ffill().compute(**INLINE), frame.resample("2D", **options).ffill())
     assert_same(lazy.resample("D").sum().compute(**INLINE), frame.resample("D").sum())
     grouped = gd.from_pandas(frame.iloc[4:].reset_index(names="t").assign(k=1), npartitions=3).groupby(
         ["k", pd.Grouper(key="t", freq="2D")]
@@ -303,6 +300,28 @@ def test_several_days_of_unlike_length_are_those_of_pandas():
         grouped.x.sum().compute(**INLINE),
         frame.iloc[4:].reset_index(names="t").assign(k=1).groupby(["k", pd.Grouper(key="t", freq="2D")]).x.sum(),
     )
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before pandas 3 days are 24 hours")
+@pytest.mark.parametrize(
+    ("zone", "start"), [("America/Havana", "2018-11-03 12:00"), ("America/Sao_Paulo", "2017-10-14 10:00")]
+)
+def test_days_whose_midnight_is_missing_or_there_twice_are_those_of_pandas(zone, start):
+    times = pd.date_range(start, periods=50, freq="h", tz="UTC").tz_convert(zone)
+    frame = pd.DataFrame({"x": range(50)}, index=times)
+    for lazy in parts_of(frame):
+        assert_same(lazy.resample("D").sum().compute(**INLINE), frame.resample("D").sum())
+        grouped = lazy.groupby(pd.Grouper(freq="D"))
+        assert_same(grouped.x.mean().compute(**INLINE), frame.groupby(pd.Grouper(freq="D")).x.mean())
+
+
+@pytest.mark.parametrize("rule", ["3MS", pytest.param("2QE", marks=pytest.mark.long), "2W"])
+@pytest.mark.parametrize("options", [{}, {"closed": "right"}])
+def test_rows_at_the_edges_of_several_months_are_those_of_pandas(rule, options):
+    frame = HOURS.set_axis(pd.date_range("2019-11-20", periods=30, freq="19D", tz="Europe/Berlin"))
+    for number, how in enumerate(("ffill", "nearest", "asfreq", "interpolate")):
+        got = getattr(parts_of(frame)[number % 2].resample(rule, **options), how)()
+        assert_same(got.compute(**INLINE), getattr(frame.resample(rule, **options), how)())
 
 
 @pytest.mark.parametrize("how", ["sum", "ffill", "asfreq", "interpolate", "ohlc"])

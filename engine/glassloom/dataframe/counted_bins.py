@@ -14,7 +14,10 @@ def not_counted(rule: Any, what: str) -> Exception:
     """Return the error that says what such bins can't do."""
     freq = pd.tseries.frequencies.to_offset(rule).freqstr
     return refused(
-        "resample", "rule", freq, f"{what}, bins that are counted from the first row aren't made; take single ones"
+        "resample",
+        "rule",
+        freq,
+        f"{what}, bins that are counted from the first row aren't made; transform() and agg() take functions of each bin",
     )
 
 

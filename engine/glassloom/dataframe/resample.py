@@ -269,7 +269,10 @@ class Resampler(Window):
         return self._bins.ends is None if are_bins_counted(node.meta.index) else node.divisions[0] is None
 
     def _of_no_rows(self, function: Callable[[Any], Any]) -> Any:
-        return at_hand(function(self._bins.of(self._frame.expr.meta)))
+        """Return what a function makes of no rows, or of those whose labels are all missing."""
+        meta = self._frame.expr.meta
+        rows = self._frame.compute() if are_bins_counted(meta.index) else meta
+        return at_hand(function(self._bins.of(rows)))
 
     def _groups(self) -> Any:
         """Return the rows grouped by bin, which keep their places."""
@@ -333,7 +336,7 @@ class Resampler(Window):
                 return rows_by_member(rows, self._bins, how), KnownTimes(self._bins.all_called(), self._bins.step)
             return rows, KnownTimes(self._bins.without_offset.all_called(), self._bins.step)
         if self._bins.ends is not None:
-            raise not_counted(self._bins.rule, f"by {how}()")
+            return self._frame, KnownTimes(self._bins.of_edges.all_called(), self._bins.step)
         return self._frame, Edges(self._bins.of_edges)
 
     def _at_edges(self, wish: Wish, how: str) -> Any:

@@ -102,7 +102,7 @@ def bins_of(frame: Any, rule: Any, options: dict[str, Any]) -> Bins:
     origin = checked.origin  # text of a time is a time now
     if _is_end(origin):
         given = {"closed": "right", "label": "right", **given}
-    is_counted = _nanoseconds(offset) is None and offset.n != 1
+    is_counted = _nanoseconds(offset) is None and offset.n != 1 or _has_days_without_midnight(offset, node)
     if not _has_days_without_origin(offset, node.meta.index.tz):
         _require_zone(origin, node.meta.index.tz)
         given["origin"] = _fixed_origin(frame, offset, origin, given)
@@ -112,6 +112,16 @@ def bins_of(frame: Any, rule: Any, options: dict[str, Any]) -> Bins:
             return _bins_of_several_days(frame, offset, tuple(given.items()))
     ends = compute(frame.index.min(), frame.index.max()) if is_counted else None
     return Bins(rule, tuple(given.items()), None if ends is None or pd.isna(ends[0]) else tuple(ends))
+
+
+def _has_days_without_midnight(offset: Any, node: FrameExpr) -> bool:
+    """Whether there is a day that begins at another time, or twice, where clocks change at midnight: pandas can't begin with it, or end."""
+    zone, divisions = node.meta.index.tz, node.divisions
+    if zone is None or divisions[0] is None or isinstance(offset, pd.offsets.Tick):
+        return False
+    first, last = (time.tz_localize(None).normalize() for time in (divisions[0], divisions[-1]))
+    days = pd.date_range(first, last + pd.Timedelta(days=1))
+    return bool(days.tz_localize(zone, ambiguous="NaT", nonexistent="NaT").hasnans)
 
 
 def are_bins_counted(index: Any) -> bool:

@@ -72,7 +72,7 @@ class Edges:
 
 @dataclass(frozen=True)
 class KnownTimes:
-    """Durations or periods that are all at hand, a step apart: bins of these begin with the first row."""
+    """Labels that are all at hand, a step apart: those of bins that are counted from the first row."""
 
     labels: Any
     step: Any
@@ -83,7 +83,7 @@ class KnownTimes:
 
     def starts_at(self, time: Any) -> Any:
         """Return a time before which there is none, if the first row is at a time or later."""
-        return time
+        return min(self.labels[0], time) if len(self.labels) else time
 
 
 def _within(times: Any, low: Any, high: Any) -> Any:
