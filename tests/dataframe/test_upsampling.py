@@ -332,3 +332,31 @@ def test_no_rows_have_bins_as_in_pandas(how):
             got = getattr(lazy.resample(rule), how)()
             assert_same(got.compute(**INLINE), getattr(rows.resample(rule), how)(), check_freq=True)
         assert_same(lazy.groupby(pd.Grouper(freq="D")).x.sum().compute(**INLINE), rows.resample("D").x.sum())
+
+
+NEEDS_ROWS = {
+    "apply": lambda bins: bins.apply(lambda column: column.iloc[0]),
+    "a column": lambda bins: bins.x.agg(lambda column: column.iloc[-1] - column.iloc[0]),
+    "by column": lambda bins: bins.agg({"x": lambda column: column.iloc[-1]}),
+}
+
+
+@pytest.mark.parametrize("of", NEEDS_ROWS)
+@pytest.mark.parametrize("rule", ["D", "3MS"])
+def test_functions_that_need_rows_of_each_bin_get_those_there_are(of, rule):
+    """Of bins without rows they raise what they raise in pandas."""
+    every = "19h" if rule == "D" else "55D"
+    frame = HOURS.set_axis(pd.date_range("2020-01-01", periods=30, freq=every))
+    expected = NEEDS_ROWS[of](frame.resample(rule))
+    for lazy in parts_of(frame):
+        assert_same(NEEDS_ROWS[of](lazy.resample(rule)).compute(**INLINE), expected)
+    for lazy in parts_of(frame.drop(frame.index[4:14])):
+        with pytest.raises(IndexError) as raised:
+            NEEDS_ROWS[of](lazy.resample(rule)).compute(**INLINE)
+        assert not any("made-up" in note for note in getattr(raised.value, "__notes__", []))
+
+
+def test_bins_may_be_much_shorter_than_made_up_rows_are_apart():
+    frame = pd.DataFrame({"x": [1, 2, 4]}, index=pd.DatetimeIndex([0, 3_000, 5_000]).as_unit("ns"))
+    got = gd.from_pandas(frame, npartitions=2).resample("1us").mean()
+    assert_same(got.compute(**INLINE), frame.resample("1us").mean())

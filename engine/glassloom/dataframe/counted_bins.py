@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.label_tables import holds_frames
 from glassloom.dataframe.options import refused
 
 
@@ -21,8 +22,20 @@ def not_counted(rule: Any, what: str) -> Exception:
     )
 
 
+@holds_frames("meta")
+class NoGap(NamedTuple):
+    """Stands for the row of a bin without rows, of which a user's function raises an error; with an empty result."""
+
+    error: Exception
+    meta: Any
+
+
 def empty_bins(gap: Any, labels: Any) -> Any:
-    """Return the rows of bins without rows."""
+    """Return the rows of bins without rows; raise what the user's function raises of them."""
+    if isinstance(gap, NoGap):
+        if len(labels):
+            raise gap.error
+        return gap.meta
     return gap.iloc[np.zeros(len(labels), dtype="int64")].set_axis(labels.rename(gap.index.name), axis=0)
 
 
@@ -31,6 +44,8 @@ def with_all_bins(labels: Any, gap: Any, result: Any) -> Any:
     options = {} if isinstance(labels, pd.PeriodIndex) else {"freq": labels.freq}
     labels = type(labels)(labels.astype(result.index.dtype), name=result.index.name, **options)
     empty_ones = labels[~labels.isin(result.index)]
+    if len(empty_ones) and isinstance(gap, NoGap):
+        raise gap.error
     if len(empty_ones):
         result, gap = _of_like_dtypes(result, gap)
         result = pd.concat([result, empty_bins(gap, empty_ones)]).loc[labels]

@@ -22,7 +22,7 @@ from glassloom.dataframe.arguments import with_functions_by_name
 from glassloom.dataframe.assembled import Assembled
 from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.counted_bins import empty_bins, not_counted, with_all_bins
+from glassloom.dataframe.counted_bins import NoGap, empty_bins, not_counted, with_all_bins
 from glassloom.dataframe.grouping.wholes import OfBlock, in_one_partition
 from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
@@ -37,7 +37,7 @@ from glassloom.dataframe.time_bins import (
     are_bins_counted,
     bins_of,
     bins_of_labels,
-    labels_far_apart,
+    labels_apart,
     rows_by_member,
 )
 from glassloom.dataframe.upsampling import Edges, KnownTimes, Wish, at_times, interpolated_at_times
@@ -45,6 +45,8 @@ from glassloom.dataframe.window import Window, named_arguments
 from glassloom.dataframe.wrap import operate, wrap
 from glassloom.errors import MetaError
 from glassloom.graph import Key, Task, TaskRef
+
+_HOUR_NS = 3_600_000_000_000
 
 
 @holds_frames("result")
@@ -215,8 +217,8 @@ class Resampler(Window):
             return self._of_no_rows(function)
         if self._bins.ends is not None:
             return self._of_counted_bins(how, function)
-        gap, meta, made = _gap_and_meta(frame, self._bins, function)
-        is_apart = how != "apply" or frame.npartitions == 1 or _is_one_row_a_bin(frame, self._bins, function, made)
+        gap, meta = _gap_and_meta(frame, self._bins, function)
+        is_apart = how != "apply" or frame.npartitions == 1 or _is_one_row_a_bin(frame, self._bins, function, gap)
         if not is_apart:  # what bins without rows give isn't known before
             frame = SetDivisions(join_all(frame), (frame.divisions[0], frame.divisions[-1]))
         blocks = BinnedBlocks(frame, self._bins, function, f"resample-{how}")
@@ -228,8 +230,8 @@ class Resampler(Window):
 
     def _of_counted_bins(self, how: str, function: Any) -> Any:
         """Return what a function makes of bins that are counted from the first row: of groups of rows, and of bins without."""
-        gap, meta, made = _gap_and_meta(self._frame.expr, self._bins, function)
-        if how == "apply" and not _is_one_row_a_bin(self._frame.expr, self._bins, function, made):
+        gap, meta = _gap_and_meta(self._frame.expr, self._bins, function)
+        if how == "apply" and not _is_one_row_a_bin(self._frame.expr, self._bins, function, gap):
             raise not_counted(self._bins.rule, "of a function that makes other than a row of each bin")
         groups = self._of_groups(how, function).expr
         finish = partial(with_all_bins, self._bins.all_called(), gap)
@@ -360,30 +362,65 @@ def _call(how: str, args: tuple[Any, ...], kwargs: dict[str, Any], groups: Any) 
     return getattr(groups, how)(*args, **kwargs)
 
 
-def _gap_and_meta(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any]) -> tuple[Any, Any, Any]:
-    """Return the row of a bin without rows, an empty result, and what all come of: two made-up rows, three bins between them."""
-    made = of_samples(lambda some: function(bins.of(_far_apart(some, bins.rule))), frame.meta)
-    whole = of_samples_at_hand(lambda some: function(bins.of(some)), frame.meta, who="resample", users=function)
-    return made.iloc[2:3], empty(whole), made
+def _gap_and_meta(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return the row of a bin without rows, and an empty result: of two made-up rows, three bins between them, and of such without."""
+    try:
+        made = of_samples(lambda some: function(bins.of(_apart(some, bins.rule))), frame.meta)
+    except Exception as error:  # noqa: BLE001  # a user's function may need rows, in pandas too: then bins have to have some
+        whole = _of_rows_in(lambda some: _apart(some, bins.rule, 1), frame, bins, function)
+        error.__notes__ = ["This came of a bin without rows, with which the function was called."]
+        return NoGap(error, empty(whole)), empty(whole)
+    near = partial(_apart, rule=bins.rule) if _are_many_a_day(bins.step) else _as_it_is
+    return made.iloc[2:3], empty(_of_rows_in(near, frame, bins, function))
 
 
-def _is_one_row_a_bin(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any], made: Any) -> bool:
+def _of_rows_in(place: Callable[[Any], Any], frame: FrameExpr, bins: Bins, function: Callable[[Any], Any]) -> Any:
+    return of_samples_at_hand(lambda some: function(bins.of(place(some))), frame.meta, who="resample", users=function)
+
+
+def _are_many_a_day(step: Any) -> bool:
+    """Whether bins are short: made-up rows are a day apart."""
+    return isinstance(step, pd.offsets.Tick) and step.nanos < _HOUR_NS
+
+
+def _as_it_is(some: Any) -> Any:
+    return some
+
+
+def _is_one_row_a_bin(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any], gap: Any) -> bool:
     """Whether a function makes one row of each bin, of two rows in one and of bins without rows, too, none of which is a list."""
-    if any(map(pd.api.types.is_list_like, np.ravel(made.iloc[2:3].to_numpy()))):
+    if not isinstance(gap, NoGap) and any(map(pd.api.types.is_list_like, np.ravel(gap.to_numpy()))):
         return False
+    if isinstance(gap, NoGap) and _makes_rows(frame, bins, function):
+        return False
+    steps = 1 if isinstance(gap, NoGap) else 4
 
     def lacking(some: Any) -> Any:
         found = bins.of(some)
         return pd.Series([len(found) - len(function(found))])
 
-    apart = of_samples(lambda some: lacking(_far_apart(some, bins.rule)), frame.meta)
+    apart = of_samples(lambda some: lacking(_apart(some, bins.rule, steps)), frame.meta)
     at_once = of_samples(lambda some: lacking(some.set_axis(some.index[[0, 0]], axis=0)), frame.meta)
     return not apart.any() and not at_once.any()
 
 
-def _far_apart(some: Any, rule: Any) -> Any:
-    """Return two rows with bins between them."""
-    labels = labels_far_apart(some.index, rule)
+def _makes_rows(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any]) -> bool:
+    """Whether a user's function that needs rows returns some of those that it gets, with labels of their own."""
+    _, (users, *args), kwargs = function.args  # type: ignore[attr-defined]
+
+    def are_rows(some: Any) -> Any:
+        made = [users(rows, *args, **kwargs) for _, rows in bins.of(_apart(some, bins.rule, 1))]
+        are_lists = [isinstance(one, (pd.Series, pd.DataFrame)) for one in made]
+        return pd.Series([
+            is_list and isinstance(one.index, type(some.index)) for one, is_list in zip(made, are_lists, strict=True)
+        ])  # fmt: skip
+
+    return bool(of_samples(are_rows, frame.meta).any())
+
+
+def _apart(some: Any, rule: Any, steps: int = 4) -> Any:
+    """Return two rows that are so many bins apart."""
+    labels = labels_apart(some.index, rule, steps)
     return some.set_axis(labels.rename(some.index.name), axis=0)
 
 

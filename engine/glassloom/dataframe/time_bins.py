@@ -148,14 +148,15 @@ def _bins_of_ends(frame: Any, rule: Any, given: dict[str, Any]) -> Bins:
     return made if pd.isna(first) else made._replace(ends=(first, last))
 
 
-def labels_far_apart(index: Any, rule: Any) -> Any:
-    """Return two labels, the first one of an index and one that is four bins away; of periods there may be more."""
+def labels_apart(index: Any, rule: Any, steps: int) -> Any:
+    """Return two labels, the first one of an index and one that is so many bins away; of periods there may be more."""
     first, offset = index[0], pd.tseries.frequencies.to_offset(rule)
     if isinstance(index, pd.PeriodIndex):
-        return pd.PeriodIndex([first, max(first + 4, (first.asfreq(offset, "start") + 4).asfreq(first.freq, "start"))])
+        in_bins = (first.asfreq(offset, "start") + steps).asfreq(first.freq, "start")
+        return pd.PeriodIndex([first, max(first + steps, in_bins)])
     is_of_days = isinstance(index, pd.TimedeltaIndex) and isinstance(offset, pd.offsets.Day)
     step = pd.Timedelta(days=offset.n) if is_of_days else offset
-    return type(index)([first, first + 4 * step])
+    return type(index)([first, first + steps * step])
 
 
 def rows_by_member(frame: Any, bins: Bins, how: str) -> Any:
