@@ -92,3 +92,23 @@ OF_LEVELS = pd.DataFrame(
 )
 def test_columns_of_several_levels_are_dropped_as_by_pandas(arguments):
     check_all({"drop": lambda f: f.drop(**arguments)}, OF_LEVELS, gd.from_pandas(OF_LEVELS, npartitions=2))
+
+
+@pytest.mark.parametrize(
+    ("level", "wanted"),
+    [
+        (pd.array([1, 2, None, 2], dtype="Int64"), [[2, pd.NA], [None], pd.NA, np.nan, [1, None], [9]]),
+        ([1, 2, np.nan, 2], [[2, np.nan], [None], np.nan, [9, np.nan]]),
+        (["a", "b", None, "b"], [["b", None], [np.nan], ["z"], ["a", "z"]]),
+        (["a", "b", "a", "b"], [[None], ["a", None]]),
+    ],
+    ids=["nullable numbers", "fractions", "text", "nothing missing"],
+)
+def test_missing_labels_of_a_level_are_dropped(level, wanted):
+    frame = pd.DataFrame({"x": range(4)}, index=pd.MultiIndex.from_arrays([level, [1, 2, 3, 4]]))
+    operations = {
+        str((labels, errors)): lambda f, labels=labels, errors=errors: f.drop(labels, level=0, errors=errors)
+        for labels in wanted
+        for errors in ("raise", "ignore")
+    }
+    check_all(operations, frame, gd.from_pandas(frame, npartitions=3, sort=False), check_dtype=True)

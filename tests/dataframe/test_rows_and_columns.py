@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from datetime import time
 
 import glassloom.dataframe as gd
 import numpy as np
@@ -638,3 +639,26 @@ def test_values_of_a_text_are_set_where_it_has_rows():
 
 def _assert_is(found, expected, text):
     assert found is expected, (text, found, expected)
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_loc_takes_times_of_day(zone):
+    index = pd.date_range("2020-01-01 08:00", periods=9, freq="6h", tz=zone)[[3, 1, 5, 0, 2, 8, 4, 6, 7]]
+    frame = pd.DataFrame({"x": range(9), "y": list("abcdefghi")}, index=index)
+    eight, two = time(8), time(14)
+    operations = {
+        "one": lambda f: f.loc[eight],
+        "none": lambda f: f.loc[time(9)],
+        "columns": lambda f: f.loc[eight, ["y"]],
+        "between": lambda f: f.loc[eight:two],
+        "over midnight": lambda f: f.loc[time(20) : time(3), "x"],
+        "of a series": lambda f: f.x.loc[eight:two],
+        "one of a series": lambda f: f.x[eight],
+        "rows between": lambda f: f[eight:two],
+        "one end": lambda f: f.loc[eight:],
+        "a day": lambda f: f.loc[eight:"2020-01-02"],
+        "a step": lambda f: f.loc[eight:two:2],
+    }
+    lazy = gd.from_pandas(frame, npartitions=3, sort=False)
+    check_all(operations, frame, lazy)
+    assert lazy.loc[eight, "x"].compute().tolist() == frame.loc[eight, "x"].tolist()  # an array, for pandas too

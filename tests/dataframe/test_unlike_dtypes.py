@@ -6,7 +6,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, blocks_of
+from frame_helpers import assert_same, blocks_of, check_all
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.io import unlike_texts
 from glassloom.errors import MetaError
@@ -285,6 +285,21 @@ def test_what_a_function_returns_has_the_dtype_that_all_of_it_has(given, functio
         assert_same(got, expected)
         are_none = [one is None for one in expected.to_numpy(dtype=object).ravel()]
         assert [one is None for one in got.to_numpy(dtype=object).ravel()] == are_none
+
+
+@pytest.mark.parametrize("dtype", ["int8", "Int64", "float32", "category", object])
+def test_series_are_combined_with_a_value(dtype):
+    series = pd.Series([1, 2, 3, 2, 1], dtype=dtype)
+    operations = {
+        "sums": lambda s: s.combine(2, lambda one, other: one + other),
+        "conditions": lambda s: s.combine(2, lambda one, other: one > other),
+        "text of some": lambda s: s.combine(2, lambda one, other: "x" if one > other else None),
+        "numbers of some": lambda s: s.combine(2, lambda one, other: other if one > 1 else None),
+    }
+    check_all(operations, series, gd.from_pandas(series, npartitions=3))
+    of_lazy = gd.from_pandas(ROWS.i, npartitions=3)
+    got = of_lazy.combine(of_lazy.max(), lambda one, other: one * other).compute(scheduler="inline")
+    assert_same(got, ROWS.i.combine(ROWS.i.max(), lambda one, other: one * other))
 
 
 def test_a_function_whose_results_decide_on_a_dtype_is_called_once_for_each_value():

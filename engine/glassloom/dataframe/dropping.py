@@ -121,7 +121,9 @@ def _are_found(level: Any, labels: pd.Index | None, index: pd.Index, *others: An
     """Return the labels, and which of them an index has."""
     wanted = _as_index(others[0].array) if labels is None else labels
     if level is not None:
-        return wanted, wanted.isin(index.get_level_values(level))
+        return wanted, wanted.isin(
+            index.get_level_values(level)
+        ) | wanted.isna()  # as pandas, which misses no missing label
     if isinstance(index, pd.MultiIndex):
         return wanted, np.array([label in index for label in wanted], bool)
     return wanted, np.asarray(index.unique().get_indexer_for(wanted) >= 0)
@@ -145,4 +147,14 @@ def _not_found(labels: list[Any]) -> str:
 def _without(block: Any, labels: Any, level: Any) -> Any:
     if not len(block) and level is None:  # pandas 2 fails on no rows that were cut from repeated labels
         return block
-    return block.drop(labels.array if isinstance(labels, pd.Series) else labels, level=level, errors="ignore")
+    given = labels.array if isinstance(labels, pd.Series) else labels
+    if level is None or block.index.nlevels == 1:
+        return block.drop(given, level=level, errors="ignore")
+    return block[~_are_of_level(block.index.get_level_values(level), _as_index(given))]
+
+
+def _are_of_level(values: pd.Index, labels: pd.Index) -> Any:
+    """Return which values are among labels. (pandas takes missing ones for absent where there are as many rows as labels in the level.)"""
+    are_missing = np.asarray(labels.isna())
+    found: Any = np.asarray(values.isin(labels[~are_missing]))
+    return found | values.isna() if are_missing.any() else found

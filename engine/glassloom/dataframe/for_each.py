@@ -89,6 +89,8 @@ class CallForEach:
             found = of_distinct_texts(block, lambda distinct: distinct.map(*args, **kwargs))
             if found is not None:
                 return found
+        if self._method == "combine":  # which takes the value before the function
+            return block.combine(args[1], args[0])
         return getattr(block, self._method)(*args, **kwargs)
 
     def _with_columns_missing(self, made: pd.DataFrame) -> pd.DataFrame:
@@ -115,7 +117,7 @@ def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwa
     label = f"{method}-{function_label(function)}" if callable(function) else method
     function, kwargs = with_own_arguments(function, kwargs)
     if callable(function):  # it may tell 1 from 1.0
-        is_of_values = method == "map" or isinstance(frame.expr.meta, pd.Series)
+        is_of_values = method == "map" or (isinstance(frame.expr.meta, pd.Series) and method != "combine")
         frame = with_one_dtype(with_numbers_for_functions(frame) if is_of_values else frame)
     nodes, call = bind(CallForEach(method), (frame, function, *args), kwargs, label=label)
     if meta is not None:
@@ -125,9 +127,10 @@ def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwa
         found = looked_up_meta(nodes[0].meta, function) if is_known else None
         tried = tried_on_samples(call, nodes, method) if found is None else found
         found = empty(tried)
-        if _needs_all_results(nodes[0], tried, function, kwargs):
+        if _needs_all_results(method, nodes[0], tried, function, kwargs):
             raw = bind(_Raw(method, found), (frame, function, *args), kwargs, label=label)
-            return _with_dtypes_of_results(nodes[0], wrap(WithMeta(raw[0][0], tuple(raw[0][1:]), raw[1], found)))
+            results = wrap(WithMeta(raw[0][0], tuple(raw[0][1:]), raw[1], found))
+            return _with_dtypes_of_results(nodes[0], results, method)
     for_each = CallForEach(method, found, is_one_of_many=frame.npartitions > 1)
     nodes, call = bind(for_each, (frame, function, *args), kwargs, label=label)
     return wrap(WithMeta(nodes[0], tuple(nodes[1:]), call, found))
@@ -136,7 +139,7 @@ def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwa
 # Dtypes that the results of all partitions decide.
 
 
-def _needs_all_results(node: FrameExpr, tried: Any, function: Any, kwargs: dict[str, Any]) -> bool:
+def _needs_all_results(method: str, node: FrameExpr, tried: Any, function: Any, kwargs: dict[str, Any]) -> bool:
     """Whether partitions may differ in what pandas makes of the results, so that those of made-up rows don't tell it.
 
     They don't if these are Python's objects, but scalars of which others may be numbers or text, if some are missing, or if they were made of
@@ -149,7 +152,10 @@ def _needs_all_results(node: FrameExpr, tried: Any, function: Any, kwargs: dict[
     if is_one or not isinstance(tried, (pd.DataFrame, pd.Series)) or {"raw", "result_type", "by_row"} & set(kwargs):
         return False
     own = dtypes_of(node.meta) if isinstance(node.meta, (pd.DataFrame, pd.Series)) else []
-    if not own or any(isinstance(dtype, (pd.CategoricalDtype, pd.SparseDtype)) for dtype in own):
+    apart = (
+        pd.SparseDtype if method == "combine" else (pd.CategoricalDtype, pd.SparseDtype)
+    )  # of whose distinct values functions are called
+    if not own or any(isinstance(dtype, apart) for dtype in own):
         return False
     unsure = [column for column in _columns(tried) if pd.api.types.is_object_dtype(column.dtype) or column.isna().any()]
     values = [value for column in unsure for value in column]
@@ -196,14 +202,14 @@ def _result_of(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> _R
     return _Result(function(*args, **kwargs))
 
 
-def _with_dtypes_of_results(given: FrameExpr, collection: Any) -> Any:
+def _with_dtypes_of_results(given: FrameExpr, collection: Any, method: str) -> Any:
     """Return what functions returned with the dtypes that pandas finds for the values of all partitions: in some way for each dtype that was given."""
     results = collection.expr.meta
     none = tuple(column.astype(object) for column in _columns(results))
     kinds = wrap(tree(collection.expr, Operation(_kinds_in_block, _joined_kinds, _joined_kinds), none, "kinds"))
     is_of_values = results.ndim == given.meta.ndim
     dtypes = tuple(dtypes_of(given.meta)) if is_of_values else (np.dtype(object),)
-    return operate(_inferred, collection, kinds, dtypes, kind=Alike, label="inferred")
+    return operate(_inferred, collection, kinds, dtypes, method, kind=Alike, label="inferred")
 
 
 def _columns(made: Any) -> list[Any]:
@@ -227,26 +233,27 @@ def _kinds(column: Any) -> Any:
     return some_of_each_kind(column.astype(object)).reset_index(drop=True)
 
 
-def _inferred(block: Any, kinds: tuple[Any, ...], given: tuple[Any, ...]) -> Any:
+def _inferred(block: Any, kinds: tuple[Any, ...], given: tuple[Any, ...], method: str) -> Any:
     if isinstance(block, pd.Series):
-        return _with_kinds(block, kinds[0], given[0])
+        return _with_kinds(block, kinds[0], given[0], method)
     made = block.copy(deep=False)
     for place, (others, dtype) in enumerate(zip(kinds, given, strict=True)):
-        made.isetitem(place, _with_kinds(block.iloc[:, place], others, dtype))
+        made.isetitem(place, _with_kinds(block.iloc[:, place], others, dtype, method))
     return made
 
 
-def _with_kinds(column: Any, others: Any, given: Any) -> Any:
-    """Return values of the dtype that pandas finds for them and others as the results of a function of values of some dtype."""
+def _with_kinds(column: Any, others: Any, given: Any, method: str) -> Any:
+    """Return values of the dtype that pandas finds for them and others as what a method makes of results for values of some dtype."""
     if not len(others):
         return column
     results = [*others, *column]
-    if isinstance(given, np.dtype):
+    if isinstance(given, np.dtype) and method != "combine":
         values = pd.Series(results, dtype=object).map(_same)
     else:  # such make of results what they can be of their own kind
         each = iter(results)
         some = sample(pd.Series(dtype=given)).iloc[[0] * len(results)]
-        values = some.map(lambda _: next(each))
+        one_by_one = lambda _, other=None: next(each)  # noqa: E731
+        values = some.combine(0, one_by_one) if method == "combine" else some.map(one_by_one)
     return values.iloc[len(others) :].set_axis(column.index).rename(column.name)
 
 

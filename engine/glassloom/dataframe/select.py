@@ -29,6 +29,7 @@ from glassloom.dataframe.positions import mask_of_rows, rows_and_columns, rows_b
 from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rows_of_label import RowsOfLabel
 from glassloom.dataframe.setting_rows import is_mask, rows_to_set, set_values, shown
+from glassloom.dataframe.times_of_day import is_of_times_of_day, rows_at_times_of_day
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
@@ -44,6 +45,8 @@ class Loc:
     A text among labels that are times is one label or a stretch of time, such as a day, by the resolution of all labels. Of a series that is
     found out now, as it gives a value or a series; of a frame it gives all rows in that time, and is found out beside another frame. There may
     be none of a stretch that has labels on both sides; it is a KeyError if the partitions that may have such rows don't tell.
+
+    Times of day (`datetime.time`), and slices of them, give the rows of all days at these times.
 
     Lazy labels, such as ``x.idxmax()`` or ``x.nlargest(3).index``, are computed at once.
 
@@ -64,6 +67,10 @@ class Loc:
             node = _some_columns(node, columns)
         if is_node(rows):
             return wrap(filtered(node, rows.expr, "loc"))
+        if isinstance(node.meta.index, pd.DatetimeIndex) and is_of_times_of_day(rows):
+            chosen = rows_at_times_of_day(wrap(node), rows)
+            is_one_column = self._frame.ndim == 2 and chosen.ndim == 1 and not isinstance(rows, slice)
+            return chosen.to_array() if is_one_column else chosen  # as pandas
         if isinstance(rows, slice):
             return wrap(node if rows == slice(None) else rows_between(node, rows))
         if callable(rows):

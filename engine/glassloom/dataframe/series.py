@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from datetime import time
 from typing import Any
 
 import pandas as pd
@@ -151,7 +152,7 @@ class Series(
         if self._meta.index.nlevels > 1 and (isinstance(condition, tuple) or pd.api.types.is_scalar(condition)):
             return self.loc[condition]
         if not is_node(condition) and pd.api.types.is_scalar(condition):
-            return self.at[condition]
+            return self.loc[condition] if isinstance(condition, time) else self.at[condition]
         if is_lazy_mask(condition):
             return wrap(rows_by_lazy_array(self, condition))
         if is_mask(condition):

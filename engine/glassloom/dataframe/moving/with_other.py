@@ -13,6 +13,7 @@ from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import beside_values_at_hand
+from glassloom.dataframe.for_each import call_user
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.combining_first import combined_first, with_common_dtypes, with_dtypes_of_one_frame
@@ -75,7 +76,7 @@ class WithOther(Frame):
         Parameters
         ----------
         other
-            A lazy or pandas object, as in `combine_first`.
+            A lazy or pandas object, as in `combine_first`; of series also a value.
         func
             Called with two values of series, or with two columns of a partition of each frame: it should treat each row by
             itself.
@@ -87,6 +88,10 @@ class WithOther(Frame):
         options: dict[str, Any] = {"func": func, "fill_value": fill_value}
         if overwrite is not True and not isinstance(self._meta, pd.DataFrame):
             raise refused("combine", "overwrite", overwrite, "it is for frames")
+        if isinstance(self._meta, pd.Series) and (
+            pd.api.types.is_scalar(other) or (is_node(other) and not other.expr.has_rows)
+        ):
+            return call_user("combine", self, func, (other,), {}, None)
         kept: list[Any] = []
         if not overwrite:
             found = other.notna().any()
