@@ -427,3 +427,13 @@ def test_keys_and_columns_may_be_in_any_list_like(operations):
     sort = operations is KEYS_AT_HAND
     made = {name: lambda f, one=one: one(f).sort_index() if sort else one(f) for name, one in operations.items()}
     check_all(made, frame, gd.from_pandas(frame, npartitions=3))
+
+
+@pytest.mark.parametrize("join", ["outer", "inner", "left", "right"])
+def test_columns_are_aligned_with_the_labels_of_a_series_at_hand(join):
+    frame, series = pd.DataFrame({"x": range(4), "y": 1.5}), pd.Series([1, 2], index=["y", "z"])
+    got = gd.from_pandas(frame, npartitions=2).align(series, join=join, axis=1, fill_value=0)
+    for ours, theirs in zip(got, frame.align(series, join=join, axis=1, fill_value=0), strict=True):
+        assert_same(ours.compute(**INLINE), theirs)
+    with pytest.raises(NotImplementedError, match=r"align: a lazy series whose labels are columns .*compute\(\)"):
+        gd.from_pandas(frame, npartitions=2).align(gd.from_pandas(series, npartitions=1), axis=1)

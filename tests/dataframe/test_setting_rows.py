@@ -224,6 +224,16 @@ def test_columns_of_nullable_numbers_are_set_in_partitions_of_one_row():
         check(lambda frame, value=value: frame.loc.__setitem__((slice(None), "x"), value), pieces(plain, [1, 2]), plain)
 
 
+@pytest.mark.parametrize("condition", ["a frame", "some columns", "some rows", "an array"])
+def test_values_are_set_where_a_table_at_hand_says_so(condition):
+    plain = FRAME[["i", "f"]]
+    table = plain > 3
+    key = {"a frame": table, "some columns": table[["f"]], "some rows": table.iloc[5:], "an array": table.to_numpy()}[
+        condition
+    ]
+    check(lambda frame: frame.__setitem__(key, 0), gd.from_pandas(plain, npartitions=3), plain)
+
+
 LISTS = {
     "objects": (["a", None], FRAME.i.astype(object)),
     "numbers among objects": ([1, None], FRAME.s.astype(object)),
@@ -321,6 +331,8 @@ def test_what_cant_be_set_names_what_can():
         lazy.loc[[2, 2], "i"] = 1
     with pytest.raises(ValueError, match=r"at\[2\] = ...: it should be at\[label, column\]"):
         lazy.at[2] = 1
+    with pytest.raises(pd.errors.InvalidIndexError, match=r"at\[\[2, 4\], 'i'\] = ...: at has one label; loc takes"):
+        lazy.at[[2, 4], "i"] = 1
     with pytest.raises(KeyError, match=r"loc\[2, \['i', 'f'\]\] = values by column, without \['f'\]"):
         lazy.loc[2, ["i", "f"]] = {"i": 1}
     levels = gd.concat({"a": lazy})

@@ -256,6 +256,8 @@ class At:
             raise ValueError(f"at[{key!r}] = ...: it should be at[label, column] = ...")
         label, columns = key if is_of_frame else (key, slice(None))
         what = shown("at", key)
+        if isinstance(label, (list, np.ndarray, pd.Index)):
+            raise pd.errors.InvalidIndexError(f"{what} = ...: at has one label; loc takes a list of them")
         set_values(self._frame, labels_to_set(self._frame, label, what), columns, value, what)
 
 

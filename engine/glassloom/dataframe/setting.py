@@ -26,8 +26,10 @@ class Setting(Frame):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         key = key_at_hand(key)
-        if is_node(key):
+        if is_node(key) or isinstance(key, pd.DataFrame):
             self._set_where(key, value)
+        elif isinstance(key, np.ndarray) and key.ndim == 2:
+            self.mask(key, value, inplace=True)
         elif is_mask(key):
             self._set_where(condition_at_hand(self, key), value)
         elif isinstance(key, slice):
@@ -57,8 +59,8 @@ class Setting(Frame):
 
     def _set_where(self, condition: Any, value: Any) -> None:
         """Set the rows, or the values, where a condition holds."""
-        condition = as_series(self, condition)
-        if isinstance(condition.expr.meta, pd.Series):
+        condition = condition if isinstance(condition, pd.DataFrame) else as_series(self, condition)
+        if is_node(condition) and isinstance(condition.expr.meta, pd.Series):
             require_aligned([self._expr, condition.expr], "frame[condition] = value")
             self._expr = operate(_set_rows, self, condition, value, label="setitem").expr
             return

@@ -245,6 +245,13 @@ def align(frame: Any, other: Any, join: str = "outer", axis: Any = None, fill_va
     """Return two frames with the same labels; see `MovingRows.align`."""
     if join not in ("outer", "inner", "left", "right"):
         raise OptionError(f"join={join!r} should be 'outer', 'inner', 'left' or 'right'")
+    meta = other.expr.meta if is_node(other) else other
+    if axis in (1, "columns") and isinstance(frame.expr.meta, pd.DataFrame) and isinstance(meta, pd.Series):
+        if is_node(other):
+            raise NotImplementedError("align: a lazy series whose labels are columns (axis=1): compute() it before")
+        options = {"join": join, "axis": axis, "fill_value": fill_value}
+        values = from_pandas(_aligned(frame.expr.meta, other, 1, **options), npartitions=1, sort=False)
+        return operate(_aligned, frame, other, 0, kwargs=options, label="align"), values
     if not is_node(other):
         other = from_pandas(other)
     pairs = paired([frame.expr, other.expr], "align")
