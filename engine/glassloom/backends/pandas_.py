@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends import pandas_options  # noqa: F401 - it makes itself known
+from glassloom.backends.arrow_samples import samples_of_type
 from glassloom.backends.frames import DEVICE_BACKENDS, kind_on_device, library_of
 from glassloom.backends.label_tables import OF_RESULT, with_own_labels
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, LOOKS_UP_SAFELY
@@ -342,6 +343,8 @@ def _sample_values(dtype: Any, kinds: _Kinds) -> Any:
         return pd.interval_range(0, 2).astype(dtype).array
     if kind == "O" and isinstance(dtype, np.dtype):
         return np.array(objects, dtype=object)
+    if isinstance(dtype, pd.ArrowDtype) and (made := samples_of_type(dtype.pyarrow_dtype)) is not None:
+        return pd.arrays.ArrowExtensionArray(made)
     return pd.array(list(texts), dtype=dtype)
 
 

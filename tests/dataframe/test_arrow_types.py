@@ -1,0 +1,84 @@
+"""Columns of Arrow's types that NumPy has none of: decimals, dates, times of day, bytes, lists, structs, dictionaries."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+import glassloom.dataframe as gd
+import pandas as pd
+import pyarrow as pa
+import pytest
+from frame_helpers import assert_same
+from glassloom.backends.arrow_samples import samples_of_type
+
+INLINE = {"scheduler": "inline"}
+VALUES = {
+    "decimals": pa.array([Decimal("1.50"), None, Decimal("3.25"), Decimal("2.00")], pa.decimal128(7, 2)),
+    "times of day": pa.array([datetime.time(1), None, datetime.time(3), datetime.time(2)]),
+    "bytes": pa.array([b"a", None, b"c", b"b"]),
+    "lists": pa.array([[1, 2], None, [3], []]),
+    "structs": pa.array([{"a": 1}, None, {"a": 3}, {"a": 2}]),
+    "dictionaries": pa.array(["a", None, "c", "b"]).dictionary_encode(),
+}
+CALLS = {
+    "a value": lambda s: s.iloc[2],
+    "rows": lambda s: s.loc[[2, 3]],
+    "count": lambda s: s.count(),
+    "shift": lambda s: s.shift(),
+    "filled": lambda s: s.ffill(),
+    "a function": lambda s: s.map(lambda value: value),
+    "texts": lambda s: s.astype(str),
+    "rows of a condition": lambda s: s[s.notna()],
+}
+
+
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("call", CALLS)
+def test_columns_of_arrows_types_are_computed_with(values, call):
+    series = pd.Series(pd.arrays.ArrowExtensionArray(VALUES[values]))
+    lazy, expected = CALLS[call](gd.from_pandas(series, npartitions=3)), CALLS[call](series)
+    found = lazy.compute(**INLINE)
+    if isinstance(expected, pd.Series):
+        assert_same(found, expected)
+        assert lazy.dtype == expected.dtype
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("method", ["min", "max", "sum", "nunique", "median"])
+def test_decimals_are_reduced_as_in_pandas(method):
+    series = pd.Series(pd.arrays.ArrowExtensionArray(VALUES["decimals"]))
+    found, expected = (
+        getattr(gd.from_pandas(series, npartitions=3), method)().compute(**INLINE),
+        getattr(series, method)(),
+    )
+    assert (
+        found.equals(expected)
+        if isinstance(expected, pd.Series)
+        else (found, type(found)) == (expected, type(expected))
+    )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.decimal128(2, 2),
+        pa.decimal256(40, -2),
+        pa.time64("ns"),
+        pa.binary(3),
+        pa.list_(pa.date32()),
+        pa.list_(pa.float32(), 2),
+        pa.large_list(pa.timestamp("ns", "UTC")),
+        pa.struct([("a", pa.bool_()), ("b", pa.list_(pa.string()))]),
+        pa.map_(pa.string(), pa.int64()),
+        pa.dictionary(pa.int32(), pa.string()),
+        pa.list_(pa.month_day_nano_interval()),
+        pa.null(),
+    ],
+    ids=str,
+)
+def test_two_values_of_a_type_are_made_up(kind):
+    made = samples_of_type(kind)
+    assert made.type == kind
+    assert len(made) == 2
