@@ -140,7 +140,10 @@ def test_what_bins_cant_do_is_said():
     frame = pd.DataFrame({"x": [1.0, 2.0]}, index=pd.date_range("2020", periods=2))
     lazy = gd.from_pandas(frame, npartitions=2)
     assert_same(lazy.clear_divisions().resample("1D").sum().compute(), frame.resample("1D").sum())
-    with pytest.raises(TypeError, match=r"resample\(on='x'\) needs times, not float64; to_datetime\(\) makes them"):
+    with pytest.raises(
+        TypeError,
+        match=r"resample\(on='x'\) needs times or durations as NumPy has them, not float64; to_datetime\(\) makes times",
+    ):
         lazy.resample("1D", on="x")
     with pytest.raises(ValueError, match=r"resample\(on='x'\) is of frames: a series is resampled by its index"):
         lazy.x.resample("1D", on="x")

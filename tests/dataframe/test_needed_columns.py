@@ -167,6 +167,8 @@ def test_an_index_of_a_series_takes_no_column():
     by_series = lambda f: f.set_index(f.a.fillna(0) + 1)[["b"]]  # noqa: E731
     got = by_series(gd.from_pandas(FRAME, npartitions=4)).compute(**INLINE)
     assert_same(got, by_series(FRAME).sort_index(kind="stable"))
+    with_another = lambda f: f.set_index(["s", f.b + 1])[["c"]]  # noqa: E731
+    assert_same(with_another(gd.from_pandas(FRAME, npartitions=1)).compute(**INLINE), with_another(FRAME))
 
 
 def test_two_choices_of_distinct_rows_share_them():

@@ -25,9 +25,6 @@ _NAMES = (
     "future.infer_freq_returns_offset",
     "future.python_scalars",
     "future.no_silent_downcasting",
-    "compute.use_bottleneck",
-    "compute.use_numexpr",
-    "compute.use_numba",
 )
 
 

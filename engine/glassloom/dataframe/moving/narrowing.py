@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_nodes import are_some, of_needed_columns
 from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.divisions import Redivide
@@ -50,10 +50,10 @@ def cut_needed_columns(node: Projection, inner: Redivide) -> Expr | None:
 @rule(Projection, SetIndex)
 def project_before_set_index(node: Projection, inner: SetIndex) -> Expr | None:
     """Leave columns out before others become the index."""
-    keys = inner.call.args[1:] if not inner.others else ()
-    own = [label for key in keys for label in (key if isinstance(key, list) else [key])]
+    given = [label for key in inner.call.args[1:] for label in (key if isinstance(key, list) else [key])]
+    own = [label for label in given if not isinstance(label, Block)]
     wanted = {*own, *(node.columns if isinstance(node.columns, list) else [node.columns])}
-    if not are_some(list(wanted), inner.frame):  # also where columns of other frames become the index
+    if not are_some(list(wanted), inner.frame):
         return None
     made = of_needed_columns(inner, [name for name in names_of(inner.frame.meta) if name in wanted])
     return None if made is None else Projection(made, node.columns, origin=node.origin)
