@@ -46,7 +46,7 @@ def test_columns_of_arrows_types_are_computed_with(values, call):
         assert found == expected
 
 
-@pytest.mark.parametrize("method", ["min", "max", "sum", "nunique", "median"])
+@pytest.mark.parametrize("method", ["min", "max", "sum", "mean", "nunique", "median"])
 def test_decimals_are_reduced_as_in_pandas(method):
     series = pd.Series(pd.arrays.ArrowExtensionArray(VALUES["decimals"]))
     found, expected = (
@@ -58,6 +58,43 @@ def test_decimals_are_reduced_as_in_pandas(method):
         if isinstance(expected, pd.Series)
         else (found, type(found)) == (expected, type(expected))
     )
+
+
+MEANS = {
+    "of a frame": lambda f: f[["x"]].mean(),
+    "of columns": lambda f: f[["x", "y"]].mean(),
+    "of no rows": lambda f: f.x[f.x > 9].mean(),
+    "with missing ones": lambda f: f[["x"]].mean(skipna=False),
+    "of groups": lambda f: f.groupby("k").x.mean(),
+    "the largest of a frame": lambda f: f[["x"]].max(),
+    "products of groups": lambda f: f.groupby("k").x.prod(),
+}
+
+
+@pytest.mark.parametrize("call", MEANS)
+def test_means_of_decimals_have_their_digits(call):
+    values = [Decimal("1.25"), Decimal("-1.10"), None, Decimal("1.00"), Decimal("2.25")]
+    frame = pd.DataFrame(
+        {"x": pd.array(values, dtype=pd.ArrowDtype(pa.decimal128(7, 2))), "y": 1.5, "k": [1, 1, 1, 2, 2]}
+    )
+    found, expected = MEANS[call](gd.from_pandas(frame, npartitions=3)).compute(**INLINE), MEANS[call](frame)
+    if isinstance(expected, pd.Series):
+        assert_same(found, expected)
+    else:
+        assert found is expected is pd.NA
+
+
+def test_products_of_decimals_are_refused():
+    lazy = gd.from_pandas(pd.Series(pd.arrays.ArrowExtensionArray(VALUES["decimals"])), npartitions=2)
+    with pytest.raises(NotImplementedError, match=r"prod of a column of dtype decimal128.*astype\('float64'\) before"):
+        lazy.prod().compute(**INLINE)
+
+
+def test_dates_are_told_apart():
+    values = pd.Series([datetime.date(2000, 1, day) for day in (1, 2, 1, 3, 2)], dtype=pd.ArrowDtype(pa.date32()))
+    lazy = gd.from_pandas(values, npartitions=3)
+    assert_same(lazy.duplicated().compute(**INLINE), values.duplicated())
+    assert_same(lazy.drop_duplicates().compute(**INLINE), values.drop_duplicates())
 
 
 @pytest.mark.parametrize(

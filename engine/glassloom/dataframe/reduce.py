@@ -33,6 +33,7 @@ from glassloom.dataframe.column_steps import (
     of_objects,
     values_of,
 )
+from glassloom.dataframe.decimals import is_decimal, of_decimals
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps, ValuesChunk, WholeChunk
@@ -44,6 +45,7 @@ from glassloom.dataframe.value_steps import (
     missing_sum,
     objects_value,
     objects_value_again,
+    own_missing,
 )
 from glassloom.errors import OptionError
 from glassloom.expr import Expr
@@ -198,6 +200,8 @@ def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, 
     if how in _OF_NUMBERS and pd.api.types.is_object_dtype(dtype):
         chunk, combine, finish = _STEPS[how]
         return partial(of_objects, chunk), combine, finish
+    if how in ("mean", "prod") and is_decimal(dtype):
+        return of_decimals(how, _join_sums, dtype)
     has_mean = how == "mean" and isinstance(dtype, pd.ArrowDtype) and dtype.kind == "b"
     if how in _OF_NUMBERS and not has_mean and not pd.api.types.is_numeric_dtype(dtype):
         raise TypeError(f"{how} of a column of dtype {dtype} isn't supported; use numeric_only=True, or convert it")
@@ -292,23 +296,16 @@ def _finish(
         cells = [
             _with_none(cell) if is_of_objects else cell for cell, is_of_objects in zip(cells, are_objects, strict=True)
         ]
-    row = pd.concat(cells, axis=1).iloc[0]
-    row.index = known.columns
-    row.name = None
+    if is_decimal(meta.dtype):
+        return pd.Series([cell.iloc[0] for cell in cells], index=known.columns, dtype=meta.dtype)
+    row = pd.concat(cells, axis=1).iloc[0].rename(None).set_axis(known.columns)
     is_object = meta.dtype == object or any(cell.dtype == object for cell in cells)
     if is_object:
-        own = [_own_missing(cell, dtype) for cell, dtype in zip(cells, dtypes, strict=True)]
+        own = [own_missing(cell, dtype) for cell, dtype in zip(cells, dtypes, strict=True)]
         return pd.Series(own, index=row.index, dtype=object)
     if isinstance(meta.dtype, pd.api.extensions.ExtensionDtype) and row.dtype != meta.dtype:
         row = row.astype(meta.dtype)
     return row
-
-
-def _own_missing(cell: Any, dtype: Any) -> Any:
-    """Return a value of a row of objects, where each column keeps the missing value of its dtype."""
-    value = cell.iloc[0]
-    has_na = isinstance(dtype, (pd.ArrowDtype, BaseMaskedDtype)) and not isinstance(cell.dtype, pd.ArrowDtype)
-    return pd.NA if has_na and isinstance(value, (float, np.floating)) and value != value else value
 
 
 def _is_none_if_missing(how: str, options: dict[str, Any]) -> bool:

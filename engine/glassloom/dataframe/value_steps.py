@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.pandas_ import concat
 
@@ -88,3 +89,10 @@ def objects_value_again(how: str, cells: list[Any], options: dict[str, Any]) -> 
 
 def known_value(how: str, cell: Any, dtype: Any, options: dict[str, Any]) -> Any:
     return cell if len(cell) == 1 else applied(how, ("skipna",), cell, options)
+
+
+def own_missing(cell: Any, dtype: Any) -> Any:
+    """Return a value of a row of objects, where each column keeps the missing value of its dtype."""
+    value = cell.iloc[0]
+    has_na = isinstance(dtype, (pd.ArrowDtype, BaseMaskedDtype)) and not isinstance(cell.dtype, pd.ArrowDtype)
+    return pd.NA if has_na and isinstance(value, (float, np.floating)) and value != value else value

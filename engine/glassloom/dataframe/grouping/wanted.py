@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.dataframe.decimals import is_decimal
+
 AGAIN = {
     "sum": "sum", "prod": "prod", "min": "min", "max": "max", "first": "first", "last": "last", "any": "any",
     "all": "all", "count": "sum", "size": "sum", "floats": "sum",
@@ -102,6 +104,8 @@ def wanted(place: int, how: str, dtype: Any, options: Mapping[str, Any]) -> Want
         ``ddof min_count skipna dropna``, as far as the user has given them.
     """
     if how not in BY_TREE or not _has_dtype(how, dtype):
+        return None
+    if how in ("mean", "prod") and is_decimal(dtype):  # rounded by Arrow: sums of floats round otherwise
         return None
     chosen = {name: value for name, value in options.items() if name in _OPTIONS.get(how, ())}
     skipna = bool(options.get("skipna", True))

@@ -115,7 +115,8 @@ def _hash_numbers(column: Any) -> Hashes:
 def _hash_times(column: Any) -> Hashes:
     series = column if isinstance(column, pd.Series) else pd.Series(column)
     if isinstance(series.dtype, pd.ArrowDtype):
-        series = pd.Series(pa.chunked_array(pa.array(series.array)).to_pandas())
+        values = pa.chunked_array(pa.array(series.array))
+        series = pd.Series((values.cast(pa.timestamp("ms")) if pa.types.is_date(values.type) else values).to_pandas())
     array: Any = series.array
     return _with_nulls(_hash_integers(array.as_unit("us").asi8), np.asarray(array.isna()))
 
