@@ -148,7 +148,7 @@ def test_what_bins_cant_do_is_said():
     with pytest.raises(ValueError, match=r"resample\(on='x'\) is of frames: a series is resampled by its index"):
         lazy.x.resample("1D", on="x")
     assert_same(lazy.resample("2ME").ffill().compute(), frame.resample("2ME").ffill())
-    with pytest.raises(TypeError, match="resample needs an index of times, not of int64"):
+    with pytest.raises(TypeError, match="resample needs an index of times, durations or periods, not of int64"):
         gd.from_pandas(pd.DataFrame({"x": [1]})).resample("1D")
 
 
