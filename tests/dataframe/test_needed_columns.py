@@ -46,7 +46,8 @@ NARROWED = {
     "none as a dict says": (lambda f: f.astype({"b": "float32"})[["c"]], "c"),
     "filled": (lambda f: f.fillna({"a": 0.0, "s": ""})[["a", "b"]], "ab"),
     "rounded": (lambda f: f.round({"a": 0, "b": 0}).b.max(), "b"),
-    "without missing values": (lambda f: f.dropna(subset=["a"])[["b"]], "ab"),
+    "without missing values": (lambda f: f.dropna(subset=["a"])[["b"]], "b"),
+    "without missing values of several": (lambda f: f.dropna(subset=["a", "c"], how="all")[["b"]], "abc"),
     "without the index": (lambda f: f.reset_index(drop=True)[["b"]], "b"),
     "with another index": (lambda f: f.set_index("a")[["b"]], "ab"),
     "with two levels": (lambda f: f.set_index(["a", "b"], drop=False).c.min(), "abc"),
@@ -119,6 +120,13 @@ def test_conditions_on_renamed_columns_are_those_of_the_file(lazy):
         assert_same(choose(renamed).compute(**INLINE).reset_index(drop=True), choose(expected).reset_index(drop=True))
     (read,) = reads(renamed[renamed.a > 3])
     assert read.condition[0].column == "b"
+
+
+def test_missing_values_are_left_out_while_reading(lazy):
+    for choose in (lambda f: f.dropna(subset=["a", "b"]), lambda f: f.dropna(subset="a").dropna(subset="s")):
+        (read,) = reads(choose(lazy))
+        assert [one.operator for one in read.condition] == ["notna", "notna"]
+        assert_same(choose(lazy).compute(**INLINE).reset_index(drop=True), choose(FRAME).reset_index(drop=True))
 
 
 WHOLE = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
+from operator import and_
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ from glassloom.dataframe.statistics import is_text_or_object
 from glassloom.dataframe.time_texts import times_of_texts
 from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap
 from glassloom.errors import OptionError
+
+_MOST_CONDITIONS = 8
+"""Columns of `dropna` that are conditions: with more, pandas looks at them all at once."""
 
 
 class Reshaping(Frame):
@@ -164,7 +168,12 @@ class Reshaping(Frame):
         if subset is not None:
             require_columns(options["subset"], self._meta)
         kwargs = {name: value for name, value in options.items() if value is not None}
-        made = operate(Method("dropna"), self, kind=ChosenByColumns if "subset" in kwargs else SomeRows, kwargs=kwargs)
+        looked_at = kwargs.get("subset", ()) if how in (None, "any") and thresh is None else ()
+        if 0 < len(looked_at) <= _MOST_CONDITIONS and are_some(looked_at, self._expr):
+            made = self[reduce(and_, [self[name].notna() for name in looked_at])]  # a condition, which reads may apply
+        else:
+            kind = ChosenByColumns if "subset" in kwargs else SomeRows
+            made = operate(Method("dropna"), self, kind=kind, kwargs=kwargs)
         return wrap(renumber(made.expr)) if ignore_index else made
 
     def _without_columns(self, how: Any, thresh: int | None) -> Any:
