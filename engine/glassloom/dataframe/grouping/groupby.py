@@ -282,7 +282,8 @@ class GroupBy(Methods, NotThere):
         args: tuple[Any, ...] = (),
     ) -> Any:
         """Return the collection of an aggregation: by a tree if all of it can be, else with whole groups."""
-        grouping = self._needing(None if self._is_single else spec_columns(spec, named), options)
+        named_columns = None if self._is_single else [] if spec == "size" else spec_columns(spec, named)
+        grouping = self._needing(named_columns, options)
         title = "groupby-" + (spec if isinstance(spec, str) else "agg")
         is_users = has_functions(spec) or has_functions(list(named.values()))
         meta = meta_of(grouping, call.without("min_count"), given_meta, title, is_users=is_users)
@@ -360,6 +361,7 @@ class GroupBy(Methods, NotThere):
         labels = named_columns if named_columns is not None else self._value_columns(None, options)
         needed = {*self._recipe.key_columns, *labels, *(self._recipe.selected or [])}
         columns = list(dict.fromkeys(name for name in grouping.node.meta.columns if name in needed))
+        columns = columns or list(grouping.node.meta.columns[:1])  # which brings the rows
         has_all = len(columns) == len(dict.fromkeys(grouping.node.meta.columns))
         return grouping if has_all else replace(grouping, node=Projection(grouping.node, columns))
 
