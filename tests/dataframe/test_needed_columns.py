@@ -63,6 +63,10 @@ NARROWED = {
     "some aggregated": (lambda f: f.groupby("s").agg({"a": "sum", "b": "max", "c": "var"})[["c", "b"]], "bcs"),
     "one by a name": (lambda f: f.groupby(["s", "a"]).agg(m=("b", "sum"), n=("c", "nunique"), v=("d", "var")).n, "acs"),
     "counted": (lambda f: f.groupby("s").agg(n=("b", "size"), m=("c", "max")).n, "s"),
+    "rows counted": (lambda f: f.groupby(["s", "a"]).size(), "as"),
+    "rows counted by a condition": (lambda f: f.groupby(f.b > 3).size(), "ab"),
+    "rows numbered": (lambda f: f.groupby("s").cumcount(), "s"),
+    "by a function": (lambda f: f.groupby("s")[["a", "b"]].apply(lambda rows: rows.b.max()), "abs"),
     "by a condition": (lambda f: f.groupby(f.a > 2, sort=False).agg({"b": "first", "c": "mean"}).c, "ac"),
     "filtered": (lambda f: (lambda g: g[g.A > 2][["b"]])(f.rename(columns={"a": "A"})), "b"),
 }

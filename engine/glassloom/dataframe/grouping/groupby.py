@@ -431,12 +431,13 @@ class GroupBy(Methods, NotThere):
         function, kwargs = with_own_arguments(func, kwargs)
         tried = TriedApply("apply", (function, *args), {**kwargs, **further})
         title = f"groupby-apply-{function_label(func)}"
-        found = meta_of(self._grouping, tried, meta, title, is_users=True)
+        grouping = self._grouping if self._recipe.selected is None else self._needing([], {})
+        found = meta_of(grouping, tried, meta, title, is_users=True)
         call = tried.settled()
         if meta is not None and isinstance(found, pd.Series) and found.name is not None:
             call = replace(call, chain=Call("rename", (found.name,)))  # as Dask does
-        out = partitions_of(self._grouping, split_out, None)
-        return self._of_whole_groups(self._grouping, call, found, title, out)
+        out = partitions_of(grouping, split_out, None)
+        return self._of_whole_groups(grouping, call, found, title, out)
 
     def transform(self, func: Any = None, /, *args: Any, meta: Any = None, **kwargs: Any) -> Any:
         """Return a frame or series with a row for each row: what a function makes of its group.
@@ -522,7 +523,7 @@ class GroupBy(Methods, NotThere):
 
     def _rows(self, method: str, options: Mapping[str, Any], *, numeric_only: bool = False) -> Any:
         """Return what a method of pandas gives for each row, with all rows at their places."""
-        grouping = self._needing(None, {"numeric_only": numeric_only})
+        grouping = self._needing([] if method == "cumcount" else None, {"numeric_only": numeric_only})
         call = Call(method, (), dict(options))
         meta = grouping.sampled(call)
         if grouping.node.npartitions > 1 and options.get("ascending", True) and has_carried_form(method, meta):
