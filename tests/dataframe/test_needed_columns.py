@@ -59,6 +59,7 @@ NARROWED = {
     "melted": (lambda f: f.melt(id_vars="s", value_vars=["a", "b"]), "abs"),
     "joined": (lambda f: f.rename(columns={"b": "B"}).merge(OTHER, on="a")[["B", "z"]], "ab"),
     "grouped": (lambda f: f.rename(columns={"s": "key", "b": "B"}).groupby("key").B.sum(), "bs"),
+    "clipped": (lambda f: f[["a", "b"]].clip(1, 5).b, "b"),
     "one aggregated": (lambda f: f.groupby("s").mean(numeric_only=True)["b"], "bs"),
     "some aggregated": (lambda f: f.groupby("s").agg({"a": "sum", "b": "max", "c": "var"})[["c", "b"]], "bcs"),
     "one by a name": (lambda f: f.groupby(["s", "a"]).agg(m=("b", "sum"), n=("c", "nunique"), v=("d", "var")).n, "acs"),

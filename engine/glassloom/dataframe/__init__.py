@@ -37,6 +37,7 @@ from glassloom.dataframe.io.write import to_orc, to_parquet
 from glassloom.dataframe.io.write_text import to_csv, to_json
 from glassloom.dataframe.io.writers import to_bag, to_records
 from glassloom.dataframe.moving import distinct_in_pieces as _distinct_in_pieces  # noqa: F401 - registers its pass, the last one
+from glassloom.dataframe.moving import filters_first as _filters_first  # noqa: F401 - registers its rule and its pass
 from glassloom.dataframe.moving.concat import concat, map_overlap, map_partitions, repartition
 from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.moving.merge_asof import merge_asof

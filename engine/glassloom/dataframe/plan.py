@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -28,7 +28,7 @@ def filter_while_reading(roots: Sequence[Expr]) -> list[Expr]:
     for _ in range(_MOST_FILTERS_IN_A_ROW):  # each filter may be of what the one before has left
         order = walk(simple)
         new: dict[str, Expr] = {}
-        consumers = _consumers(order)
+        consumers = consumers_of(order)
         root_names = {root.name for root in simple}
         for reads in _reads_by_rows(order).values():
             if reads[0].source.can_filter:
@@ -48,7 +48,7 @@ def read_once(roots: Sequence[Expr]) -> list[Expr]:
     for found in _reads_by_rows(order).values():
         if len(found) < 2:
             continue
-        consumers = consumers or _consumers(order)
+        consumers = consumers or consumers_of(order)
         reads = [read for read in found if read.columns != () or not _is_read_apart(read, consumers)]
         if len(reads) < 2:
             continue
@@ -72,7 +72,7 @@ def _is_read_apart(node: Expr, consumers: dict[str, list[Expr]]) -> bool:
     )
 
 
-def _consumers(order: Sequence[Expr]) -> dict[str, list[Expr]]:
+def consumers_of(order: Sequence[Expr]) -> dict[str, list[Expr]]:
     consumers: dict[str, list[Expr]] = defaultdict(list)
     for node in order:
         for dependency in node.dependencies:
@@ -89,13 +89,13 @@ def _reads_by_rows(order: Sequence[Expr]) -> dict[str, list[Read]]:
     return by_rows
 
 
-class _Region(NamedTuple):
-    """Reads of the same rows, all that is computed of them row by row, and the filters of that.
+class Region(NamedTuple):
+    """Sources of the same rows, such as reads, all that is computed of them row by row, and the filters of that.
 
     Filters may be of each other, by what is computed of all rows, as in ``x[x.a == 5][x.c > 20]``.
     """
 
-    reads: dict[str, Read]
+    sources: dict[str, Expr]
     inside: dict[str, Expr]
     filters: dict[str, Filter]
 
@@ -104,25 +104,25 @@ def _filtered_reads(
     reads: list[Read], order: Sequence[Expr], consumers: dict[str, list[Expr]], root_names: set[str]
 ) -> dict[str, Expr]:
     """Return what replaces the filters of reads of the same rows; nothing unless all that is needed is filtered."""
-    region = _region(reads, order)
+    region = region_of(reads, order)
     if not region.filters or root_names & region.inside.keys():
         return {}
     known = region.inside.keys() | region.filters.keys()
     if any(user.name not in known for name in region.inside for user in consumers[name]):
         return {}
-    parts = _conditions(region, consumers, root_names)
+    parts = conditions_of(region, consumers, root_names)
     common = set.intersection(*({part.name for part in found} for found in parts.values()))
     condition: Condition = ()
     done: set[str] = set()
     for part in next(iter(parts.values())):
-        found = condition_of(part, region.reads, reads[0].source.accept) if part.name in common - done else None
+        found = condition_of(part, region.sources, reads[0].source.accept) if part.name in common - done else None
         if found is not None:
             condition = (*condition, *found)
             done.add(part.name)
     return _with_condition(region, condition, done) if condition else {}
 
 
-def _conditions(region: _Region, consumers: dict[str, list[Expr]], root_names: set[str]) -> dict[str, list[Expr]]:
+def conditions_of(region: Region, consumers: dict[str, list[Expr]], root_names: set[str]) -> dict[str, list[Expr]]:
     """Return what is asked of the rows that leave the region, by the name of the filter by which they do."""
     parts: dict[str, list[Expr]] = {}
     for one in region.filters.values():
@@ -132,15 +132,16 @@ def _conditions(region: _Region, consumers: dict[str, list[Expr]], root_names: s
     return {name: found for name, found in parts.items() if name not in inner}
 
 
-def _region(reads: list[Read], order: Sequence[Expr]) -> _Region:
-    inside: dict[str, Expr] = {read.name: read for read in reads}
+def region_of(sources: Sequence[Expr], order: Sequence[Expr]) -> Region:
+    """Return the region of sources of the same rows."""
+    inside: dict[str, Expr] = {source.name: source for source in sources}
     filters: dict[str, Filter] = {}
     for node in order:
         if isinstance(node, Filter) and node.predicate.name in inside and _is_filtered_here(node, inside, filters):
             filters[node.name] = node
         elif _is_of_these_rows(node, inside):
             inside[node.name] = node
-    return _Region({read.name: read for read in reads}, inside, filters)
+    return Region({source.name: source for source in sources}, inside, filters)
 
 
 def _is_filtered_here(node: Filter, inside: dict[str, Expr], filters: dict[str, Filter]) -> bool:
@@ -166,9 +167,15 @@ def _is_of_these_rows(node: Expr, inside: dict[str, Expr]) -> bool:
     return not isinstance(node, Rowwise) or node.keeps_rows
 
 
-def _with_condition(region: _Region, condition: Condition, done: set[str]) -> dict[str, Expr]:
+def _with_condition(region: Region, condition: Condition, done: set[str]) -> dict[str, Expr]:
     """Return what replaces the filters, when reads apply a condition that the `done` predicates amount to."""
-    made: dict[str, Expr] = {name: read.with_condition(condition) for name, read in region.reads.items()}
+    reads = {name: read.with_condition(condition) for name, read in region.sources.items()}  # type: ignore[attr-defined]
+    return with_less(region, reads, done)
+
+
+def with_less(region: Region, sources: Mapping[str, Expr], done: set[str]) -> dict[str, Expr]:
+    """Return what replaces the filters, when other sources have less rows by the `done` predicates."""
+    made: dict[str, Expr] = dict(sources)
     for node in region.inside.values():
         if node.name not in made:
             made[node.name] = node.substitute(lambda child: made.get(child.name, child))

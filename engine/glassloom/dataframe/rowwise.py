@@ -159,7 +159,9 @@ class RowByRow(TimeLabels):
             self._meta,
             *(0.5 if has_fractions(given) else limit for given, limit in zip((lower, upper), limits, strict=True)),
         )
-        return operate(call, self, *limits, kwargs={} if axis is None else {"axis": axis})
+        are_numbers = type(call) is Method and all(pd.api.types.is_scalar(limit) for limit in limits)
+        kind = Columnwise if are_numbers else Rowwise
+        return operate(call, self, *limits, kind=kind, kwargs={} if axis is None else {"axis": axis})
 
     def fillna(self, value: Any = None, *, axis: Any = None, inplace: bool = False, limit: int | None = None) -> Any:
         """Return the values with missing ones replaced.

@@ -72,8 +72,10 @@ def project_before_concat(node: Projection, inner: Concat) -> Expr | None:
     if not all([are_some(list(wanted), frame) for frame in inner.frames]):
         return None
     names, *others = [list(names_of(frame.meta)) for frame in inner.frames]
-    if len(wanted) == len(names) or any(one != names for one in others):
+    if any(one != names for one in others):
         return None
+    if len(wanted) == len(names):
+        return inner if node.columns == names else None
     chosen = tuple([Projection(frame, [name for name in names if name in wanted]) for frame in inner.frames])
     return Projection(inner.rebuild([chosen, *inner.operands[1:]]), node.columns, origin=node.origin)
 

@@ -1,0 +1,107 @@
+"""Rows are filtered before they are sorted or concatenated, not after: then fewer move, and reads can apply the conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+
+import numpy as np
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.column_nodes import ByLabel, Renamed
+from glassloom.dataframe.moving.exchange import Split
+from glassloom.dataframe.moving.shape import Concat
+from glassloom.dataframe.moving.sort import SortedExchange, sort
+from glassloom.dataframe.nodes import Assign, Columnwise, Filter, FrameExpr, Projection, Rowwise
+from glassloom.dataframe.plan import conditions_of, consumers_of, filter_while_reading, rebuilt, region_of, with_less
+from glassloom.dataframe.reduction_nodes import TreeReduce
+from glassloom.expr import Expr, apply_rules, rule, walk, whole_plan
+
+_DEEPEST = 50
+"""Operations in each other of a condition that is moved."""
+_MOST_FILTERS = 50
+_OF_ROWS = (Projection, Assign, Rowwise, Columnwise, Renamed, ByLabel)
+"""Nodes that compute each row from the rows at its place alone. Some subclasses know of others: `shift` of those before."""
+
+
+@rule(Filter, Concat)
+def filter_before_concat(node: Filter, inner: Concat) -> Expr | None:
+    """Filter each of the frames, if the condition is of their rows alone."""
+    parts = [_of_frame(node.predicate, inner, place) for place in range(len(inner.frames))]
+    pairs = zip(inner.frames, parts, strict=True)
+    filtered = [Filter(frame, part, origin=node.origin) for frame, part in pairs if part is not None]
+    return inner.rebuild([tuple(filtered), *inner.operands[1:]]) if len(filtered) == len(parts) else None
+
+
+def _of_frame(node: FrameExpr, whole: Concat, place: int, depth: int = 0) -> FrameExpr | None:
+    """Return what a node of concatenated rows is of the rows of one of the frames; None if that isn't known."""
+    if not node.has_rows and node.npartitions == 1 and np.ndim(node.meta) == 0:
+        return node
+    if isinstance(node, Concat):
+        frame = node.frames[place]
+        is_same = node.rows == whole.rows and list(frame.meta.dtypes) == list(node.meta.dtypes)
+        return frame if is_same and frame.meta.columns.equals(node.meta.columns) else None
+    keeps_rows = not isinstance(node, Rowwise) or node.keeps_rows
+    if type(node) not in _OF_ROWS or not keeps_rows or depth > _DEEPEST:
+        return None
+    found: dict[str, Expr] = {}
+    for below in node.dependencies:
+        assert isinstance(below, FrameExpr)
+        part = _of_frame(below, whole, place, depth + 1)
+        if part is None:
+            return None
+        found[below.name] = part
+    return node.substitute(lambda child: found[child.name])
+
+
+@whole_plan
+def filter_before_sorting(roots: Sequence[Expr]) -> list[Expr]:
+    """Filter rows before they are sorted if all that is made of the sorted ones, row by row, ends in a filter."""
+    simple = list(roots)
+    for n_moved in range(_MOST_FILTERS):
+        order, root_names = walk(simple), {root.name for root in simple}
+        found = (_filtered_before(node, order, root_names) for node in order if isinstance(node, SortedExchange))
+        new = next(filter(None, found), None)
+        if new is None:
+            return filter_while_reading(apply_rules(simple)) if n_moved else simple
+        simple = rebuilt(simple, order, new)
+    return simple
+
+
+def _filtered_before(node: SortedExchange, order: Sequence[Expr], root_names: set[str]) -> dict[str, Expr]:
+    """Return what replaces the filters of sorted rows, by name; nothing if other rows are needed too."""
+    consumers = consumers_of(order)
+    region = region_of([node], order)
+    known = region.inside.keys() | region.filters.keys()
+    if not region.filters or root_names & region.inside.keys():
+        return {}
+    if any(user.name not in known for name in region.inside for user in consumers[name]):
+        return {}
+    asked = conditions_of(region, consumers, root_names)
+    common = set.intersection(*({part.name for part in found} for found in asked.values()))
+    parts = [part for part in next(iter(asked.values())) if part.name in common]
+    if not parts:
+        return {}
+    frame, below = node.split.frame, {node.name: node.split.frame}
+    for one in region.inside.values():
+        if one.name not in below:
+            below[one.name] = one.substitute(lambda child: below.get(child.name, child))  # type: ignore[assignment]
+    condition = reduce(_both, [below[part.name] for part in parts])
+    filtered = _sorted_again(node, Filter(frame, condition, origin=parts[0].origin))
+    return {} if filtered is None else with_less(region, {node.name: filtered}, {part.name for part in parts})
+
+
+def _both(left: FrameExpr, right: FrameExpr) -> FrameExpr:
+    return Rowwise(left, (right,), BlockCall(and_, (Block(0), Block(1))))
+
+
+def _sorted_again(node: SortedExchange, frame: FrameExpr) -> Expr | None:
+    """Return another frame sorted as one is."""
+    split = node.split
+    if not split.others:
+        return node.rebuild([Split(frame, (), split.call, origin=split.origin), *node.operands[1:]])
+    (boundaries,) = split.others if len(split.others) == 1 else (None,)
+    if not isinstance(boundaries, TreeReduce) or boundaries.title != "boundaries" or node.found_divisions is not None:
+        return None
+    return sort(frame, node.sorting, node.count)

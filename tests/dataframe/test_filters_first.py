@@ -1,0 +1,107 @@
+"""Rows that are filtered before they are sorted or concatenated."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, labels, reads
+
+INLINE = {"scheduler": "inline"}
+
+
+def rows(n=60):
+    random = np.random.default_rng(n)
+    frame = pd.DataFrame({name: random.integers(0, 9, n) + 0.5 for name in "abc"})
+    return frame.assign(s=random.choice(["x", "y", None], n))
+
+
+FRAME, OTHER = rows(), rows(20)
+
+
+@pytest.fixture(scope="module")
+def lazy(tmp_path_factory):
+    path = tmp_path_factory.mktemp("filters") / "rows.parquet"
+    FRAME.to_parquet(path, row_group_size=10)
+    return gd.read_parquet(path, split_row_groups=True)
+
+
+SORTED = {
+    "one condition": lambda f: f[f.b > 3],
+    "two": lambda f: f[(f.b > 3) & (f.s == "x")],
+    "one after the other": lambda f: (lambda g: g[g.s == "x"])(f[f.b > 3]),
+    "a column of some rows": lambda f: f[f.b > 3].c,
+    "of what is assigned": lambda f: (lambda g: g[g.d > 5])(f.assign(d=f.a + f.b)),
+    "columns chosen between": lambda f: (lambda g: g[g.b > 3][["a"]])(f[["a", "b"]]),
+    "no rows": lambda f: f[f.b > 30],
+}
+
+
+@pytest.mark.parametrize("by", ["c", ["s", "a"]], ids=str)
+@pytest.mark.parametrize("choose", SORTED.values(), ids=SORTED)
+def test_rows_are_filtered_before_they_are_sorted(lazy, choose, by):
+    made = choose(lazy.sort_values(by))
+    order = labels(made)
+    assert "filter" not in order or order.index("filter") < order.index("sort")
+    expected = choose(FRAME.sort_values(by, kind="stable"))
+    assert_same(made.compute(**INLINE).reset_index(drop=True), expected.reset_index(drop=True))
+
+
+def test_conditions_reach_the_file_through_a_sort_and_concat(lazy):
+    for made in (
+        (lambda f: f[f.b > 3])(lazy.sort_values("a")),
+        (lambda f: f[f.b > 3])(gd.concat([lazy, lazy])),
+        (lambda f: f[f.b > 3].c)(gd.concat([lazy, lazy]).sort_values("a")),
+    ):
+        assert all(read.condition for read in reads(made))
+
+
+def test_rows_that_are_needed_sorted_too_are_sorted_once(lazy):
+    ordered = lazy.sort_values("a")
+    both = [ordered[ordered.b > 3], ordered[["c"]]]
+    assert labels(*both).count("sort") == 1
+    for made in (both[0], ordered.assign(m=ordered.b[ordered.b > 3].sum())):
+        assert_same(
+            made.compute(**INLINE).reset_index(drop=True),
+            made.compute(optimize_graph=False, **INLINE).reset_index(drop=True),
+        )
+
+
+def test_an_index_that_is_set_keeps_its_divisions():
+    ordered = gd.from_pandas(FRAME, npartitions=4).set_index("c")
+    made = ordered[ordered.b > 3]
+    assert made.known_divisions
+    order = labels(made)
+    assert order.index("filter") < order.index("sort")
+    assert_same(made.compute(**INLINE), (lambda f: f[f.b > 3])(FRAME.set_index("c").sort_index(kind="stable")))
+
+
+CONCATENATED = {
+    "a condition": lambda f: f[f.b > 3],
+    "of a mean": lambda f: f[f.b > f.b.mean()],
+    "of two columns": lambda f: f[(f.a > f.b) | f.s.isna()],
+    "one after the other": lambda f: (lambda g: g[g.a < 5])(f[f.b > 3]),
+    "of what is assigned": lambda f: (lambda g: g[g.d > 5])(f.assign(d=f.a + f.b)),
+    "of what is before": lambda f: f[f.b.shift(1) > 3],
+    "of the index": lambda f: f[f.index > 12],
+}
+
+
+@pytest.mark.parametrize("choose", CONCATENATED.values(), ids=CONCATENATED)
+def test_concatenated_rows_that_are_filtered_are_those_of_pandas(choose):
+    made = choose(gd.concat([gd.from_pandas(FRAME, npartitions=3), gd.from_pandas(OTHER, npartitions=2)]))
+    assert_same(made.compute(**INLINE), choose(pd.concat([FRAME, OTHER])))
+
+
+def test_frames_are_filtered_before_they_are_concatenated_unless_their_dtypes_differ():
+    one, other = gd.from_pandas(FRAME, npartitions=3), gd.from_pandas(OTHER, npartitions=2)
+    filtered = lambda f: f[f.b > 3]  # noqa: E731
+    order = labels(filtered(gd.concat([one, other])))
+    assert order[-1] == "concat"
+    whole = OTHER.astype({"b": "int64"})
+    unlike = filtered(gd.concat([one, gd.from_pandas(whole, npartitions=2)]))
+    assert labels(unlike)[-1] == "filter"
+    assert_same(unlike.compute(**INLINE), filtered(pd.concat([FRAME, whole])))
+    lacking = filtered(gd.concat([one, gd.from_pandas(OTHER[["a", "s"]], npartitions=2)]))
+    assert_same(lacking.compute(**INLINE), filtered(pd.concat([FRAME, OTHER[["a", "s"]]])))
