@@ -11,7 +11,6 @@ from glassloom._gc import gc_paused
 from glassloom._users_functions import require_no_users_function, without_values
 from glassloom.expr import Expr, lower, walk
 from glassloom.expr import optimize as optimize_plan
-from glassloom.graph.callers_options import with_callers_options
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.graph_drawing import Drawing, draw, warn_of_looks
 from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
@@ -153,9 +152,6 @@ def compute(
             roots = [root.in_place(root) for root in roots]
         graph, keys = lower(roots, shares_memory=runtime.shares_memory)
     flat = [key for group in keys for key in group]
-    if not runtime.shares_memory:
-        graph, renamed = with_callers_options(graph, renames=True)
-        flat = list(map(renamed, flat))
     results = runtime.get(graph, flat)
     stops = accumulate(map(len, keys))
     values = [
@@ -178,11 +174,6 @@ def persist(
     with gc_paused():
         roots = _planned([collection.expr for collection in found.collections], optimize_graph)
         graph, keys = lower(roots, shares_memory=runtime.shares_memory)
-    if not runtime.shares_memory:
-        graph, renamed = with_callers_options(
-            graph, renames=all(one.expr.takes_name_of_keys for one in found.collections)
-        )
-        keys = [list(map(renamed, group)) for group in keys]
     flat = [key for group in keys for key in group]
     held = runtime.hold(graph, flat)
     values = [

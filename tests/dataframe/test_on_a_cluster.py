@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-
 import glassloom as gl
 import glassloom.dataframe as gd
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, shop, target_encoded
-from glassloom.backends import pandas_options
 from glassloom.cluster import options
 
 
@@ -144,41 +141,3 @@ def test_what_is_computed_can_be_written_to(client):
     series.loc[0] = 8.0
     assert series[0] == 8.0
     assert held.compute().loc[0].tolist() == [0.0, 0, "a"]
-
-
-def test_tasks_run_with_the_options_of_pandas_that_the_caller_has(client):
-    texts = gd.from_pandas(pd.Series(["a", None, "b", "c"]), npartitions=2).astype("string")
-    with pd.option_context("mode.string_storage", "python"):
-        held = texts.persist()
-        made, of_call = gl.compute(texts, gl.delayed(lambda: pd.get_option("mode.string_storage"))())
-        assert made.dtype == pd.StringDtype("python")
-        assert of_call == "python"
-    assert held.compute().dtype == pd.StringDtype("python")
-    assert held.isna().sum().compute() == 1
-    assert texts.compute().dtype == pd.StringDtype("pyarrow")  # not what is held, made with other options
-    assert texts.persist().compute().dtype == pd.StringDtype("pyarrow")
-
-
-def test_tasks_of_unlike_options_of_pandas_wait_for_each_other():
-    first_runs, is_let_go, seen = threading.Event(), threading.Event(), []
-
-    def first():
-        first_runs.set()
-        assert is_let_go.wait(60)
-        seen.append(pd.get_option("mode.string_storage"))
-
-    def call(option, function):
-        return threading.Thread(
-            target=pandas_options._called_with, args=({"mode.string_storage": option}, function, (), {})
-        )
-
-    threads = [call("python", first), call("pyarrow", lambda: seen.append(pd.get_option("mode.string_storage")))]
-    before = pd.get_option("mode.string_storage")
-    threads[0].start()
-    assert first_runs.wait(60)
-    threads[1].start()
-    is_let_go.set()
-    for thread in threads:
-        thread.join()
-    assert seen == ["python", "pyarrow"]
-    assert pd.get_option("mode.string_storage") == before

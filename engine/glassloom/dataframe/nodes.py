@@ -39,7 +39,6 @@ _BLOCK = Block(0)
 class FrameExpr(Expr):
     """A partitioned frame, series or index, or a scalar made of one."""
 
-    takes_name_of_keys: ClassVar[bool] = True
     adds_no_rows: ClassVar[bool] = False
     """Whether all rows are those of `frame`, or some of them."""
     makes_unlike_dtypes: ClassVar[bool] = False
@@ -136,12 +135,11 @@ class FrameExpr(Expr):
 
     def persisted(self, held: Any = None) -> Expr:
         lengths = self.lengths
-        blocks = list(held.values()) if isinstance(held, dict) else []
-        name = str(next(iter(held))[0]) if blocks else self.name
+        blocks = [held[key] for key in self.output_keys()] if isinstance(held, dict) else []
         if lengths is None and blocks and all(map(is_frame, blocks)):  # not futures
             lengths = tuple(map(len, blocks))
         return Held(
-            Persisted(name, held), name, self.meta, self.divisions, lengths, (self.rows, self.layout),
+            Persisted(self.name, held), self.name, self.meta, self.divisions, lengths, (self.rows, self.layout),
             self.hashed_by, self.backend, self.has_unique_labels, origin=self.origin,
         )  # fmt: skip
 

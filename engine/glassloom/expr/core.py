@@ -26,8 +26,6 @@ class Expr:
     parameters: ClassVar[tuple[str, ...]] = ()
     operation: ClassVar[str] = ""
     """What a person calls it; the class name in lower case unless set."""
-    takes_name_of_keys: ClassVar[bool] = False
-    """Whether the node of persisted results is named as their keys are. If not, the keys must be those of this node."""
     is_opaque: ClassVar[bool] = False
     """Whether no rule, pass or fusion concerns such nodes, and each of their tasks is needed if the node is."""
 

@@ -1,6 +1,5 @@
 """Task graphs as plain data: tasks, keys and tokens. Knows nothing of collections or schedulers."""
 
-from glassloom.graph.callers_options import register_options, with_callers_options
 from glassloom.graph.function_cache import FunctionCache
 from glassloom.graph.functions import task_function
 from glassloom.graph.graph import Graph, cull
@@ -32,11 +31,9 @@ __all__ = [
     "load_later",
     "normalize_token",
     "random_token",
-    "register_options",
     "resolve",
     "task_function",
     "token_of_plain_call",
     "tokenize",
     "user_origin",
-    "with_callers_options",
 ]
