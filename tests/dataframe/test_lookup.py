@@ -79,9 +79,11 @@ def test_a_join_by_lookup_is_that_of_pandas(data):
     block, found = (left, right) if finds_right else (right, left)
     cut = data.draw(st.integers(0, len(found)))
     lookup = Lookup.of(chosen.left_on, [found.iloc[:cut], found.iloc[cut:]])
-    assert_same(JoinByLookup(chosen, finds_right)(block, lookup), expected)
-    again = JoinByLookup(chosen, finds_right)(block, pickle.loads(pickle.dumps(lookup)))
-    assert_same(again, expected)
+    for one in (lookup, pickle.loads(pickle.dumps(lookup))):
+        made = JoinByLookup(chosen, finds_right)(block, one)
+        if how == "inner" and PANDAS_VERSION < (3, 1):  # before, rows of keys that occur twice on the right came last
+            made, expected = (frame.sort_values(["a", "b"], ignore_index=True) for frame in (made, expected))
+        assert_same(made, expected)
     assert sizeof(lookup) >= sizeof(found)
 
 
