@@ -381,6 +381,20 @@ def test_labels_of_a_partition_that_is_numbered_from_0_are_refused_where_another
     assert_same(made.sort_index(), (whole.x + whole[whole.x > 0].x).sort_index())
 
 
+def test_labels_are_hashed_only_if_frames_differ(monkeypatch):
+    hashed = []
+    monkeypatch.setattr(repeated_labels, "_hashed", lambda labels: hashed.append(labels) or labels.to_numpy(np.uint64))
+    plain = pd.DataFrame({"x": range(8)}, index=[3, 3, 1, 1, 7, 5, 4, 4])
+    lazy = gd.from_pandas(plain, npartitions=4, sort=False)
+    doubled = lazy.map_partitions(lambda block: block * 2)
+    assert_same((lazy.x + doubled.x).compute(**INLINE), plain.x * 3)
+    assert not hashed
+    few = plain.x[plain.x != 5]
+    made, expected = (lazy.x + lazy[lazy.x != 5].x).compute(**INLINE), plain.x + few
+    assert_same(made.sort_index(kind="stable"), expected.sort_index(kind="stable"))
+    assert hashed
+
+
 def test_labels_are_hashed_up_to_a_limit(monkeypatch):
     monkeypatch.setattr(repeated_labels, "_MOST_HASHES", 50)
     Hashes = repeated_labels.Hashes

@@ -7,7 +7,7 @@ of equal labels get a row more under each of these (`Extended`), which makes the
 of the frames. The rows are taken out of the result (`Restored`).
 
 Where no divisions are known, equal labels may be in several partitions. Then frames that differ can't be paired partition by partition, which is
-an error (`Hashes`).
+an error (`Hashes`). Labels are hashed only after it is known that frames differ: mostly they don't.
 
 Nothing of this is needed where labels are known not to repeat, or all frames have the same rows.
 """
@@ -64,7 +64,7 @@ class Hashes(NamedTuple):
         """
         if are_users and any(isinstance(index, pd.RangeIndex) and index.start == 0 for index in indexes):
             return Hashes(np.empty(0, np.uint64), _NO_LIMIT, None, max(map(len, indexes)))
-        return Hashes(np.unique(np.concatenate([_hashed(index.unique()) for index in indexes])), _NO_LIMIT, None)._few()
+        return Hashes(np.unique(np.concatenate([_hashed(index) for index in indexes])), _NO_LIMIT, None)._few()
 
     @staticmethod
     def joined(found: Sequence[Hashes]) -> Hashes:
@@ -99,8 +99,8 @@ class Compared(NamedTuple):
     """Labels of each frame, of those by which they differ. They differ as the frames do."""
     is_plain: bool
     """Whether the first one's labels are in order and none repeats: then rows are paired alike by place and by label."""
-    hashes: Hashes | None
-    """Those of all labels, if equal ones may be in several partitions."""
+    indexes: tuple[pd.Index, ...]
+    """All labels of the frames, those that are equal once; none if other partitions have other labels."""
 
 
 class Different(NamedTuple):
@@ -108,7 +108,6 @@ class Different(NamedTuple):
 
     partitions: tuple[Compared, ...]
     """The comparisons of the first partitions in which each of the frames that differ does so."""
-    hashes: Hashes | None
 
 
 class Extended(LabelKeeping):
@@ -120,7 +119,7 @@ class Extended(LabelKeeping):
 
     @property
     def rows(self) -> str:
-        return _extended_rows(self.frame, self.others[-1])
+        return _extended_rows(self.frame, self.others[1])
 
 
 class Restored(SomeRows):
@@ -201,17 +200,19 @@ def pair(cut: list[FrameExpr]) -> Paired:
     each = {one: number for number, one in enumerate(distinct)}
     first, *others = map(_labels_alone, distinct.values())
     are_apart = any(node.divisions[0] is not None for node in cut)
-    call = BlockCall(
-        partial(_compared, are_apart, not are_apart and _are_users(cut)),
-        tuple(map(Block, range(len(distinct)))),
-        label="compare-labels",
-    )
-    own = _Comparison(first, tuple(others), call)
-    whole = TreeReduce(own, TreeSteps(_different, _finished, None), _SPLIT_EVERY, "compare-labels")
-    extended: list[FrameExpr] = [
-        Extended(node, (own, whole), BlockCall(_extended, (*_THREE, each[_labels_of_rows(node)]), label="paired"))
-        for node in cut
-    ]
+    blocks = tuple(map(Block, range(len(distinct))))
+    own = _Comparison(first, tuple(others), BlockCall(partial(_compared, are_apart), blocks, label="compare-labels"))
+    whole = TreeReduce(own, TreeSteps(_different, _different, None), _SPLIT_EVERY, "compare-labels")
+    found: tuple[FrameExpr, ...] = (own, whole)
+    if not are_apart:
+        hashing = BlockCall(partial(_hashed_labels, _are_users(cut)), (Block(0), Block(1)), label="hash-labels")
+        hashes = TreeSteps(_joined_hashes, _repeated_hash, None)
+        found = (own, whole, TreeReduce(_Hashing(own, (whole,), hashing), hashes, _SPLIT_EVERY, "hash-labels"))
+    extended: list[FrameExpr] = []
+    for node in cut:
+        number = each[_labels_of_rows(node)]
+        call = BlockCall(partial(_extended, number), tuple(map(Block, range(1 + len(found)))), label="paired")
+        extended.append(Extended(node, found, call))
     return Paired(extended, cut, (own, whole))
 
 
@@ -221,6 +222,14 @@ def filtered(node: FrameExpr, condition: FrameExpr, what: str) -> FrameExpr:
     is_of_others = isinstance(condition.meta, pd.Series) and _labels_of_rows(node) != _labels_of_rows(condition)
     kind = FilterByLabel if is_of_others else Filter
     return pairs.result(kind(*pairs.nodes))
+
+
+class _Hashing(Chunk):
+    """The hashes of each partition's labels, if frames differ. They aren't computed with reductions of a frame."""
+
+    @property
+    def siblings_from(self) -> int | None:
+        return None
 
 
 class _Comparison(Chunk):
@@ -270,15 +279,16 @@ _OF_SAME_LABELS: tuple[type, ...] = (Projection, Assign, Rowwise, Columnwise)
 # What is done with partitions.
 
 
-def _compared(are_apart: bool, are_users: bool, *blocks: Any) -> Compared:
+def _compared(are_apart: bool, *blocks: Any) -> Compared:
     """Compare the labels of partitions with those of the first one. `are_apart`: other partitions have other labels."""
     first, *others = (block.index for block in blocks)
     differing = [number for number, labels in enumerate(others, 1) if not labels.equals(first)]
     is_plain = bool(first.is_monotonic_increasing and first.is_unique)
     indexes = [first, *others]
-    hashes = None if are_apart else Hashes.of(indexes, are_users)
+    # Slices, as what pandas has looked up in an index is kept with it.
+    unlike = () if are_apart else tuple(indexes[number][:] for number in (0, *differing))
     if not differing:
-        return Compared(frozenset(), (), is_plain, hashes)
+        return Compared(frozenset(), (), is_plain, unlike)
     wanted = [label for number in differing for label in _first_difference(first, indexes[number])]
     labels = [index[:0] for index in indexes]
     for label in _distinct(wanted):
@@ -291,7 +301,7 @@ def _compared(are_apart: bool, are_users: bool, *blocks: Any) -> Compared:
     for number in differing:
         if labels[number].equals(labels[0]):  # as often, in another order
             labels[number] = labels[number][::-1]
-    return Compared(frozenset(differing), tuple(labels), is_plain, hashes)
+    return Compared(frozenset(differing), tuple(labels), is_plain, unlike)
 
 
 def _first_difference(one: pd.Index, other: pd.Index) -> list[pd.Index]:
@@ -332,14 +342,24 @@ def _different(found: Sequence[Compared | Different]) -> Different:
         for compared in one.partitions if isinstance(one, Different) else [one]:
             if not compared.differing <= known:
                 known |= compared.differing
-                kept.append(compared._replace(hashes=None))
-    hashes = [one.hashes for one in found if one.hashes is not None]
-    return Different(tuple(kept), Hashes.joined(hashes) if hashes else None)
+                kept.append(compared._replace(indexes=()))
+    return Different(tuple(kept))
 
 
-def _finished(found: Sequence[Compared | Different]) -> Different:
-    made = _different(found)
-    return made if made.hashes is None else made._replace(hashes=made.hashes._replace(values=made.hashes.values[:0]))
+def _hashed_labels(are_users: bool, own: Compared, whole: Different) -> Hashes | None:
+    """Return the hashes of a partition's labels if frames differ; else rows are paired by place, and they don't matter."""
+    return Hashes.of(own.indexes, are_users) if whole.partitions else None
+
+
+def _joined_hashes(found: Sequence[Hashes | None]) -> Hashes | None:
+    hashes = [one for one in found if one is not None]
+    return Hashes.joined(hashes) if hashes else None
+
+
+def _repeated_hash(found: Sequence[Hashes | None]) -> int | None:
+    """Return the hash of a label that several partitions have, if there is one."""
+    made = _joined_hashes(found)
+    return None if made is None else made.repeated
 
 
 def _needed(own: Compared, whole: Different) -> list[Compared]:
@@ -347,9 +367,9 @@ def _needed(own: Compared, whole: Different) -> list[Compared]:
     return [] if own.is_plain else [one for one in whole.partitions if not one.differing <= own.differing]
 
 
-def _extended(block: Any, own: Compared, whole: Different, number: int) -> Any:
-    if whole.partitions and whole.hashes is not None and whole.hashes.repeated is not None:
-        _refuse(block.index[_hashed(block.index) == whole.hashes.repeated])
+def _extended(number: int, block: Any, own: Compared, whole: Different, repeated: int | None = None) -> Any:
+    if repeated is not None:
+        _refuse(block.index[_hashed(block.index) == repeated])
     needed = _needed(own, whole)
     if not needed or not len(block):
         return block
