@@ -122,14 +122,6 @@ def test_bins_of_several_months_are_counted_from_the_first_row(rule):
             assert_same(made.compute() if hasattr(made, "compute") else made, expected)
 
 
-def test_bins_of_several_months_arent_filled():
-    lazy = gd.from_pandas(OF_TIMES, npartitions=3)
-    with pytest.raises(
-        NotImplementedError, match=r"resample\(rule='2MS'\).*by ffill\(\), bins that are counted from the first row"
-    ):
-        lazy.resample("2MS").ffill()
-
-
 def test_windows_are_aggregated_by_names_and_lists_of_them():
     numbers = GROUPED[["x", "f"]]
     for operation in (
