@@ -140,3 +140,29 @@ def test_what_has_no_such_bins_is_said_at_the_call():
         gd.from_pandas(frame_of(INDEXES["durations"]), npartitions=2).resample("ME")
     with pytest.raises(TypeError, match="resample needs an index of times, durations or periods, not of int64"):
         gd.from_pandas(pd.DataFrame({"x": [1]}), npartitions=1).resample("D")
+
+
+OF_ARROW = {
+    "timestamp[us][pyarrow]": pd.date_range("2020-01-01", periods=6, freq="7h"),
+    "timestamp[ns, tz=Europe/Berlin][pyarrow]": pd.date_range("2020-01-01", periods=6, freq="7h", tz="Europe/Berlin"),
+    "duration[us][pyarrow]": pd.timedelta_range(0, periods=6, freq="7h"),
+}
+
+
+@pytest.mark.parametrize("dtype", OF_ARROW)
+def test_bins_of_times_of_arrow_are_called_by_such(dtype):
+    frame = pd.DataFrame({"x": range(6), "t": pd.Series(OF_ARROW[dtype]).astype(dtype)})
+    by_time = frame.set_index("t")
+    lazy = gd.from_pandas(by_time.iloc[::-1], npartitions=3, sort=False)
+    for ask in (
+        lambda bins: bins.sum(),
+        lambda bins: bins.x.agg(["min", "max"]),
+        lambda bins: bins.ffill(),
+        lambda bins: bins.interpolate(),
+        lambda bins: bins.transform("sum"),
+    ):
+        assert_same(ask(lazy.resample("5h")).compute(**INLINE), ask(by_time.resample("5h")))
+    got = gd.from_pandas(frame, npartitions=2).resample("5h", on="t").first()
+    assert_same(got.compute(**INLINE), frame.resample("5h", on="t").first())
+    with pytest.raises(NotImplementedError, match=r"of times or durations of Arrow's.*use resample\(\)"):
+        lazy.groupby(pd.Grouper(freq="5h"))

@@ -210,10 +210,8 @@ def _by_time(frame: Any, on: Any) -> Any:
         raise ValueError(f"resample(on={on!r}) is of frames: a series is resampled by its index")
     require_columns([on], frame)
     dtype = frame.expr.meta[on].dtype
-    if getattr(dtype, "kind", "O") not in "Mm" or isinstance(dtype, pd.ArrowDtype):
-        raise TypeError(
-            f"resample(on={on!r}) needs times or durations as NumPy has them, not {dtype}; to_datetime() makes times"
-        )
+    if getattr(dtype, "kind", "O") not in "Mm":
+        raise TypeError(f"resample(on={on!r}) needs times or durations, not {dtype}; to_datetime() makes times")
     return frame[frame[on].notna()].set_index(on)
 
 

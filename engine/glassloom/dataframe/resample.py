@@ -38,6 +38,7 @@ from glassloom.dataframe.time_bins import (
     bins_of,
     bins_of_labels,
     labels_apart,
+    plain_times,
     rows_by_member,
 )
 from glassloom.dataframe.upsampling import Edges, KnownTimes, Wish, at_times, interpolated_at_times
@@ -311,6 +312,9 @@ class Resampler(Window):
             raise refused("resample().interpolate", "axis", axis, "interpolate the bins' edges, which are rows")
         self._require_all("interpolate")
         options = {"method": method, "limit": limit, "limit_direction": limit_direction, "limit_area": limit_area}
+        return self._interpolated(options)
+
+    def _interpolated(self, options: dict[str, Any]) -> Any:
         if self._has_no_rows:
             return self._of_no_rows(partial(_call, "interpolate", (), options))
         frame, edges = self._with_edges("interpolate")
@@ -447,9 +451,46 @@ for _how, _what in (
 with_lazy_arguments_checked("Resampler")(Resampler)
 
 
+class ArrowResampler(Resampler):
+    """Bins of times or durations of Arrow's, which labels are again in results."""
+
+    def __init__(self, bins: Resampler, dtype: Any) -> None:
+        super().__init__(
+            bins._frame, bins._bins, bins._selection, is_chosen=bins._is_chosen, is_of_column=bins._is_of_column
+        )
+        self._dtype = dtype
+
+    def _selected(self, columns: Any) -> ArrowResampler:
+        return ArrowResampler(super()._selected(columns), self._dtype)
+
+    def _aggregated(self, how: str, args: tuple[Any, ...], kwargs: dict[str, Any], *, columnwise: bool = True) -> Any:
+        return self._of_arrow(super()._aggregated(how, args, kwargs, columnwise=columnwise))
+
+    def _at_edges(self, wish: Wish, how: str) -> Any:
+        return self._of_arrow(super()._at_edges(wish, how))
+
+    def _interpolated(self, options: dict[str, Any]) -> Any:
+        return self._of_arrow(super()._interpolated(options))
+
+    def _groups(self) -> Any:
+        labels = operate(bins_of_labels, self._frame, self._bins, label="bins")
+        return self._of_arrow(self._frame).groupby(self._of_arrow(labels))
+
+    def _of_arrow(self, result: Any) -> Any:
+        return operate(_with_labels_of, result, self._dtype, label="labels")
+
+
+def _with_labels_of(block: Any, dtype: Any) -> Any:
+    return block.set_axis(block.index.astype(dtype), axis=0)
+
+
 def resample(frame: Any, rule: Any, options: dict[str, Any], *, is_of_column: bool = False) -> Resampler:
     """Return the bins of a frame; see `DataFrame.resample`."""
     node: FrameExpr = frame.expr
+    dtype = node.meta.index.dtype
+    if isinstance(dtype, pd.ArrowDtype) and dtype.kind in "mM":
+        plain = operate(_with_labels_of, frame, plain_times(dtype), label="labels")
+        return ArrowResampler(resample(plain, rule, options, is_of_column=is_of_column), dtype)
     if not isinstance(node.meta.index, (pd.DatetimeIndex, pd.TimedeltaIndex, pd.PeriodIndex)):
         raise TypeError(
             f"resample needs an index of times, durations or periods, not of {node.meta.index.dtype}; set_index() of a column of times"

@@ -293,3 +293,11 @@ def _first_time(frame: Any) -> Any:
     """Compute the first label: bins that don't divide a day are counted from it."""
     first: Any = frame.index.min().compute()
     return first
+
+
+def plain_times(dtype: Any) -> Any:
+    """Return NumPy's dtype of times or durations that are of Arrow's; of times in a zone that of pandas."""
+    kind = dtype.pyarrow_dtype
+    zone = getattr(kind, "tz", None)
+    name = f"datetime64[{kind.unit}]" if dtype.kind == "M" else f"timedelta64[{kind.unit}]"
+    return name if zone is None else pd.DatetimeTZDtype(kind.unit, zone)

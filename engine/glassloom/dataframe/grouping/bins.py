@@ -12,7 +12,8 @@ from glassloom.dataframe.grouping.all_rows import Binned
 from glassloom.dataframe.grouping.durations import are_durations, labels_of_durations
 from glassloom.dataframe.grouping.groups_of_times import Grouped, GroupsOfTimes
 from glassloom.dataframe.grouping.keys import require_one_place
-from glassloom.dataframe.time_bins import bins_of, bins_of_labels, bins_of_times
+from glassloom.dataframe.resample import ArrowResampler
+from glassloom.dataframe.time_bins import bins_of, bins_of_labels, bins_of_times, plain_times
 from glassloom.dataframe.wrap import operate
 
 
@@ -46,6 +47,10 @@ def resampled(frame: Any, by: Any, *, as_index: bool, group_keys: bool = True) -
         )
     _require_level(frame, by)
     bins = frame.resample(by.freq, on=by.key, **_options(by))
+    if isinstance(bins, ArrowResampler):
+        raise NotImplementedError(
+            f"groupby({by!r}) of times or durations of Arrow's isn't supported: use resample(), or astype() of them before"
+        )
     return GroupsOfTimes(bins, Grouped(frame, by, None, group_keys, partial(_labelled, by)))
 
 
@@ -106,8 +111,7 @@ def _labels_of_times(times: Any, by: Any) -> Any:
     own = times.expr.meta.dtype
     of_arrow = HAS_COPY_ON_WRITE and isinstance(own, pd.ArrowDtype) and own.kind == "M"
     if of_arrow:
-        zone, unit = own.pyarrow_dtype.tz, own.pyarrow_dtype.unit
-        times = times.astype(f"datetime64[{unit}]" if zone is None else pd.DatetimeTZDtype(unit, zone))
+        times = times.astype(plain_times(own))
     require_times(times.expr.meta.dtype, by)
     bins = bins_of(times.to_frame(by.key).set_index(by.key, sort=False), by.freq, _options(by))
     labels = operate(bins_of_times, times, bins, label="bins")
