@@ -571,3 +571,13 @@ def test_several_reductions_of_no_columns_are_a_frame_without_columns():
     assert_same(lazy.agg({}).compute(), plain.agg({}))
     with pytest.raises(ValueError, match="the frame has no columns to describe; it has \\[\\]"):
         lazy.describe()
+
+
+@pytest.mark.parametrize("how", ["sum", "prod"])
+@pytest.mark.parametrize("other", ["Int64", "int64[pyarrow]"])
+def test_sums_of_enough_values_of_whole_numbers_beside_nullable_ones_are_whole(how, other):
+    frame = pd.DataFrame({"i": [1, 2, 3, 4], "n": pd.Series([1, None, 2, 3]).astype(other)})
+    for min_count in (2, 4):
+        expected = getattr(frame, how)(min_count=min_count)
+        got = getattr(gd.from_pandas(frame, npartitions=2), how)(min_count=min_count)
+        pd.testing.assert_series_equal(got.compute(scheduler="inline"), expected)

@@ -41,11 +41,13 @@ from glassloom.dataframe.sorting import distinct_numbers
 from glassloom.dataframe.value_steps import (
     applied,
     applied_again,
+    counted_dtype,
     known_value,
     missing_sum,
     objects_value,
     objects_value_again,
     own_missing,
+    with_none,
 )
 from glassloom.errors import OptionError
 from glassloom.expr import Expr
@@ -294,7 +296,7 @@ def _finish(
     if _is_none_if_missing(how, options):
         are_objects = map(pd.api.types.is_object_dtype, dtypes)
         cells = [
-            _with_none(cell) if is_of_objects else cell for cell, is_of_objects in zip(cells, are_objects, strict=True)
+            with_none(cell) if is_of_objects else cell for cell, is_of_objects in zip(cells, are_objects, strict=True)
         ]
     if is_decimal(meta.dtype):
         return pd.Series([cell.iloc[0] for cell in cells], index=known.columns, dtype=meta.dtype)
@@ -304,7 +306,7 @@ def _finish(
         own = [own_missing(cell, dtype) for cell, dtype in zip(cells, dtypes, strict=True)]
         return pd.Series(own, index=row.index, dtype=object)
     if isinstance(meta.dtype, pd.api.extensions.ExtensionDtype) and row.dtype != meta.dtype:
-        row = row.astype(meta.dtype)
+        row = row.astype(counted_dtype(row.dtype, meta.dtype) if options.get("min_count", 0) > 0 else meta.dtype)
     return row
 
 
@@ -312,11 +314,6 @@ def _is_none_if_missing(how: str, options: dict[str, Any]) -> bool:
     """Whether pandas has None for a missing result of a column of objects in frames."""
     skipna = options.get("skipna", True)
     return (how in ("min", "max") and (PANDAS_VERSION >= (3, 1) or skipna)) or (how in ("sum", "prod") and skipna)
-
-
-def _with_none(cell: Any) -> Any:
-    """Return a missing result of a column of objects as pandas has it in frames: None."""
-    return pd.Series([None], dtype=object) if isinstance(cell.iloc[0], float) and cell.isna().iloc[0] else cell
 
 
 def _scalar(how: str, cell: Any, known: Any) -> Any:

@@ -45,6 +45,18 @@ def missing_sum(cell: Any, *, of_frame: bool) -> Any:
     return cell if len(cell) == 1 else pd.Series([None if of_frame else np.nan], dtype=object)
 
 
+def with_none(cell: Any) -> Any:
+    """Return a missing result of a column of objects as pandas has it in frames: None."""
+    return pd.Series([None], dtype=object) if isinstance(cell.iloc[0], float) and cell.isna().iloc[0] else cell
+
+
+def counted_dtype(dtype: Any, wide: Any) -> Any:
+    """Return the dtype of sums of at least so many values, given theirs and, nullable or Arrow's, that of too few: floats, also of whole numbers."""
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "iu":
+        return dtype if isinstance(dtype, pd.api.extensions.ExtensionDtype) else wide
+    return f"{dtype}[pyarrow]" if isinstance(wide, pd.ArrowDtype) else {"i": "Int64", "u": "UInt64"}[dtype.kind]
+
+
 def _do_add(how: str, column: Any) -> bool:
     """Whether objects, of which some are missing, add or multiply. Those that don't are two values that don't."""
     try:
