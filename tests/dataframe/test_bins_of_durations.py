@@ -128,6 +128,13 @@ def test_columns_of_durations_and_groups_by_their_stretches_are_pandas():
         assert_same(got.cumsum().compute(**INLINE), expected.cumsum())
 
 
+def test_periods_that_are_cut_otherwise_than_bins_are_looked_up_as_in_pandas():
+    frame = pd.DataFrame({"x": range(5)}, index=pd.period_range("2000", periods=5, freq="Y-JAN"))
+    for rule in ("Q-DEC", "W"):
+        got = gd.from_pandas(frame, npartitions=2).resample(rule).bfill()
+        assert_same(got.compute(**INLINE), frame.resample(rule).bfill())
+
+
 def test_what_has_no_such_bins_is_said_at_the_call():
     days = gd.from_pandas(frame_of(INDEXES["days"]), npartitions=2)
     with pytest.raises(
@@ -135,7 +142,7 @@ def test_what_has_no_such_bins_is_said_at_the_call():
     ):
         days.resample("M").ffill()
     with pytest.raises(pd.errors.IncompatibleFrequency, match="cannot be resampled to"):
-        gd.from_pandas(frame_of(INDEXES["months"]), npartitions=2).resample("W-WED")
+        gd.from_pandas(frame_of(INDEXES["months"]), npartitions=2).resample("W-WED").sum()
     with pytest.raises(ValueError, match="requires fixed-duration"):
         gd.from_pandas(frame_of(INDEXES["durations"]), npartitions=2).resample("ME")
     with pytest.raises(TypeError, match="resample needs an index of times, durations or periods, not of int64"):

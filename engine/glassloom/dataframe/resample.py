@@ -339,7 +339,7 @@ class Resampler(Window):
         if are_bins_counted(index):
             rows = self._frame if self._frame.known_divisions else self._frame.sort_index()
             if isinstance(index, pd.PeriodIndex):
-                return rows_by_member(rows, self._bins, how), KnownTimes(self._bins.all_called(), self._bins.step)
+                return rows_by_member(rows, self._bins, how), KnownTimes(self._bins.all_looked_up(), self._bins.step)
             return rows, KnownTimes(self._bins.without_offset.all_called(), self._bins.step)
         if self._bins.ends is not None:
             return self._frame, KnownTimes(self._bins.of_edges.all_called(), self._bins.step)

@@ -78,6 +78,10 @@ class Bins(NamedTuple):
         """The same bins, whose labels aren't moved."""
         return self._replace(options=tuple(item for item in self.options if item[0] != "offset"))
 
+    def all_looked_up(self) -> Any:
+        """Return all bins of periods between the two ends at which rows are looked up, also if pandas doesn't aggregate by them."""
+        return self.of(pd.Series(0, index=pd.PeriodIndex(list(self.ends or ())).unique())).asfreq().index
+
     def all_called(self) -> Any:
         """Return what all bins are called between the two ends, also those without rows."""
         return self._counts(pd.Index(list(self.ends or ()))[:0], {}).index
@@ -143,7 +147,8 @@ def _bins_of_ends(frame: Any, rule: Any, given: dict[str, Any]) -> Bins:
     if not isinstance(pd.tseries.frequencies.to_offset(rule), pd.offsets.Tick):
         given.pop("origin", None)
     made = Bins(rule, tuple(given.items()))
-    made.of(sample(frame.expr.meta)).count()  # raises what pandas raises for others
+    if isinstance(index, pd.TimedeltaIndex):
+        made.of(sample(frame.expr.meta))  # raises what pandas raises for others
     first, last = compute(frame.index.min(), frame.index.max())
     return made if pd.isna(first) else made._replace(ends=(first, last))
 
@@ -180,11 +185,12 @@ def rows_by_member(frame: Any, bins: Bins, how: str) -> Any:
 
 
 def _are_longer(step: Any, freq: Any) -> bool:
-    """Whether periods of one frequency hold several of another one, of which only the kinds count: 2D are D."""
+    """Whether periods of one frequency may hold several of another one, of which only the kinds count: 2D are D."""
     one = pd.Period("2000-05-17", freq=freq.base)
     other = one.asfreq(step.base, "start")
-    are_workdays = isinstance(step, pd.offsets.BusinessDay) and step.base != freq.base
-    return are_workdays or other.start_time < one.start_time or other.end_time > one.end_time
+    length = one.end_time - one.start_time
+    are_workdays = isinstance(step, pd.offsets.BusinessDay) and step.base != freq.base and length.days < 1
+    return are_workdays or other.end_time - other.start_time > length
 
 
 def _by_member(block: Any, step: Any, convention: str) -> Any:
