@@ -54,3 +54,12 @@ def test_chains_give_what_pandas_gives(tmp_path_factory, source, pair, steps, en
         frame, lazy = STEPS[step](frame), STEPS[step](lazy)
     expected, got = ENDS[end](frame), ENDS[end](lazy)
     assert_same(got.compute(scheduler="inline") if hasattr(got, "compute") else got, expected)
+
+
+def test_chains_may_be_deeper_than_pythons_stack():
+    frame = gd.from_pandas(pd.DataFrame({"a": range(4)}), npartitions=2)
+    for number in range(700):
+        frame["b"] = number
+    held = frame.persist(scheduler="inline")
+    assert held.compute(scheduler="inline").to_dict("list") == {"a": [0, 1, 2, 3], "b": [699] * 4}
+    assert frame.a.sum().compute(scheduler="inline") == 6

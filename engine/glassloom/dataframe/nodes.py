@@ -26,6 +26,8 @@ from glassloom import config
 from glassloom.backends.pandas_ import columns_of, concat, is_frame, own, rows_between
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
+from glassloom.dataframe.block_steps import chosen_rows, with_columns
+from glassloom.dataframe.bottom_up import found_bottom_up
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_with_columns
 from glassloom.expr import Blockwise, Expr, Persisted
@@ -70,7 +72,7 @@ class FrameExpr(Expr):
         """Whether it takes partitions of whichever library, though it makes pandas' objects."""
         return False
 
-    @cached_property
+    @found_bottom_up
     def backend(self) -> str:
         """The library of the partitions, such as ``"pandas"``. `meta` is pandas' in any case."""
         if not self.keeps_backend:
@@ -322,7 +324,7 @@ class BlockOp(FrameBlockwise):
     def divisions(self) -> tuple[Any, ...]:
         return (None,) * (self.frame.npartitions + 1)
 
-    @property
+    @found_bottom_up
     def layout(self) -> str:
         return self.frame.layout
 
@@ -344,11 +346,11 @@ class Relabelled(BlockOp):
 class LabelKeeping(BlockOp):
     """A block-wise operation each of whose rows has the index label of a row of the same partition."""
 
-    @property
+    @found_bottom_up
     def hashed_by(self) -> tuple[Any, ...] | None:
         return () if self.frame.hashed_by == () else None
 
-    @cached_property
+    @found_bottom_up
     def divisions(self) -> tuple[Any, ...]:
         return self.frame.divisions
 
@@ -358,7 +360,7 @@ class SomeRows(LabelKeeping):
 
     adds_no_rows = True
 
-    @cached_property
+    @found_bottom_up
     def has_unique_labels(self) -> bool:
         return self.frame.has_unique_labels
 
@@ -384,25 +386,25 @@ class Rowwise(SomeRows):
     def npartitions(self) -> int:
         return self.frame.npartitions
 
-    @cached_property
+    @found_bottom_up
     def divisions(self) -> tuple[Any, ...]:
         if not self.keeps_rows and any(node.divisions[0] is None for node in self.others if self._has_own_rows(node)):
             return (None,) * (self.frame.npartitions + 1)  # labels of the other's are added to these
         return self.frame.divisions
 
-    @cached_property
+    @found_bottom_up
     def rows(self) -> str:
         return self.frame.rows if self.keeps_rows else self.name
 
-    @cached_property
+    @found_bottom_up
     def layout(self) -> str:
         return self.frame.layout
 
-    @cached_property
+    @found_bottom_up
     def lengths(self) -> tuple[int, ...] | None:
         return self.frame.lengths if self.keeps_rows else None
 
-    @cached_property
+    @found_bottom_up
     def has_unique_labels(self) -> bool:
         own = [node for node in self.others if self._has_own_rows(node)]
         return self.frame.has_unique_labels and all(node.has_unique_labels for node in own)
@@ -423,15 +425,15 @@ class OfSameLabels(FrameBlockwise):
 
     frame: FrameExpr
 
-    @cached_property
+    @found_bottom_up
     def divisions(self) -> tuple[Any, ...]:
         return self.frame.divisions
 
-    @cached_property
+    @found_bottom_up
     def layout(self) -> str:
         return self.frame.layout
 
-    @cached_property
+    @found_bottom_up
     def has_unique_labels(self) -> bool:
         return self.frame.has_unique_labels
 
@@ -439,11 +441,11 @@ class OfSameLabels(FrameBlockwise):
 class OfSameRows(OfSameLabels):
     """What is made of a frame's partitions and has their rows, each at its place."""
 
-    @cached_property
+    @found_bottom_up
     def rows(self) -> str:
         return self.frame.rows
 
-    @cached_property
+    @found_bottom_up
     def lengths(self) -> tuple[int, ...] | None:
         return self.frame.lengths
 
@@ -464,7 +466,7 @@ class Projection(OfSameRows):
     def meta(self) -> Any:
         return chosen_meta(self.frame.meta, self.columns)
 
-    @property
+    @found_bottom_up
     def hashed_by(self) -> tuple[Any, ...] | None:
         keys = self.frame.hashed_by
         kept = self.columns if isinstance(self.columns, list) else [self.columns]
@@ -511,7 +513,7 @@ class Assign(OfSameRows):
         constants = [value for value in self.values if not isinstance(value, Expr)]
         return derived_meta(lambda: self.function(*blocks), Assign, self.names, *constants, *blocks)
 
-    @property
+    @found_bottom_up
     def hashed_by(self) -> tuple[Any, ...] | None:
         keys = self.frame.hashed_by
         return keys if keys is not None and not any(key in self.names for key in keys) else None
@@ -520,7 +522,7 @@ class Assign(OfSameRows):
     def function(self) -> Callable[..., Any]:
         number = iter(range(1, len(self.values) + 1))
         places = tuple(Block(next(number)) if isinstance(value, Expr) else value for value in self.values)
-        return BlockCall(_assign, (_BLOCK, self.names, *places), label="assign")
+        return BlockCall(with_columns, (_BLOCK, self.names, *places), label="assign")
 
     @property
     def arrow_form(self) -> Form | None:
@@ -545,17 +547,17 @@ class Filter(OfSameLabels):
     def meta(self) -> Any:
         return self.frame.meta
 
-    @cached_property
+    @found_bottom_up
     def rows(self) -> str:
         return f"filter-{tokenize(self.frame.rows, self.predicate.name)}"
 
-    @property
+    @found_bottom_up
     def hashed_by(self) -> tuple[Any, ...] | None:
         return self.frame.hashed_by
 
     @property
     def function(self) -> Callable[..., Any]:
-        return _filter
+        return chosen_rows
 
     @property
     def arrow_form(self) -> Form | None:
@@ -578,23 +580,3 @@ def _view_columns(frame: Any, columns: pd.Index) -> Any:
     made = pd.DataFrame({place: frame[name] for place, name in enumerate(columns)}, index=frame.index, copy=False)
     made.columns = columns
     return made
-
-
-_MOST_BLOCKS = 90
-"""pandas warns where a column is added to a frame of more than 100 blocks, which a user who has added them one by one can't help.
-A copy of the values puts those of a dtype into one block."""
-
-
-def _assign(frame: Any, names: tuple[Any, ...], *values: Any) -> Any:
-    frame = frame.copy(deep=len(getattr(getattr(frame, "_mgr", None), "blocks", ())) > _MOST_BLOCKS)
-    for name, value in zip(names, values, strict=True):
-        if not len(frame) and is_frame(value):  # pandas would add its rows to a partition that has none
-            if len(value) and not getattr(value, "index", value).is_unique:
-                raise ValueError("cannot reindex on an axis with duplicate labels")  # as where the frame has rows
-            value = rows_between(value, None, 0)
-        frame[name] = value
-    return frame
-
-
-def _filter(frame: Any, predicate: Any) -> Any:
-    return frame[predicate]
