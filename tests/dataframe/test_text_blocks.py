@@ -127,7 +127,7 @@ def test_text_stays_as_it_is_written_where_a_block_has_other_values_alone(tmp_pa
     (tmp_path / "a.csv").write_text(MIXED)
     got = gd.read_csv(tmp_path / "a.csv", engine=engine, blocksize=1500, **options)
     assert got.npartitions > 8
-    if TEXT_IS_OBJECTS and not options:
+    if TEXT_IS_OBJECTS and not options and engine == "pyarrow":  # others parse blocks after a row with letters
         with pytest.raises(
             MetaError, match=r"'k' holds int64, the sample object.*Give dtype=\{'k': 'str', 'b': 'str'\}"
         ):

@@ -283,8 +283,9 @@ def test_what_a_function_returns_has_the_dtype_that_all_of_it_has(given, functio
     ):
         got, expected = operation(parts).compute(scheduler="inline"), operation(frame)
         assert_same(got, expected)
-        are_none = [one is None for one in expected.to_numpy(dtype=object).ravel()]
-        assert [one is None for one in got.to_numpy(dtype=object).ravel()] == are_none
+        if HAS_COPY_ON_WRITE:  # before pandas 3 text is objects, and other partitions don't say whether there is any
+            are_none = [one is None for one in expected.to_numpy(dtype=object).ravel()]
+            assert [one is None for one in got.to_numpy(dtype=object).ravel()] == are_none
 
 
 @pytest.mark.parametrize("dtype", ["int8", "Int64", "float32", "category", object])
