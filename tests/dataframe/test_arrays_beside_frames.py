@@ -71,6 +71,36 @@ def test_objects_that_are_all_missing_in_a_partition_are_added_to_text(text):
         (numbers.s + numbers.o).compute(scheduler="inline")
 
 
+NULLABLE_LABELS = {
+    "compared": lambda f: f.index > 1,
+    "among others": lambda f: f.index.isin([1]),
+    "inverted": lambda f: ~(f.index == 3),
+    "rows": lambda f: f[f.index == 3],
+    "rows of two conditions": lambda f: f[(f.index == 3) | (f.x == 1)],
+    "rows of a column": lambda f: f.x[f.index > 1],
+    "a column": lambda f: f.assign(z=f.index == 3),
+}
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "int64[pyarrow]"])
+@pytest.mark.parametrize("call", NULLABLE_LABELS.values(), ids=NULLABLE_LABELS)
+def test_comparisons_of_nullable_labels_are_of_their_dtype_in_all_partitions(call, dtype):
+    plain = pd.DataFrame({"x": [1, 2, 3]}, index=pd.Index([1, None, 3], dtype=dtype))
+    found, expected = call(gd.from_pandas(plain, npartitions=3, sort=False)), call(plain)
+    if isinstance(expected, pd.DataFrame | pd.Series):
+        assert_same(found.compute(scheduler="inline"), expected)
+    else:
+        assert found.dtype == expected.dtype
+        assert_same(pd.Series(found.compute(scheduler="inline")), pd.Series(expected))
+
+
+def test_arrays_of_nullable_values_that_miss_some_are_errors_that_say_so():
+    lazy = gd.from_pandas(pd.Series([1, None, 3], dtype="Int64"), npartitions=3)
+    with pytest.raises(ValueError, match=r"values: missing ones make float64 of int64; fillna\(\)"):
+        lazy.values.compute(scheduler="inline")
+    assert lazy.fillna(0).values.compute(scheduler="inline").tolist() == [1, 0, 3]
+
+
 def test_operators_of_labels_say_what_they_dont_take(frame):
     with pytest.raises(TypeError, match=r"an index and a pandas series.*series.to_numpy\(\)"):
         frame.index == PLAIN.t  # noqa: B015

@@ -55,6 +55,13 @@ def concat(blocks: Sequence[Any]) -> Any:
     return made if labels is made.index else made.set_axis(labels, axis=0)
 
 
+def concat_arrays(blocks: Sequence[Any]) -> Any:
+    """Return arrays of one axis as one: NumPy's, or pandas' of one dtype."""
+    if isinstance(blocks[0], pd.api.extensions.ExtensionArray):
+        return type(blocks[0])._concat_same_type(blocks)  # type: ignore[attr-defined]
+    return np.concatenate(blocks)
+
+
 def _is_missing(name: Any) -> bool:
     return name is pd.NA or (type(name) is not str and bool(name != name))
 

@@ -30,7 +30,9 @@ def is_lazy_scalar(value: Any) -> bool:
     """Whether a value is a lazy one that has no rows."""
     if not is_node(value) or value.expr.has_rows:
         return False
-    return not isinstance(value.expr.meta, np.ndarray)  # such as a comparison of labels makes: a value for each
+    return not isinstance(
+        value.expr.meta, (np.ndarray, pd.api.extensions.ExtensionArray)
+    )  # such as a comparison of labels makes: a value for each
 
 
 def _listed(key: Any) -> Any:

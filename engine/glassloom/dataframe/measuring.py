@@ -60,6 +60,9 @@ class Measuring(Frame):
         if rows is not None and len(rows) != self.npartitions:
             raise OptionError(f"lengths={lengths!r} has {len(rows)} numbers for {self.npartitions} partitions")
         like = values(sample(self._meta))
+        dtypes = self._meta.dtypes if isinstance(self._meta, pd.DataFrame) else [self._meta.dtype]
+        if like.dtype != object and not all(isinstance(dtype, np.dtype) for dtype in dtypes):  # some may be missing
+            values = partial(_of_dtype, values, like.dtype)
         shapes: list[tuple[Any, ...]] = [
             (math.nan if rows is None else rows[number], *like.shape[1:]) for number in range(self.npartitions)
         ]
@@ -217,6 +220,20 @@ def _by_time(frame: Any, on: Any) -> Any:
 
 def _same(block: Any) -> Any:
     return block
+
+
+def _of_dtype(values: Callable[[Any], Any], dtype: Any, block: Any) -> Any:
+    """Return the array that a function makes of a partition.
+
+    Raises
+    ------
+    ValueError
+        If missing values make another dtype of it than that of the whole.
+    """
+    made = values(block)
+    if made.dtype != dtype:
+        raise ValueError(f"values: missing ones make {made.dtype} of {dtype}; fillna() or astype('float64') before")
+    return made
 
 
 def _values(block: Any) -> Any:

@@ -19,11 +19,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import pandas as pd
 
 from glassloom import config
-from glassloom.backends.pandas_ import columns_of, concat, is_frame, own, rows_between
+from glassloom.backends.pandas_ import columns_of, concat, concat_arrays, is_frame, own, rows_between
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
 from glassloom.dataframe.block_steps import chosen_rows, with_columns
@@ -124,7 +123,7 @@ class FrameExpr(Expr):
         if (
             len(blocks) > 1 and getattr(blocks[0], "ndim", 0) == 1 and not is_frame(blocks[0])
         ):  # as a comparison of labels makes
-            return np.concatenate(blocks)
+            return concat_arrays(blocks)
         return own(concat(blocks)) if is_frame(blocks[0]) else blocks[0]
 
     def rebuild(self, operands: Sequence[Any]) -> Self:

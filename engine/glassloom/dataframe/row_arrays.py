@@ -20,7 +20,7 @@ from glassloom.dataframe.wrap import operate, wrap, wraps
 class RowArray(Frame):
     """A lazy array with a value for each row of the frame whose labels it is made of. It chooses rows: ``frame[frame.index > 3]``.
 
-    Computed, it is a NumPy array.
+    Computed, it is a NumPy array, or pandas' own of a nullable or Arrow dtype.
 
     Examples
     --------

@@ -40,7 +40,7 @@ def wrap(node: FrameExpr) -> Any:
         return _classes["frame"](node)
     if isinstance(meta, pd.Series):
         return _classes["series"](node)
-    if isinstance(meta, np.ndarray) and meta.ndim == 1:
+    if isinstance(meta, (np.ndarray, pd.api.extensions.ExtensionArray)) and meta.ndim == 1:
         return _classes["array"](node)
     return _classes["index" if isinstance(meta, pd.Index) else "scalar"](node)
 
