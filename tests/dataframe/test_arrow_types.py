@@ -119,3 +119,15 @@ def test_two_values_of_a_type_are_made_up(kind):
     made = samples_of_type(kind)
     assert made.type == kind
     assert len(made) == 2
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.timestamp("ms", "Europe/Paris"), pa.duration("us")], ids=str)
+@pytest.mark.parametrize("method", ["mean", "std", "describe"])
+def test_times_of_arrow_have_means_and_deviations(kind, method):
+    values = pa.array([1_000_003, None, -5, 77], pa.int64()).cast(kind)
+    frame = pd.DataFrame({"x": pd.arrays.ArrowExtensionArray(values), "y": 1.5})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    for choose in (lambda f: f, lambda f: f[["x"]]):
+        assert_same(getattr(choose(lazy), method)().compute(**INLINE), getattr(choose(frame), method)())
+    if method != "describe":
+        assert getattr(lazy.x, method)().compute(**INLINE) == getattr(frame.x, method)()

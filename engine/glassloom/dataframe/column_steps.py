@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.pandas_ import concat
@@ -223,10 +224,17 @@ def time_deviation(cell: Powers, dtype: Any, options: dict[str, Any]) -> Any:
     """Return the standard deviation as a duration of the same unit."""
     n, _, _, second, _, _ = cell
     free = n - options.get("ddof", 1)
-    kind: Any = f"timedelta64[{getattr(dtype, 'unit', None) or np.datetime_data(dtype)[0]}]"
+    kind = _durations_of(dtype)
     if free <= 0 or np.isnan(second):
         return pd.Series([pd.NaT], dtype=kind)
     return pd.Series([int((second / free) ** 0.5)], dtype="int64").astype(kind)
+
+
+def _durations_of(dtype: Any) -> Any:
+    """Return the dtype of durations that have the unit of times or durations."""
+    if isinstance(dtype, pd.ArrowDtype):
+        return pd.ArrowDtype(pa.duration(dtype.pyarrow_dtype.unit))
+    return f"timedelta64[{getattr(dtype, 'unit', None) or np.datetime_data(dtype)[0]}]"
 
 
 # Sums and products of at least so many values.

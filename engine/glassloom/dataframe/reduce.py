@@ -33,7 +33,7 @@ from glassloom.dataframe.column_steps import (
     of_objects,
     values_of,
 )
-from glassloom.dataframe.decimals import is_decimal, of_decimals
+from glassloom.dataframe.decimals import is_date, is_decimal, of_decimals
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps, ValuesChunk, WholeChunk
@@ -197,7 +197,7 @@ def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, 
     TypeError
         If it can't be computed of its dtype.
     """
-    if getattr(dtype, "kind", "O") in "mM" and how in OF_TIMES and not isinstance(dtype, pd.ArrowDtype):
+    if getattr(dtype, "kind", "O") in "mM" and how in OF_TIMES and not is_date(dtype):
         return OF_TIMES[how]
     if how in _OF_NUMBERS and pd.api.types.is_object_dtype(dtype):
         chunk, combine, finish = _STEPS[how]
