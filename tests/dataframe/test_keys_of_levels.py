@@ -357,6 +357,16 @@ OF_INDEX = {
 }
 
 
+@pytest.mark.parametrize("name", [None, "x"])
+def test_rows_of_a_tuple_of_labels_are_those_of_the_first_levels(name):
+    frame = pd.DataFrame({"x": range(8)}, index=pd.MultiIndex.from_product([["u", "v"], [1, 2], ["p", "q"]]))
+    check_in_parts(frame if name is None else frame[name], lambda rows: rows.xs(("v", 1)))
+    with pytest.raises(NotImplementedError, match=r"xs\(drop_level=False\)"):
+        gd.from_pandas(frame, npartitions=2).xs(("v", 1), drop_level=False)
+    with pytest.raises(KeyError):
+        gd.from_pandas(frame, npartitions=2).xs(("v", 3)).compute()
+
+
 @pytest.mark.parametrize("how", ["any", "all", "no"])
 def test_labels_of_levels_are_missing_if_one_is_or_if_all_are(how):
     labels = pd.MultiIndex.from_tuples([(1, "a"), (np.nan, "b"), (np.nan, None), (3, None)])

@@ -78,6 +78,15 @@ class Levels(Frame):
             return self[key]
         if level is None and self._meta.index.nlevels == 1:
             return self.loc[key]
+        if level is None and isinstance(key, tuple):
+            if not drop_level:
+                raise refused(
+                    "xs",
+                    "drop_level",
+                    drop_level,
+                    "of a tuple of labels: loc[...] with a list for each level keeps them",
+                )
+            return self.loc[key] if isinstance(self._meta, pd.Series) else self.loc[key, :]
         chosen = 0 if level is None else level
         if isinstance(chosen, (list, tuple)):
             raise refused("xs", "level", level, "choose by one level after the other")
