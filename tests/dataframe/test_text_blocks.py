@@ -343,3 +343,23 @@ def test_the_row_after_which_a_block_is_parsed_leaves_no_category_in_it(tmp_path
     (tmp_path / "a.csv").write_text("a\n" + "x\n" * 10 + "y\n" * 10)
     last = gd.read_csv(tmp_path / "a.csv", blocksize=20, dtype="category").partitions[-1].compute()
     assert last.a.cat.categories.tolist() == ["y"]
+
+
+@pytest.mark.parametrize("blocksize", [11, None])
+def test_the_only_column_beside_labels_without_a_name_is_not_that_of_the_labels(tmp_path, blocksize):
+    path = tmp_path / "labelled.csv"
+    path.write_text("x\n0,1.5\n1,\n2,1e3\n")
+    lazy = gd.read_csv(path, blocksize=blocksize)
+    assert_same(lazy["x"].compute(scheduler="inline"), pd.read_csv(path)["x"])
+
+
+@pytest.mark.parametrize(
+    "before", ["# no row\n" * 3000, "\n" * 3000, '"' + "line\n" * 3000 + '",2\n'], ids=["comments", "blank", "quoted"]
+)
+def test_the_first_row_of_a_file_may_be_far_behind_its_header(tmp_path, before):
+    path = tmp_path / "far.csv"
+    path.write_text("x,y\n" + before + "".join(f"{number},2\n" for number in range(4000)))
+    options = {"comment": "#"}
+    lazy = gd.read_csv(path, blocksize=9000, **options)
+    assert lazy.npartitions > 3
+    assert_same(lazy.compute(scheduler="inline").reset_index(drop=True), pd.read_csv(path, **options))

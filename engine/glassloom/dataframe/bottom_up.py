@@ -31,6 +31,9 @@ class found_bottom_up(cached_property[_Value]):  # noqa: N801 - a decorator, as 
         if node is None:
             return self
         name = str(self.attrname)
+        below = getattr(node, "frame", None)
+        if below is None or name in below.__dict__ or not isinstance(getattr(type(below), name, None), found_bottom_up):
+            return node.__dict__.setdefault(name, self.func(node))
         chain: list[Any] = []
         one = node
         while (

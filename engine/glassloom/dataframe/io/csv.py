@@ -80,7 +80,9 @@ class CsvSource(Source):
         return self.blocks[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        parser = self.parser if columns is None else self.parser.for_columns(list(columns))
+        parser = self.parser
+        if columns is not None and len(columns) < len(self.meta.columns):
+            parser = parser.for_columns(list(columns))  # not of all: pandas would take labels without a name for one
         meta = self.meta if columns is None else self.meta[list(columns)]
         if len(self.blocks) == 1:  # there are no others that its categories must be like
             meta = without_categories(meta)

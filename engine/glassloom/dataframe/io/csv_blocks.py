@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -102,14 +104,20 @@ class Parser:
         plain = {name: value for name, value in self.options.items() if name not in _OF_COLUMNS}
         rest = _with_safe_engine({**plain, "dtype": str, "compression": None})
         header = self.header_of(block)
-        for line in self._lines(block.path, len(header)):
+
+        def has_row(text: bytes) -> bool:
             try:
-                found = self.function(io.BytesIO(header + line), **rest)
+                return len(self.function(io.BytesIO(header + text), **rest, nrows=1)) == 1
             except (pd.errors.ParserError, pd.errors.EmptyDataError):  # it goes on, or there are lines to skip
-                continue
-            if len(found) == 1:
-                return FirstRow(line, self._is_labelled(header + line, rest, len(found.columns)))
-        return None
+                return False
+
+        text: bytes = next(filter(has_row, self._beginnings(block.path, len(header))), b"")
+        if not text:
+            return None
+        ends = [found.end() for found in re.finditer(b"\n", text)]
+        text = text[: ends[bisect_left(ends, True, key=lambda end: has_row(text[:end]))]]
+        names = self.function(io.BytesIO(header + text), **rest, nrows=1).columns
+        return FirstRow(text, self._is_labelled(header + text, rest, len(names)))
 
     def _is_labelled(self, text: bytes, options: dict[str, Any], n_names: int) -> bool:
         try:
@@ -119,19 +127,22 @@ class Parser:
                 raise
             return True
 
-    def _lines(self, path: str, start: int) -> Iterator[bytes]:
-        """Yield the first line from a place on, the first two..."""
-        size, place = _FIRST_BYTES, 0
+    def _beginnings(self, path: str, start: int) -> Iterator[bytes]:
+        """Yield the first line from a place on, the first two, four..., up to all of them."""
+        size, n_lines = _FIRST_BYTES, 1
+        data, is_all = b"", False
         while True:
-            data = self.files.read(path, start, start + size)
-            while (end := data.find(b"\n", place) + 1) > 0:
-                yield data[:end]
-                place = end
-            if len(data) < size:
-                if place < len(data):
-                    yield data + b"\n"
+            ends = [found.end() for found in itertools.islice(re.finditer(b"\n", data), n_lines)]
+            if len(ends) == n_lines:
+                yield data[: ends[-1]]
+                n_lines *= 2
+            elif is_all:
+                if data:
+                    yield data if data.endswith(b"\n") else data + b"\n"
                 return
-            size *= 8
+            else:
+                data = self.files.read(path, start, start + size)
+                is_all, size = len(data) < size, size * 8
 
     def for_columns(self, columns: list[Any]) -> Parser:
         """Return a parser that reads these columns alone."""
