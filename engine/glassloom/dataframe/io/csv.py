@@ -86,7 +86,7 @@ class CsvSource(Source):
         meta = self.meta if columns is None else self.meta[list(columns)]
         if len(self.blocks) == 1:  # there are no others that its categories must be like
             meta = without_categories(meta)
-        return BlockCall(read_block, (Block(0), parser, meta), label=self.label)
+        return BlockCall(read_block, (Block(0), parser, meta, columns is not None), label=self.label)
 
 
 @with_function_arguments(pd.read_csv)

@@ -255,8 +255,8 @@ def _compression_of(path: str, options: dict[str, Any]) -> Any:
     return chosen_compression(path.lower(), compression)
 
 
-def read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
-    """Return the frame of a block, with the columns and dtypes of the sample.
+def read_block(block: TextBlock, parser: Parser, meta: Any, are_chosen: bool = False) -> Any:
+    """Return the frame of a block, with the columns and dtypes of the sample. `are_chosen`: others that the file has don't matter.
 
     Raises
     ------
@@ -284,7 +284,7 @@ def read_block(block: TextBlock, parser: Parser, meta: Any) -> Any:
     if missing:
         raise MetaError(f"{block.path!r} lacks the columns {missing}, which the first file has")
     others = [name for name in frame.columns if name not in meta.columns and not parser.is_path(name)]
-    if others and not all(parser.is_path(name) for name in meta.columns):
+    if others and not are_chosen and not all(parser.is_path(name) for name in meta.columns):
         raise MetaError(
             f"{block.path!r} has the columns {others}, which the first file lacks: give usecols={list(meta.columns)}, or read "
             "the files by themselves and put them together with concat()"
