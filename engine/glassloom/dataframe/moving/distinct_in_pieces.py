@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from glassloom.dataframe.moving.distinct import distinct_of
+from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.reduction_nodes import RowsChunk, TreeReduce, TreeSteps
 from glassloom.expr import Expr, walk, whole_plan
 
@@ -38,22 +39,36 @@ def reduce_distinct_rows_in_pieces(roots: Sequence[Expr]) -> list[Expr]:
     done: dict[str, Expr] = {}
     for node in order:
         made = node.substitute(lambda child: done[child.name])
-        chunk = node.source if isinstance(node, TreeReduce) else None
-        is_only_user = isinstance(chunk, RowsChunk) and uses[chunk.name] == uses[chunk.frame.name] == 1
+        found = _rows_of(node)
+        is_only_user = found is not None and all([uses[one.name] == 1 for one in found])
         done[node.name] = (_in_pieces(made) if is_only_user else None) or made
     return [done[root.name] for root in roots]
 
 
 def _in_pieces(node: Expr) -> Expr | None:
     """Return a reduction of distinct rows as one of their pieces; None of other nodes."""
-    chunk = node.source if isinstance(node, TreeReduce) else None
-    rows = chunk.frame if isinstance(chunk, RowsChunk) and not chunk.others else None
-    if not isinstance(rows, TreeReduce):
+    found = _rows_of(node)
+    if found is None:
         return None
-    assert isinstance(node, TreeReduce) and isinstance(chunk, RowsChunk)
+    chunk, rows = found[0], found[-1]
+    assert isinstance(node, TreeReduce) and isinstance(chunk, RowsChunk) and isinstance(rows, TreeReduce)
     distinct = distinct_of(rows)
     if distinct is None:
         return None
     last = _OfPieces(distinct.pieces, chunk.call, node.steps.finish)
     steps = TreeSteps(rows.steps.combine, last, node.steps.meta)
     return TreeReduce(rows.source, steps, rows.split_every, node.title, origin=node.origin)
+
+
+def _rows_of(node: Expr) -> list[FrameExpr] | None:
+    """Return the first step of a reduction and what it reads, down to the reduction whose result that is; None if it is of something else.
+
+    A choice of columns may lie between if the first step takes the columns that it needs itself.
+    """
+    chunk = node.source if isinstance(node, TreeReduce) else None
+    if not isinstance(chunk, RowsChunk) or chunk.others:
+        return None
+    found: list[FrameExpr] = [chunk, chunk.frame]
+    if isinstance(chunk.frame, Projection) and isinstance(chunk.frame.columns, list) and chunk.picks_columns:
+        found.append(chunk.frame.frame)
+    return found if isinstance(found[-1], TreeReduce) else None
