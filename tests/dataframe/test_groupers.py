@@ -152,3 +152,9 @@ def test_the_group_of_missing_categories_has_its_rows_when_groups_are_iterated(b
     found = [group.x.compute().tolist() for _, group in groups]
     assert found == [group.x.tolist() for _, group in NAMES.groupby(by, observed=True, dropna=False)]
     assert [2, 4] in found
+
+
+def test_groups_of_periods_that_are_shorter_begin_at_the_end_of_these():
+    series = pd.Series(range(6), index=pd.period_range("2020-01-06", periods=6, freq="W-SUN"), dtype=float)
+    by_day = lambda s: s.groupby(pd.Grouper(freq="D")).sum()  # noqa: E731
+    assert_same(by_day(gd.from_pandas(series, npartitions=3)).compute(), by_day(series))

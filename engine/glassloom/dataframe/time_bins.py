@@ -145,7 +145,11 @@ def _bins_of_ends(frame: Any, rule: Any, given: dict[str, Any]) -> Bins:
     if isinstance(index, pd.PeriodIndex) and isinstance(rule, str):
         rule = pd.PeriodDtype(rule).freq
     if not isinstance(pd.tseries.frequencies.to_offset(rule), pd.offsets.Tick):
-        given.pop("origin", None)
+        origin = given.pop("origin", None)
+        if isinstance(index, pd.TimedeltaIndex) and _is_end(origin):
+            raise refused(
+                "resample", "origin", origin, "pandas doesn't heed it for days; give a rule in hours, such as '24h'"
+            )
     made = Bins(rule, tuple(given.items()))
     if isinstance(index, pd.TimedeltaIndex):
         made.of(sample(frame.expr.meta))  # raises what pandas raises for others

@@ -169,7 +169,8 @@ def require_own_keys(binned: dict[Any, str], shown: Any) -> None:
 
 
 def _options(by: Any) -> dict[str, Any]:
-    return {"closed": by.closed, "label": by.label, "origin": by.origin, "offset": by.offset}
+    options = {"closed": by.closed, "label": by.label, "origin": by.origin, "offset": by.offset}
+    return {**options, "convention": by.convention} if by.convention is not None else options
 
 
 def _require_level(frame: Any, by: Any) -> None:
