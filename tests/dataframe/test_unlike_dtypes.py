@@ -315,3 +315,17 @@ def test_series_that_a_function_returned_for_no_made_up_row_are_named():
     made = lazy((0, 3, 8)).apply(lambda row: row[["i"]] if row["s"] == "ant" else None, axis=1)
     with pytest.raises(MetaError, match="returned a Series, but scalars for two made-up rows.* meta="):
         made.compute(scheduler="inline")
+
+
+SERIES_FOR_EACH = {
+    "of numbers": lambda f: f.apply(lambda row: pd.Series({"p": row["n"], "q": 1}), axis=1),
+    "of one's own kinds": lambda f: f.apply(lambda row: pd.Series([None, row["n"]], index=["p", "q"]), axis=1),
+    "the row": lambda f: f.apply(lambda row: row.fillna(0), axis=1),
+    "for values": lambda f: f.o.apply(lambda value: pd.Series([1, value is None])),
+}
+
+
+@pytest.mark.parametrize("apply", SERIES_FOR_EACH.values(), ids=SERIES_FOR_EACH)
+def test_functions_that_return_series_beside_objects(apply):
+    frame = pd.DataFrame({"n": range(6), "o": pd.Series([1, "x", None, 2, "y", 3], dtype=object)})
+    assert_same(apply(gd.from_pandas(frame, npartitions=3)).compute(scheduler="inline"), apply(frame))

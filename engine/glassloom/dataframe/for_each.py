@@ -151,6 +151,8 @@ def _needs_all_results(method: str, node: FrameExpr, tried: Any, function: Any, 
     )
     if is_one or not isinstance(tried, (pd.DataFrame, pd.Series)) or {"raw", "result_type", "by_row"} & set(kwargs):
         return False
+    if method == "apply" and isinstance(tried, pd.DataFrame):  # of series, whose dtypes the function has chosen
+        return False
     own = dtypes_of(node.meta) if isinstance(node.meta, (pd.DataFrame, pd.Series)) else []
     apart = (
         pd.SparseDtype if method == "combine" else (pd.CategoricalDtype, pd.SparseDtype)
