@@ -73,6 +73,7 @@ def _is_read_apart(node: Expr, consumers: dict[str, list[Expr]]) -> bool:
 
 
 def consumers_of(order: Sequence[Expr]) -> dict[str, list[Expr]]:
+    """Return the nodes that each node is a dependency of, by its name."""
     consumers: dict[str, list[Expr]] = defaultdict(list)
     for node in order:
         for dependency in node.dependencies:
