@@ -46,6 +46,7 @@ NARROWED = {
     "none as a dict says": (lambda f: f.astype({"b": "float32"})[["c"]], "c"),
     "filled": (lambda f: f.fillna({"a": 0.0, "s": ""})[["a", "b"]], "ab"),
     "rounded": (lambda f: f.round({"a": 0, "b": 0}).b.max(), "b"),
+    "rounded by a series": (lambda f: f[["a", "b"]].round(pd.Series({"a": 0})).b, "ab"),
     "without missing values": (lambda f: f.dropna(subset=["a"])[["b"]], "b"),
     "without missing values of several": (lambda f: f.dropna(subset=["a", "c"], how="all")[["b"]], "abc"),
     "without the index": (lambda f: f.reset_index(drop=True)[["b"]], "b"),

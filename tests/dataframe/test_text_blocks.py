@@ -363,3 +363,13 @@ def test_the_first_row_of_a_file_may_be_far_behind_its_header(tmp_path, before):
     lazy = gd.read_csv(path, blocksize=9000, **options)
     assert lazy.npartitions > 3
     assert_same(lazy.compute(scheduler="inline").reset_index(drop=True), pd.read_csv(path, **options))
+
+
+def test_columns_are_chosen_by_names_that_are_numbers_of_others(tmp_path):
+    path = tmp_path / "numbered.csv"
+    path.write_text("".join(f"{number},{number + 10},{number + 20}\n" for number in range(6)))
+    for names in ([2, 0, 1], [5, 6, 7]):
+        lazy, expected = (module.read_csv(path, header=None, names=names) for module in (gd, pd))
+        for name in names:
+            assert lazy[name].compute().tolist() == expected[name].tolist()
+        assert lazy[names[:2]].compute().columns.tolist() == names[:2]

@@ -16,7 +16,7 @@ from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.cumulative import Along
 from glassloom.dataframe.inferring import Inferring
-from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection
+from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.operators import FlexibleOperators
 from glassloom.dataframe.options import is_columns, refused, require_native_bytes
 from glassloom.dataframe.own_columns import copied
@@ -123,7 +123,8 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
 
     def round(self, decimals: Any = 0) -> Any:
         """Return the values rounded to some decimals."""
-        return operate(Method("round"), self, decimals, kind=ByLabel if isinstance(decimals, dict) else Columnwise)
+        kind = ByLabel if isinstance(decimals, dict) else Rowwise if isinstance(decimals, pd.Series) else Columnwise
+        return operate(Method("round"), self, decimals, kind=kind)
 
     def abs(self) -> Any:
         """Return the absolute values."""

@@ -8,6 +8,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import contains
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -208,6 +210,8 @@ def _with_safe_engine(options: dict[str, Any]) -> dict[str, Any]:
 def _choice(columns: list[Any], options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that choose columns: by their numbers where the names that are given stand for some of them."""
     names, chosen_before = options.get("names"), options.get("usecols")
+    if names is not None and chosen_before is None and any(isinstance(name, int) for name in columns):
+        return {"usecols": partial(contains, frozenset(columns))}  # whole numbers would be taken for places
     if names is None or chosen_before is None or callable(chosen_before):
         return {"usecols": columns}
     numbers = sorted(one for one in chosen_before if isinstance(one, int) and not isinstance(one, bool))
