@@ -39,6 +39,15 @@ def tpch_dask_threads(scale: int = 1) -> Figures:
         return _tpch(dd.read_parquet, scale)
 
 
+def tpch_dask_row_groups(scale: int = 1) -> Figures:
+    """Return Dask's figures when it is told to make partitions of row groups; of a file of less than 256 MiB it makes one."""
+    import dask
+    import dask.dataframe as dd
+
+    with dask.config.set(scheduler="threads", num_workers=cpu_count()):
+        return _tpch(partial(dd.read_parquet, split_row_groups=True), scale)
+
+
 def tpch_distributed(scale: int = 1) -> Figures:
     import dask.dataframe as dd
     from distributed import Client
@@ -283,6 +292,7 @@ CASES: dict[str, dict[str, Contender]] = {
     "tpch": {
         "glassloom threads": tpch_glassloom_threads,
         "dask threads": tpch_dask_threads,
+        "dask threads, row groups": tpch_dask_row_groups,
         "distributed": tpch_distributed,
         "duckdb": tpch_duckdb,
         "polars": tpch_polars,
