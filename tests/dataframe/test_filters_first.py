@@ -94,6 +94,17 @@ def test_concatenated_rows_that_are_filtered_are_those_of_pandas(choose):
     assert_same(made.compute(**INLINE), choose(pd.concat([FRAME, OTHER])))
 
 
+def test_conditions_of_many_steps_are_looked_at_once():
+    frame = pd.DataFrame({"x": np.arange(10.0), "y": 1})
+    both = gd.concat([gd.from_pandas(frame, npartitions=2)] * 2)
+    steps = both.x
+    for _ in range(16):
+        steps = (steps.abs() + steps) / 2  # two ways to each node below
+    made = both[steps > 3]
+    assert labels(made)[-1] == "concat"
+    assert_same(made.compute(**INLINE), (lambda f: f[f.x > 3])(pd.concat([frame, frame])))
+
+
 def test_frames_are_filtered_before_they_are_concatenated_unless_their_dtypes_differ():
     one, other = gd.from_pandas(FRAME, npartitions=3), gd.from_pandas(OTHER, npartitions=2)
     filtered = lambda f: f[f.b > 3]  # noqa: E731

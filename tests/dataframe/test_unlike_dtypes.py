@@ -329,3 +329,11 @@ SERIES_FOR_EACH = {
 def test_functions_that_return_series_beside_objects(apply):
     frame = pd.DataFrame({"n": range(6), "o": pd.Series([1, "x", None, 2, "y", 3], dtype=object)})
     assert_same(apply(gd.from_pandas(frame, npartitions=3)).compute(scheduler="inline"), apply(frame))
+
+
+def test_a_function_whose_results_decide_on_a_dtype_is_called_once_where_partitions_are_chosen():
+    called = []
+    made = lazy((0, 3, 8)).i.map(lambda value: called.append(value) or ("x" if value > 2 else None))
+    called.clear()
+    made.partitions[0].compute(scheduler="inline")
+    assert sorted(called) == sorted(ROWS.i)

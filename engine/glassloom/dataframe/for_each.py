@@ -50,6 +50,10 @@ class WithMeta(Rowwise):
         return self.given_meta
 
 
+class RawResults(WithMeta):
+    """What functions returned. All of it is needed for its dtype, so that no partition of it is computed by itself."""
+
+
 class CallForEach:
     """A method of pandas that calls a user's function with each value or row.
 
@@ -129,7 +133,7 @@ def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwa
         found = empty(tried)
         if _needs_all_results(method, nodes[0], tried, function, kwargs):
             raw = bind(_Raw(method, found), (frame, function, *args), kwargs, label=label)
-            results = wrap(WithMeta(raw[0][0], tuple(raw[0][1:]), raw[1], found))
+            results = wrap(RawResults(raw[0][0], tuple(raw[0][1:]), raw[1], found))
             return _with_dtypes_of_results(nodes[0], results, method)
     for_each = CallForEach(method, found, is_one_of_many=frame.npartitions > 1)
     nodes, call = bind(for_each, (frame, function, *args), kwargs, label=label)

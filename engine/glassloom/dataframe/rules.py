@@ -12,6 +12,7 @@ import pandas as pd
 from glassloom.dataframe.call import BlockCall, Method
 from glassloom.dataframe.column_nodes import ByLabel, ChosenByColumns, Renamed, are_some, of_needed_columns
 from glassloom.dataframe.derived_meta import names_of
+from glassloom.dataframe.for_each import RawResults
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.nodes import (
     Assign,
@@ -193,6 +194,8 @@ def choose_once(node: Partitions, inner: Partitions) -> Expr | None:
 @rule(Partitions, BlockOp)
 def choose_before_blockwise(node: Partitions, inner: FrameBlockwise) -> Expr | None:
     if not node.numbers or any(not isinstance(d, FrameExpr) for d in inner.dependencies):
+        return None
+    if isinstance(inner, RawResults):
         return None
 
     def chosen(dependency: Expr) -> Expr:

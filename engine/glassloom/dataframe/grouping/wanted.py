@@ -105,7 +105,11 @@ def wanted(place: int, how: str, dtype: Any, options: Mapping[str, Any]) -> Want
     """
     if how not in BY_TREE or not _has_dtype(how, dtype):
         return None
-    if how in ("mean", "prod") and is_decimal(dtype):  # rounded by Arrow: sums of floats round otherwise
+    if how == "prod" and is_decimal(dtype):
+        raise NotImplementedError(
+            f"groupby.prod of a column of dtype {dtype}: Arrow rounds after each factor, in any order; astype('float64') before"
+        )
+    if how == "mean" and is_decimal(dtype):  # rounded by Arrow: sums of floats round otherwise
         return None
     chosen = {name: value for name, value in options.items() if name in _OPTIONS.get(how, ())}
     skipna = bool(options.get("skipna", True))

@@ -28,31 +28,43 @@ _OF_ROWS = (Projection, Assign, Rowwise, Columnwise, Renamed, ByLabel)
 @rule(Filter, Concat)
 def filter_before_concat(node: Filter, inner: Concat) -> Expr | None:
     """Filter each of the frames, if the condition is of their rows alone."""
-    parts = [_of_frame(node.predicate, inner, place) for place in range(len(inner.frames))]
-    pairs = zip(inner.frames, parts, strict=True)
-    filtered = [Filter(frame, part, origin=node.origin) for frame, part in pairs if part is not None]
-    return inner.rebuild([tuple(filtered), *inner.operands[1:]]) if len(filtered) == len(parts) else None
+    conditions = [_OfFrame(inner, place).part(node.predicate) for place in range(len(inner.frames))]
+    pairs = zip(inner.frames, conditions, strict=True)
+    filtered = [Filter(frame, condition, origin=node.origin) for frame, condition in pairs if condition is not None]
+    return inner.rebuild([tuple(filtered), *inner.operands[1:]]) if len(filtered) == len(conditions) else None
 
 
-def _of_frame(node: FrameExpr, whole: Concat, place: int, depth: int = 0) -> FrameExpr | None:
-    """Return what a node of concatenated rows is of the rows of one of the frames; None if that isn't known."""
-    if not node.has_rows and node.npartitions == 1 and np.ndim(node.meta) == 0:
-        return node
-    if isinstance(node, Concat):
-        frame = node.frames[place]
-        is_same = node.rows == whole.rows and list(frame.meta.dtypes) == list(node.meta.dtypes)
-        return frame if is_same and frame.meta.columns.equals(node.meta.columns) else None
-    keeps_rows = not isinstance(node, Rowwise) or node.keeps_rows
-    if type(node) not in _OF_ROWS or not keeps_rows or depth > _DEEPEST:
-        return None
-    found: dict[str, Expr] = {}
-    for below in node.dependencies:
-        assert isinstance(below, FrameExpr)
-        part = _of_frame(below, whole, place, depth + 1)
-        if part is None:
+class _OfFrame:
+    """What nodes of concatenated rows are of the rows of one of the frames; each is looked at once."""
+
+    def __init__(self, whole: Concat, place: int) -> None:
+        self._whole, self._place = whole, place
+        self._known: dict[str, FrameExpr | None] = {}
+
+    def part(self, node: FrameExpr, depth: int = 0) -> FrameExpr | None:
+        """Return a node of the frame's rows; None if that isn't known."""
+        if node.name not in self._known:
+            self._known[node.name] = self._found(node, depth)
+        return self._known[node.name]
+
+    def _found(self, node: FrameExpr, depth: int) -> FrameExpr | None:
+        if not node.has_rows and node.npartitions == 1 and np.ndim(node.meta) == 0:
+            return node
+        if isinstance(node, Concat):
+            frame = node.frames[self._place]
+            is_same = node.rows == self._whole.rows and list(frame.meta.dtypes) == list(node.meta.dtypes)
+            return frame if is_same and frame.meta.columns.equals(node.meta.columns) else None
+        keeps_rows = not isinstance(node, Rowwise) or node.keeps_rows
+        if type(node) not in _OF_ROWS or not keeps_rows or depth > _DEEPEST:
             return None
-        found[below.name] = part
-    return node.substitute(lambda child: found[child.name])
+        found: dict[str, Expr] = {}
+        for below in node.dependencies:
+            assert isinstance(below, FrameExpr)
+            part = self.part(below, depth + 1)
+            if part is None:
+                return None
+            found[below.name] = part
+        return node.substitute(lambda child: found[child.name])
 
 
 @whole_plan
