@@ -57,6 +57,56 @@ def test_conditions_reach_the_file_through_a_sort_and_concat(lazy):
         assert all(read.condition for read in reads(made))
 
 
+def of_one_partition(tmp_path):
+    """Return frames of one partition, read and sorted, and what they are of pandas'."""
+    frame = pd.DataFrame({"a": [5, 1, 4, 2, 3, 0], "k": [0, 1, 0, 1, 1, 0]})
+    frame.to_parquet(tmp_path / "one.parquet")
+    ordered = gd.from_pandas(frame, npartitions=3).sort_values("a", npartitions=1)
+    return [(gd.read_parquet(tmp_path / "one.parquet"), frame), (ordered, frame.sort_values("a"))]
+
+
+OF_OTHER_ROWS = {
+    **{
+        method: lambda s, method=method: getattr(s, method)()
+        for method in ("shift", "diff", "cumsum", "cummax", "rank", "ffill", "pct_change", "duplicated", "argsort")
+    },
+    "windows": lambda s: s.rolling(2).sum(),
+    "weights": lambda s: s.ewm(com=1).mean(),
+    "categories": lambda s: s.astype("category").cat.codes,
+    "places": lambda s: s.reset_index(drop=True),
+}
+
+
+@pytest.mark.parametrize("of_others", OF_OTHER_ROWS.values(), ids=OF_OTHER_ROWS)
+def test_rows_are_not_filtered_before_what_is_computed_of_other_rows(tmp_path, of_others):
+    for lazy, frame in of_one_partition(tmp_path):
+        choose = lambda f: f.assign(n=of_others(f.a)).pipe(lambda g: g[(g.n > 1) & (g.k == 1)])  # noqa: E731
+        assert_same(choose(lazy).compute(**INLINE), choose(frame))
+
+
+def test_conditions_under_other_labels_stay_where_they_are():
+    frame = pd.DataFrame({"a": [1, 1, 1, 1, 2, 2, 2, 2, 2], "k": [0, 1, 2, 3, 0, 1, 2, 3, 4], "v": 1})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    for relabel in (
+        lambda f: f.sort_values(["a", "k"]).set_index("a", **({} if isinstance(f, pd.DataFrame) else {"sorted": True})),
+        lambda f: f.sort_values(["k", "a"]).rename(index=lambda label: label * 2),
+        lambda f: f.sort_values(["k", "a"]).reset_index(drop=True),
+    ):
+        got = (lambda f: f[f.k > 0])(relabel(lazy)).compute(**INLINE)
+        expected = (lambda f: f[f.k > 0])(relabel(frame))
+        assert_same(got.reset_index(drop=True), expected.reset_index(drop=True))
+
+
+def test_filtered_values_of_concatenated_series():
+    one, other = gd.from_pandas(FRAME, npartitions=3), gd.from_pandas(OTHER, npartitions=2)
+    for choose in (lambda s: s[s > 3], lambda s: s[s.isin([0.5, 2.5])], lambda s: s[s.index > 12]):
+        assert_same(choose(gd.concat([one.a, other.b])).compute(**INLINE), choose(pd.concat([FRAME.a, OTHER.b])))
+
+
+def test_a_file_that_is_sorted_is_read_once(lazy):
+    assert len(reads((lambda f: f[f.b > 3])(lazy.sort_values("a")))) == 1
+
+
 def test_rows_that_are_needed_sorted_too_are_sorted_once(lazy):
     ordered = lazy.sort_values("a")
     both = [ordered[ordered.b > 3], ordered[["c"]]]

@@ -6,13 +6,23 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.arrow.blocks import TableBlock
 from glassloom.dataframe.arrow.forms import Form
-from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.call import Attribute, Block, BlockCall, Method
 from glassloom.dataframe.derived_meta import meta_with_labels, names_of
-from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, Rowwise, SomeRows
+from glassloom.dataframe.nodes import Assign, BlockOp, Columnwise, FrameExpr, Projection, Rowwise, SomeRows
+from glassloom.expr import Expr
+
+_OF_VALUES = frozenset(
+    [
+        "isin", "isna", "isnull", "notna", "notnull", "between", "fillna", "astype", "where", "mask", "round", "abs", "clip",
+        "rename",
+    ]
+)  # fmt: skip
+"""Methods whose results don't depend on index labels, beside those of ``str`` and ``dt``."""
 
 
 class Renamed(Rowwise):
@@ -87,6 +97,31 @@ class ChosenByColumns(SomeRows):
     def columns(self) -> list[Any]:
         """The labels of those columns."""
         return self.call.kwargs["subset"]
+
+
+def is_of_values(node: Rowwise) -> bool:
+    """Whether it is an operator, or a method that computes each row from its values and has the dtype that its meta has."""
+    function = node.call.function
+    if isinstance(function, (Method, Attribute)):
+        return function.path[0] in ("str", "dt") or function.path[-1] in _OF_VALUES
+    return getattr(function, "__module__", None) == "_operator" or isinstance(function, np.ufunc)
+
+
+def is_row_by_row(node: Expr) -> bool:
+    """Whether each row of a node is known to be computed from the row at its place alone, under its label: those of `shift` aren't.
+
+    In one partition they are nodes like others: pandas' method is called with it.
+    """
+    if not isinstance(node, Rowwise):
+        return isinstance(node, (Projection, Assign))
+    if not node.aligns_labels:  # as it gives rows other labels
+        return False
+    if isinstance(node, (Columnwise, Renamed, ByLabel)) or is_of_values(node):
+        return node.keeps_rows
+    function: Any = node.call.function
+    is_index = isinstance(function, Attribute) and function.path == ("index",)
+    is_users = getattr(function, "calls_for_each", False) and function.__name__ in ("map", "apply")
+    return (is_index or is_users) and node.keeps_rows
 
 
 def renamed_columns(node: FrameExpr, names: Any, label: str = "columns") -> FrameExpr:

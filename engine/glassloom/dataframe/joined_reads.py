@@ -12,8 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.call import Attribute, Method
-from glassloom.dataframe.column_nodes import Renamed
+from glassloom.dataframe.column_nodes import Renamed, is_of_values
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.moving.lookup import LookupJoin, LookupTable
 from glassloom.dataframe.moving.size import row_bytes
@@ -26,25 +25,6 @@ JOINED_BYTES = 24 * 2**20
 """Partitions are joined up to about so many bytes of the columns that are read."""
 LEAST_PARTITIONS = 8
 """So many are left, that all threads have work; of those that several reductions read, as many as make siblings of these."""
-_OF_VALUES = frozenset(
-    [
-        "isin",
-        "isna",
-        "isnull",
-        "notna",
-        "notnull",
-        "between",
-        "fillna",
-        "astype",
-        "where",
-        "mask",
-        "round",
-        "abs",
-        "clip",
-        "rename",
-    ]
-)
-"""Methods whose results don't depend on index labels, beside those of ``str`` and ``dt``."""
 
 
 class WholeFrame(Expr):
@@ -153,21 +133,13 @@ def _may_be_joined(region: Sequence[FrameExpr]) -> bool:
 def _ignores_labels(node: FrameExpr) -> bool:
     if isinstance(node, RowsChunk):
         return isinstance(node, ValuesChunk)
-    return not isinstance(node, Rowwise) or isinstance(node, (Columnwise, Renamed)) or _is_of_values(node)
-
-
-def _is_of_values(node: Rowwise) -> bool:
-    """Whether it is an operator, or a method that computes each row from its values and has the dtype that its meta has."""
-    function = node.call.function
-    if isinstance(function, (Method, Attribute)):
-        return function.path[0] in ("str", "dt") or function.path[-1] in _OF_VALUES
-    return getattr(function, "__module__", None) == "_operator"
+    return not isinstance(node, Rowwise) or isinstance(node, (Columnwise, Renamed)) or is_of_values(node)
 
 
 def _may_be_shown(node: FrameExpr) -> bool:
     """Whether one can't tell from the result of a node how the rows were partitioned."""
     if isinstance(node, Rowwise):
-        return isinstance(node, Renamed) or _is_of_values(node)
+        return isinstance(node, Renamed) or is_of_values(node)
     return isinstance(node, (Assign, Filter, Projection, Read)) and not _has_unknown_categories(node.meta)
 
 

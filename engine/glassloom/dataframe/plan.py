@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from glassloom.dataframe.column_nodes import is_row_by_row
 from glassloom.dataframe.io.conditions import Condition
 from glassloom.dataframe.io.read import Read
-from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, Rowwise
+from glassloom.dataframe.nodes import Filter, FrameExpr, Projection
 from glassloom.dataframe.predicates import condition_of, conjuncts, without
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.expr import Expr, walk, whole_plan
@@ -161,11 +162,9 @@ def _unfiltered(node: FrameExpr) -> FrameExpr:
 
 def _is_of_these_rows(node: Expr, inside: dict[str, Expr]) -> bool:
     """Whether each row of a node is computed from the row at the same place of nodes inside, and from scalars."""
-    if not isinstance(node, (Projection, Assign, Rowwise)) or node.dependencies[0].name not in inside:
+    if not is_row_by_row(node) or node.dependencies[0].name not in inside:
         return False
-    if not all([isinstance(one, FrameExpr) and (one.name in inside or not one.has_rows) for one in node.dependencies]):
-        return False
-    return not isinstance(node, Rowwise) or node.keeps_rows
+    return all([isinstance(one, FrameExpr) and (one.name in inside or not one.has_rows) for one in node.dependencies])
 
 
 def _with_condition(region: Region, condition: Condition, done: set[str]) -> dict[str, Expr]:

@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import and_
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.column_nodes import ByLabel, Renamed
+from glassloom.dataframe.column_nodes import is_row_by_row
 from glassloom.dataframe.moving.exchange import Split
 from glassloom.dataframe.moving.shape import Concat
 from glassloom.dataframe.moving.sort import SortedExchange, sort
-from glassloom.dataframe.nodes import Assign, Columnwise, Filter, FrameExpr, Projection, Rowwise
-from glassloom.dataframe.plan import conditions_of, consumers_of, filter_while_reading, rebuilt, region_of, with_less
+from glassloom.dataframe.nodes import Filter, FrameExpr, Rowwise
+from glassloom.dataframe.plan import (
+    conditions_of,
+    consumers_of,
+    filter_while_reading,
+    read_once,
+    rebuilt,
+    region_of,
+    with_less,
+)
 from glassloom.dataframe.reduction_nodes import TreeReduce
 from glassloom.expr import Expr, apply_rules, rule, walk, whole_plan
 
 _DEEPEST = 50
 """Operations in each other of a condition that is moved."""
 _MOST_FILTERS = 50
-_OF_ROWS = (Projection, Assign, Rowwise, Columnwise, Renamed, ByLabel)
-"""Nodes that compute each row from the rows at its place alone. Some subclasses know of others: `shift` of those before."""
 
 
 @rule(Filter, Concat)
@@ -52,10 +60,8 @@ class _OfFrame:
             return node
         if isinstance(node, Concat):
             frame = node.frames[self._place]
-            is_same = node.rows == self._whole.rows and list(frame.meta.dtypes) == list(node.meta.dtypes)
-            return frame if is_same and frame.meta.columns.equals(node.meta.columns) else None
-        keeps_rows = not isinstance(node, Rowwise) or node.keeps_rows
-        if type(node) not in _OF_ROWS or not keeps_rows or depth > _DEEPEST:
+            return frame if node.rows == self._whole.rows and _are_alike(frame.meta, node.meta) else None
+        if not is_row_by_row(node) or depth > _DEEPEST:
             return None
         found: dict[str, Expr] = {}
         for below in node.dependencies:
@@ -67,6 +73,13 @@ class _OfFrame:
         return node.substitute(lambda child: found[child.name])
 
 
+def _are_alike(meta: Any, other: Any) -> bool:
+    """Whether two metas have the same columns of the same dtypes."""
+    if not isinstance(meta, pd.DataFrame) or not isinstance(other, pd.DataFrame):
+        return type(meta) is type(other) and getattr(meta, "dtype", None) == getattr(other, "dtype", None)
+    return meta.columns.equals(other.columns) and list(meta.dtypes) == list(other.dtypes)
+
+
 @whole_plan
 def filter_before_sorting(roots: Sequence[Expr]) -> list[Expr]:
     """Filter rows before they are sorted if all that is made of the sorted ones, row by row, ends in a filter."""
@@ -76,7 +89,7 @@ def filter_before_sorting(roots: Sequence[Expr]) -> list[Expr]:
         found = (_filtered_before(node, order, root_names) for node in order if isinstance(node, SortedExchange))
         new = next(filter(None, found), None)
         if new is None:
-            return filter_while_reading(apply_rules(simple)) if n_moved else simple
+            return read_once(filter_while_reading(apply_rules(simple))) if n_moved else simple
         simple = rebuilt(simple, order, new)
     return simple
 
