@@ -8,10 +8,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
-from operator import contains
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_version import PANDAS_VERSION
@@ -147,7 +146,10 @@ class Parser:
                 is_all, size = len(data) < size, size * 8
 
     def for_columns(self, columns: list[Any]) -> Parser:
-        """Return a parser that reads these columns alone."""
+        """Return a parser that reads these columns alone; all if pandas would take their names for places."""
+        names = self.options.get("names")
+        if names is not None and any(isinstance(name, (int, np.integer)) for name in names):
+            return self
         in_file = [name for name in columns if not self.is_path(name)]
         options = {**self.options, **_choice(in_file, self.options)} if in_file else dict(self.options)
         if isinstance(options.get("parse_dates"), list):
@@ -210,8 +212,6 @@ def _with_safe_engine(options: dict[str, Any]) -> dict[str, Any]:
 def _choice(columns: list[Any], options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that choose columns: by their numbers where the names that are given stand for some of them."""
     names, chosen_before = options.get("names"), options.get("usecols")
-    if names is not None and chosen_before is None and any(isinstance(name, int) for name in columns):
-        return {"usecols": partial(contains, frozenset(columns))}  # whole numbers would be taken for places
     if names is None or chosen_before is None or callable(chosen_before):
         return {"usecols": columns}
     numbers = sorted(one for one in chosen_before if isinstance(one, int) and not isinstance(one, bool))

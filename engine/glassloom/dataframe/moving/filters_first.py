@@ -15,7 +15,7 @@ from glassloom.dataframe.column_nodes import is_row_by_row
 from glassloom.dataframe.moving.exchange import Split
 from glassloom.dataframe.moving.shape import Concat
 from glassloom.dataframe.moving.sort import SortedExchange, sort
-from glassloom.dataframe.nodes import Filter, FrameExpr, Rowwise
+from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.plan import (
     conditions_of,
     consumers_of,
@@ -31,6 +31,8 @@ from glassloom.expr import Expr, apply_rules, rule, walk, whole_plan
 _DEEPEST = 50
 """Operations in each other of a condition that is moved."""
 _MOST_FILTERS = 50
+_MOST_PARTS = 50
+"""Conditions of a filter that are moved."""
 
 
 @rule(Filter, Concat)
@@ -61,7 +63,7 @@ class _OfFrame:
         if isinstance(node, Concat):
             frame = node.frames[self._place]
             return frame if node.rows == self._whole.rows and _are_alike(frame.meta, node.meta) else None
-        if not is_row_by_row(node) or depth > _DEEPEST:
+        if not isinstance(node, (Projection, Assign, Rowwise)) or depth > _DEEPEST:
             return None
         found: dict[str, Expr] = {}
         for below in node.dependencies:
@@ -70,6 +72,10 @@ class _OfFrame:
             if part is None:
                 return None
             found[below.name] = part
+        if not is_row_by_row(
+            node
+        ):  # after those below, as it follows from theirs: conditions may be deeper than Python's stack
+            return None
         return node.substitute(lambda child: found[child.name])
 
 
@@ -106,7 +112,7 @@ def _filtered_before(node: SortedExchange, order: Sequence[Expr], root_names: se
     asked = conditions_of(region, consumers, root_names)
     common = set.intersection(*({part.name for part in found} for found in asked.values()))
     parts = [part for part in next(iter(asked.values())) if part.name in common]
-    if not parts:
+    if not 0 < len(parts) <= _MOST_PARTS:
         return {}
     frame, below = node.split.frame, {node.name: node.split.frame}
     for one in region.inside.values():
