@@ -97,6 +97,15 @@ def test_conditions_under_other_labels_stay_where_they_are():
         assert_same(got.reset_index(drop=True), expected.reset_index(drop=True))
 
 
+def test_conditions_of_the_index_beside_others(lazy):
+    choose = lambda f: f[(f.s == "x") & (f.index > 3) & (f.a + 1 > f.b)]  # noqa: E731
+    assert_same(choose(lazy).compute(**INLINE), choose(lazy).compute(optimize_graph=False, **INLINE))
+    frame = gd.from_pandas(FRAME, npartitions=3)
+    for made in (frame, frame.sort_values("a", npartitions=3)):
+        total = lambda f: choose(f).a.sum() + f[(f.s == "x") & (f.b > 2)].a.sum()  # noqa: E731
+        assert total(made).compute(**INLINE) == total(FRAME)
+
+
 def test_filtered_values_of_concatenated_series():
     one, other = gd.from_pandas(FRAME, npartitions=3), gd.from_pandas(OTHER, npartitions=2)
     for choose in (lambda s: s[s > 3], lambda s: s[s.isin([0.5, 2.5])], lambda s: s[s.index > 12]):

@@ -124,6 +124,11 @@ def is_row_by_row(node: Expr) -> bool:
     return (is_index or is_users) and node.keeps_rows
 
 
+def is_one_value(node: Expr) -> bool:
+    """Whether a node is a scalar: an array, as a comparison of an index gives, has a value for each row."""
+    return isinstance(node, FrameExpr) and not node.has_rows and node.npartitions == 1 and np.ndim(node.meta) == 0
+
+
 def renamed_columns(node: FrameExpr, names: Any, label: str = "columns") -> FrameExpr:
     """Return the node of a frame with other names of its columns.
 

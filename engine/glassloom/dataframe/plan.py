@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from glassloom.dataframe.column_nodes import is_row_by_row
+from glassloom.dataframe.column_nodes import is_one_value, is_row_by_row
 from glassloom.dataframe.io.conditions import Condition
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.nodes import Filter, FrameExpr, Projection
@@ -164,7 +164,7 @@ def _is_of_these_rows(node: Expr, inside: dict[str, Expr]) -> bool:
     """Whether each row of a node is computed from the row at the same place of nodes inside, and from scalars."""
     if not is_row_by_row(node) or node.dependencies[0].name not in inside:
         return False
-    return all([isinstance(one, FrameExpr) and (one.name in inside or not one.has_rows) for one in node.dependencies])
+    return all([one.name in inside or is_one_value(one) for one in node.dependencies])
 
 
 def _with_condition(region: Region, condition: Condition, done: set[str]) -> dict[str, Expr]:
@@ -191,7 +191,7 @@ def _moved(predicate: Expr, made: dict[str, Expr]) -> Expr:
     """Return a predicate, of which `without` may have rebuilt the outer nodes, on the filtered rows."""
     if predicate.name in made:
         return made[predicate.name]
-    return predicate.substitute(lambda child: _moved(child, made) if getattr(child, "has_rows", False) else child)
+    return predicate.substitute(lambda child: child if is_one_value(child) else _moved(child, made))
 
 
 def rebuilt(roots: Sequence[Expr], order: Sequence[Expr], new: dict[str, Expr]) -> list[Expr]:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
-from pandas.tseries.frequencies import is_superperiod
+from pandas.tseries.frequencies import is_superperiod  # type: ignore[attr-defined]
 
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, LOOKS_UP_SAFELY, PANDAS_VERSION
 from glassloom.dataframe.grouping.all_rows import Binned

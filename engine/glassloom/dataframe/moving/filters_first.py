@@ -7,11 +7,10 @@ from functools import reduce
 from operator import and_
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.column_nodes import is_row_by_row
+from glassloom.dataframe.column_nodes import is_one_value, is_row_by_row
 from glassloom.dataframe.moving.exchange import Split
 from glassloom.dataframe.moving.shape import Concat
 from glassloom.dataframe.moving.sort import SortedExchange, sort
@@ -58,7 +57,7 @@ class _OfFrame:
         return self._known[node.name]
 
     def _found(self, node: FrameExpr, depth: int) -> FrameExpr | None:
-        if not node.has_rows and node.npartitions == 1 and np.ndim(node.meta) == 0:
+        if is_one_value(node):
             return node
         if isinstance(node, Concat):
             frame = node.frames[self._place]
