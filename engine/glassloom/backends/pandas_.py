@@ -220,41 +220,6 @@ def guarded(block: Any) -> Any:
     return block
 
 
-def with_native_bytes(value: Any) -> Any:
-    """Return a frame, series, index or array whose numbers have the machine's order of bytes: itself if they have, as mostly.
-
-    pandas reads others in some places, refuses them in others, and makes native ones of them where it joins partitions.
-    """
-    if isinstance(value, pd.MultiIndex):
-        levels: list[Any] = list(map(with_native_bytes, value.levels))
-        same = all(one is other for one, other in zip(levels, value.levels, strict=True))
-        return value if same else value.set_levels(levels, verify_integrity=False)
-    if isinstance(value, (pd.Index, np.ndarray)):
-        return value if _is_native(value.dtype) else value.astype(_native(value.dtype))
-    if not isinstance(value, (pd.DataFrame, pd.Series)):
-        return value
-    labels = with_native_bytes(value.index)
-    made = value if labels is value.index else value.set_axis(labels, axis=0)
-    if all([_is_native(array.dtype) for array in _arrays(value)]):
-        return made
-    if isinstance(made, pd.Series):
-        return made.astype(_native(made.dtype))
-    made = made.copy(deep=False)
-    for place, dtype in enumerate(made.dtypes):
-        if not _is_native(dtype):
-            column: Any = made.iloc[:, place].astype(_native(dtype))
-            made.isetitem(place, column)
-    return made
-
-
-def _is_native(dtype: Any) -> bool:
-    return not isinstance(dtype, np.dtype) or dtype.isnative
-
-
-def _native(dtype: Any) -> Any:
-    return dtype.newbyteorder("=")
-
-
 # Made-up samples: two rows of the right dtypes, to find out what a function returns.
 
 
@@ -359,12 +324,12 @@ def _sample_values(dtype: Any, kinds: _Kinds) -> Any:
 
 @register_sizeof(pd.DataFrame)
 def _sizeof_frame(frame: pd.DataFrame) -> int:
-    return sizeof(frame.index) + sum(map(_array_nbytes, _arrays(frame))) + 500
+    return sizeof(frame.index) + sum(map(_array_nbytes, arrays_of(frame))) + 500
 
 
 @register_sizeof(pd.Series)
 def _sizeof_series(series: pd.Series) -> int:
-    return sizeof(series.index) + sum(map(_array_nbytes, _arrays(series))) + 300
+    return sizeof(series.index) + sum(map(_array_nbytes, arrays_of(series))) + 300
 
 
 @register_sizeof(pd.RangeIndex)
@@ -402,7 +367,7 @@ def _objects_nbytes(values: Any) -> int:
     return sum(map(sizeof, some)) * values.size // len(some)
 
 
-def _arrays(value: Any) -> list[Any]:
+def arrays_of(value: Any) -> list[Any]:
     """Return the arrays that hold a frame's or series' values, as few as there are."""
     manager = getattr(value, "_mgr", None)  # by pandas' public names each column takes 50 microseconds
     if manager is not None:
@@ -480,7 +445,7 @@ def own(value: Any) -> Any:
     """
     if getattr(value, "_mgr", None) is None:  # pandas' public names give read-only views in any case
         return value
-    return value.copy(deep=not HAS_COPY_ON_WRITE or not all(map(_is_writable, _arrays(value))))
+    return value.copy(deep=not HAS_COPY_ON_WRITE or not all(map(_is_writable, arrays_of(value))))
 
 
 def _is_writable(values: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.array.api.array import Array
-from glassloom.backends.pandas_ import with_native_bytes
+from glassloom.backends.byte_order import with_native_bytes
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.from_map import from_delayed
 from glassloom.dataframe.moving.shape import SetDivisions

@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 
 from glassloom._users_functions import call_users_function
+from glassloom.backends.byte_order import with_native_bytes
 from glassloom.backends.frames import kind_on_device
-from glassloom.backends.pandas_ import guarded, is_frame, with_native_bytes
+from glassloom.backends.pandas_ import guarded, is_frame
 from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.lazy_closures import (

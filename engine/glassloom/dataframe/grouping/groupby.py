@@ -282,8 +282,8 @@ class GroupBy(Methods, NotThere):
         args: tuple[Any, ...] = (),
     ) -> Any:
         """Return the collection of an aggregation: by a tree if all of it can be, else with whole groups."""
-        named_columns = None if self._is_single else [] if spec == "size" else spec_columns(spec, named)
-        grouping = self._needing(named_columns, options)
+        is_of_rows = spec == "size" and not self._is_single
+        grouping = self._needing([] if is_of_rows else None if self._is_single else spec_columns(spec, named), options)
         title = "groupby-" + (spec if isinstance(spec, str) else "agg")
         is_users = has_functions(spec) or has_functions(list(named.values()))
         meta = meta_of(grouping, call.without("min_count"), given_meta, title, is_users=is_users)
@@ -360,10 +360,9 @@ class GroupBy(Methods, NotThere):
             require_columns(named_columns, of)
         labels = named_columns if named_columns is not None else self._value_columns(None, options)
         needed = {*self._recipe.key_columns, *labels, *(self._recipe.selected or [])}
-        columns = list(dict.fromkeys(name for name in grouping.node.meta.columns if name in needed))
-        columns = columns or list(grouping.node.meta.columns[:1])  # which brings the rows
-        has_all = len(columns) == len(dict.fromkeys(grouping.node.meta.columns))
-        return grouping if has_all else replace(grouping, node=Projection(grouping.node, columns))
+        names = list(dict.fromkeys(grouping.node.meta.columns))
+        columns = [name for name in names if name in needed] or names[:1]  # which brings the rows
+        return grouping if columns == names else replace(grouping, node=Projection(grouping.node, columns))
 
     def _all_wanted(
         self, pairs: list[tuple[Any, str]], options: Mapping[str, Any]

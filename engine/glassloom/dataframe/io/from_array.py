@@ -10,7 +10,7 @@ import pandas as pd
 from glassloom.array.api.array import Array, asarray
 from glassloom.array.api.dispatch import implements
 from glassloom.array.chunks import is_known, starts
-from glassloom.backends.pandas_ import with_native_bytes
+from glassloom.backends.byte_order import with_native_bytes
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.io.from_map import from_delayed
 from glassloom.dataframe.wrap import is_node

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from glassloom.backends.pandas_ import with_native_bytes
+from glassloom.backends.byte_order import with_native_bytes
 from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall

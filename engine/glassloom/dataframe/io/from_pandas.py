@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.byte_order import with_native_bytes
 from glassloom.backends.frames import converted, library_of
-from glassloom.backends.pandas_ import guarded, places_of, rows_between, with_native_bytes, without_values
+from glassloom.backends.pandas_ import guarded, places_of, rows_between, without_values
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
