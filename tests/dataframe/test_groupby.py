@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, by_keys, check_in_parts, cut_frames, partitionings
-from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe.arrow import text
 from glassloom.errors import OptionError, UnknownColumn
 from hypothesis import given, settings
@@ -277,6 +277,7 @@ def test_means_of_floats_of_32_bits_are_such(sort):
     assert gd.from_pandas(frame, npartitions=2).groupby("k", sort=sort).x.mean().dtype == np.float32
 
 
+@pytest.mark.skipif(PANDAS_VERSION < (3, 1), reason="earlier ones refuse objects of which some are missing")
 @pytest.mark.parametrize("how", ["min", "max"])
 def test_extremes_of_objects_that_are_times_are_objects_where_they_are_in_pandas(how):
     times = [pd.Timestamp("2020-01-03"), None, None, pd.Timestamp("2020-01-01"), pd.NaT, pd.Timestamp("2021-01-01")]

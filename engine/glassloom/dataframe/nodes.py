@@ -461,6 +461,11 @@ class Projection(OfSameRows):
     keeps_backend = True
     adds_no_rows = True
 
+    @property
+    def labels(self) -> list[Any]:
+        """The columns as a list, also if it is one."""
+        return self.columns if isinstance(self.columns, list) else [self.columns]
+
     @cached_property
     def meta(self) -> Any:
         return chosen_meta(self.frame.meta, self.columns)
@@ -468,8 +473,7 @@ class Projection(OfSameRows):
     @found_bottom_up
     def hashed_by(self) -> tuple[Any, ...] | None:
         keys = self.frame.hashed_by
-        kept = self.columns if isinstance(self.columns, list) else [self.columns]
-        return keys if keys is not None and all(key in kept for key in keys) else None
+        return keys if keys is not None and all(key in self.labels for key in keys) else None
 
     @property
     def function(self) -> Callable[..., Any]:

@@ -175,7 +175,7 @@ def project_before_carried(node: Projection, inner: Carried) -> Expr | None:
     """Compute only the columns that are needed; a series has none."""
     if inner.remake is None:
         return None
-    columns = node.columns if isinstance(node.columns, list) else [node.columns]
+    columns = node.labels
     if len(columns) == len(inner.frame.meta.columns):
         return None
     remade = inner.remake(Projection(inner.frame, columns, origin=node.origin))

@@ -39,6 +39,7 @@ from glassloom.dataframe.time_bins import (
     bins_of_labels,
     labels_apart,
     plain_times,
+    require_aggregation,
     rows_by_member,
 )
 from glassloom.dataframe.upsampling import Edges, KnownTimes, Wish, at_times, interpolated_at_times
@@ -279,6 +280,7 @@ class Resampler(Window):
 
     def _groups(self) -> Any:
         """Return the rows grouped by bin, which keep their places."""
+        require_aggregation(self._frame.expr.meta.index, self._bins)
         return self._frame.groupby(operate(bins_of_labels, self._frame, self._bins, label="bins"))
 
     def transform(self, arg: Any, /, *args: Any, **kwargs: Any) -> Any:

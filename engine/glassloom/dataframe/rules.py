@@ -34,17 +34,12 @@ from glassloom.dataframe.reduce import Length, count_rows, sum_of
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.expr import Expr, rule
 
-
-def _listed(columns: Any) -> tuple[Any, ...]:
-    return tuple(columns) if isinstance(columns, list) else (columns,)
-
-
 # Projection pushdown: columns that aren't needed aren't read. (Not below `Partitions`: those are pushed further.)
 
 
 @rule(Projection, Read)
 def project_while_reading(node: Projection, source: Read) -> Expr | None:
-    wanted = _listed(node.columns)
+    wanted = tuple(node.labels)
     if not source.source.can_project or source.columns == wanted or not source.meta.columns.is_unique:
         return None  # a column that is read twice is chosen twice by its name
     narrowed = source.with_columns(wanted)
@@ -71,7 +66,7 @@ def project_before_filter(node: Projection, inner: Filter) -> Expr | None:
 
 @rule(Projection, Renamed)
 def project_before_renaming(node: Projection, inner: Renamed) -> Expr | None:
-    wanted, labels = _listed(node.columns), inner.labels
+    wanted, labels = node.labels, inner.labels
     if not inner.has_own_labels or not 0 < len(set(wanted)) == len(wanted) < len(labels):
         return None
     places: list[Any] = [labels.get_loc(name) for name in wanted]
@@ -90,7 +85,7 @@ def rename_once(node: Renamed, inner: Renamed) -> Expr | None:
 @rule(Projection, ByLabel)
 def project_before_labels(node: Projection, inner: ByLabel) -> Expr | None:
     """Apply what is said of the columns that are needed."""
-    names, wanted = names_of(inner.frame.meta), _listed(node.columns)
+    names, wanted = names_of(inner.frame.meta), node.labels
     if inner.others or not are_some(wanted, inner.frame):
         return None
     kept = {name: value for name, value in inner.of_labels.items() if name in wanted}
@@ -110,7 +105,7 @@ def project_before_resetting(node: Projection, inner: Relabelled) -> Expr | None
     is_reset = isinstance(inner.call.function, Method) and inner.call.function.path == ("reset_index",)
     if not is_reset or not isinstance(inner.frame.meta, pd.DataFrame) or inner.others:
         return None
-    wanted = _listed(node.columns)
+    wanted = node.labels
     made = of_needed_columns(inner, [name for name in names_of(inner.frame.meta) if name in wanted])
     names = () if made is None else names_of(made.meta)
     is_same = made is not None and all(name in names for name in wanted) and are_some(wanted, made)
@@ -120,7 +115,7 @@ def project_before_resetting(node: Projection, inner: Relabelled) -> Expr | None
 @rule(Projection, ChosenByColumns)
 def project_before_choosing(node: Projection, inner: ChosenByColumns) -> Expr | None:
     """Leave columns out before rows are chosen by others."""
-    wanted = {*_listed(node.columns), *inner.columns}
+    wanted = {*node.labels, *inner.columns}
     if inner.others or not are_some(tuple(wanted), inner.frame):
         return None
     made = of_needed_columns(inner, [name for name in names_of(inner.frame.meta) if name in wanted])
@@ -129,7 +124,7 @@ def project_before_choosing(node: Projection, inner: ChosenByColumns) -> Expr | 
 
 @rule(Projection, Assign)
 def project_before_assign(node: Projection, inner: Assign) -> Expr | None:
-    wanted = _listed(node.columns)
+    wanted = node.labels
     kept = [place for place, name in enumerate(inner.names) if name in wanted]
     if not kept:
         return Projection(inner.frame, node.columns, origin=node.origin)

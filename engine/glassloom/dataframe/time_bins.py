@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import sample
-from glassloom.backends.pandas_version import PANDAS_VERSION
+from glassloom.backends.pandas_version import LOOKS_UP_SAFELY, PANDAS_VERSION
 from glassloom.collection import compute
 from glassloom.dataframe.moving.shape import SetDivisions
 from glassloom.dataframe.nodes import FrameExpr
@@ -155,6 +155,25 @@ def _bins_of_ends(frame: Any, rule: Any, given: dict[str, Any]) -> Bins:
         made.of(sample(frame.expr.meta))  # raises what pandas raises for others
     first, last = compute(frame.index.min(), frame.index.max())
     return made if pd.isna(first) else made._replace(ends=(first, last))
+
+
+def require_aggregation(index: Any, bins: Bins) -> None:
+    """Check that pandas aggregates labels in bins: before version 3.1 it looks rows of periods up in shorter ones.
+
+    Raises
+    ------
+    NotImplementedError
+        If it doesn't.
+    """
+    if LOOKS_UP_SAFELY or not isinstance(index, pd.PeriodIndex):
+        return
+    freq: Any = index.freq
+    one = pd.Period("2000-05-17", freq=freq)
+    first, last = (one.asfreq(bins.step.base, end) for end in ("start", "end"))
+    if first < last:
+        raise refused(
+            "resample", "rule", bins.rule, "with pandas before 3.1, shorter bins than periods aren't aggregated; asfreq() looks rows up"
+        )  # fmt: skip
 
 
 def labels_apart(index: Any, rule: Any, steps: int) -> Any:

@@ -6,9 +6,8 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
-from pandas.tseries.frequencies import is_superperiod  # type: ignore[attr-defined]
 
-from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, LOOKS_UP_SAFELY, PANDAS_VERSION
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe.grouping.all_rows import Binned
 from glassloom.dataframe.grouping.durations import are_durations, labels_of_durations
 from glassloom.dataframe.grouping.groups_of_times import Grouped, GroupsOfTimes
@@ -47,11 +46,6 @@ def resampled(frame: Any, by: Any, *, as_index: bool, group_keys: bool = True) -
             f"groupby({by!r}, as_index=False): reset_index() of the result makes the times a column"
         )
     _require_level(frame, by)
-    index = frame.expr.meta.index
-    if isinstance(index, pd.PeriodIndex) and not LOOKS_UP_SAFELY and is_superperiod(index.freq, by.freq):
-        raise NotImplementedError(
-            f"groupby({by!r}) of longer periods isn't supported with pandas before 3.1: use resample()"
-        )
     bins = frame.resample(by.freq, on=by.key, **_options(by))
     if isinstance(bins, ArrowResampler):
         raise NotImplementedError(

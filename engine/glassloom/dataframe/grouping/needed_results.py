@@ -23,7 +23,7 @@ from glassloom.expr import Expr, rule
 def aggregate_needed_columns(node: Projection, reduced: TreeReduce) -> Expr | None:
     """Return the aggregation without the columns of its result that aren't chosen; None of other reductions, or if all are."""
     own, last = reduced.source, reduced.steps.finish
-    if not isinstance(last, partial) or last.func is not finish or not are_some(_listed(node), reduced):
+    if not isinstance(last, partial) or last.func is not finish or not are_some(node.labels, reduced):
         return None
     plan, meta, run = last.args
     is_of_frame = isinstance(own, RowsChunk) and are_some([], own.frame)
@@ -32,7 +32,7 @@ def aggregate_needed_columns(node: Projection, reduced: TreeReduce) -> Expr | No
     assert isinstance(own, RowsChunk)
     if not isinstance(own.call.function, partial) or own.call.function.func is not chunk:
         return None
-    kept = [place for place, name in enumerate(names_of(meta)) if name in _listed(node)]
+    kept = [place for place, name in enumerate(names_of(meta)) if name in node.labels]
     if len(kept) == len(plan.wanted):
         return None
     narrow, names = _narrowed(plan, kept), [names_of(meta)[place] for place in kept]
@@ -43,10 +43,6 @@ def aggregate_needed_columns(node: Projection, reduced: TreeReduce) -> Expr | No
     steps = TreeSteps(partial(combine, narrow), finished, meta[names])
     made = TreeReduce(source, steps, reduced.split_every, reduced.title, origin=reduced.origin)
     return Projection(made, node.columns, origin=node.origin)
-
-
-def _listed(node: Projection) -> list[Any]:
-    return node.columns if isinstance(node.columns, list) else [node.columns]
 
 
 def _narrowed(plan: Aggregation, kept: list[int]) -> Aggregation:

@@ -52,7 +52,7 @@ def project_before_set_index(node: Projection, inner: SetIndex) -> Expr | None:
     """Leave columns out before others become the index."""
     given = [label for key in inner.call.args[1:] for label in (key if isinstance(key, list) else [key])]
     own = [label for label in given if not isinstance(label, Block)]
-    wanted = {*own, *(node.columns if isinstance(node.columns, list) else [node.columns])}
+    wanted = {*own, *node.labels}
     if not are_some(list(wanted), inner.frame):
         return None
     made = of_needed_columns(inner, [name for name in names_of(inner.frame.meta) if name in wanted])
@@ -68,7 +68,7 @@ def project_before_rows_are_chosen(node: Projection, inner: Any) -> Expr | None:
 @rule(Projection, Concat)
 def project_before_concat(node: Projection, inner: Concat) -> Expr | None:
     """Leave out columns of each of the frames, if all have the same ones."""
-    wanted = set(node.columns if isinstance(node.columns, list) else [node.columns])
+    wanted = set(node.labels)
     if not all([are_some(list(wanted), frame) for frame in inner.frames]):
         return None
     names, *others = [list(names_of(frame.meta)) for frame in inner.frames]
@@ -131,7 +131,7 @@ def _wanted_of_lookups(order: Sequence[Expr], root_names: set[str]) -> dict[str,
 def _read_below(node: Expr, wanted: set[Any] | None) -> list[tuple[Expr, set[Any] | None]]:
     """Return which columns of its dependencies a node reads of which some are wanted; None stands for all."""
     if isinstance(node, Projection):
-        return [(node.frame, set(node.columns) if isinstance(node.columns, list) else {node.columns})]
+        return [(node.frame, set(node.labels))]
     if wanted is None:
         return [(below, None) for below in node.dependencies]
     if isinstance(node, Filter):
