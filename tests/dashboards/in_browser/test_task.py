@@ -48,6 +48,7 @@ def test_a_task_is_searched_opened_and_left_by_keyboard(cluster, tab):
     tab.get_by_label("Search keys").focus()
     tab.keyboard.type("sum[3")
     tab.get_by_text("1 layer with such tasks").wait_for()
+    expect(tab.locator("tr.row")).to_have_count(1)  # "sum[", typed so far, also finds what runs
     tab.keyboard.press("Tab")
     for _ in range(20):
         if tab.evaluate("document.activeElement.tagName") == "A":
