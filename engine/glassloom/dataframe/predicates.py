@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from operator import and_
 from typing import Any
 
-from glassloom.dataframe.call import Attribute, Block, Method
+from glassloom.dataframe.call import Attribute, Block, BlockCall, Method
 from glassloom.dataframe.column_nodes import Renamed
 from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Either, Negated, Term
 from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise
@@ -26,6 +27,11 @@ def conjuncts(node: Expr) -> list[Expr]:
         if left is not None and right is not None:
             return [*conjuncts(left), *conjuncts(right)]
     return [node]
+
+
+def both_hold(left: FrameExpr, right: FrameExpr) -> FrameExpr:
+    """Return the node of the rows for which two conditions are true."""
+    return Rowwise(left, (right,), BlockCall(and_, (Block(0), Block(1))))
 
 
 def without(node: Expr, done: Collection[str]) -> Expr | None:

@@ -36,7 +36,7 @@ from glassloom.dataframe.column_steps import (
 from glassloom.dataframe.decimals import is_date, is_decimal, of_decimals
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
-from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps, ValuesChunk, WholeChunk
+from glassloom.dataframe.reduction_nodes import Chunk, RowsChunk, TreeReduce, TreeSteps, ValuesChunk, WholeChunk
 from glassloom.dataframe.sorting import distinct_numbers
 from glassloom.dataframe.value_steps import (
     applied,
@@ -136,7 +136,8 @@ def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_eve
         partial(_combine, [part[1] for part in parts], options),
         partial(_finish, how, [part[1] for part in parts], [part[2] for part in parts], options, known, empty(meta)),
     )
-    return tree(node, steps, meta, how, split_every=split_every, chunk_type=ValuesChunk)
+    chunk_type = RowsChunk if how in _OF_LABELS else ValuesChunk
+    return tree(node, steps, meta, how, split_every=split_every, chunk_type=chunk_type)
 
 
 def _reduced_sample(known: Any, how: str, options: dict[str, Any]) -> Any:
@@ -211,6 +212,7 @@ def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, 
 
 
 _OF_NUMBERS = ("mean", "var", "std", "sem", "skew", "kurt")
+_OF_LABELS = ("idxmin", "idxmax")
 
 
 def _as_frame(block: Any) -> Any:
@@ -325,7 +327,7 @@ def _scalar(how: str, cell: Any, known: Any) -> Any:
         and value != value
     ):
         return value if isinstance(cell.dtype, pd.ArrowDtype) else pd.NA
-    is_label = how in ("idxmin", "idxmax")
+    is_label = how in _OF_LABELS
     is_plain = (
         isinstance(known.index, pd.RangeIndex)
         if is_label

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from operator import and_
 from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_nodes import is_one_value, is_row_by_row
 from glassloom.dataframe.moving.exchange import Split
 from glassloom.dataframe.moving.shape import Concat
@@ -24,6 +22,7 @@ from glassloom.dataframe.plan import (
     region_of,
     with_less,
 )
+from glassloom.dataframe.predicates import both_hold
 from glassloom.dataframe.reduction_nodes import TreeReduce
 from glassloom.expr import Expr, apply_rules, rule, walk, whole_plan
 
@@ -117,13 +116,9 @@ def _filtered_before(node: SortedExchange, order: Sequence[Expr], root_names: se
     for one in region.inside.values():
         if one.name not in below:
             below[one.name] = one.substitute(lambda child: below.get(child.name, child))  # type: ignore[assignment]
-    condition = reduce(_both, [below[part.name] for part in parts])
+    condition = reduce(both_hold, [below[part.name] for part in parts])
     filtered = _sorted_again(node, Filter(frame, condition, origin=parts[0].origin))
     return {} if filtered is None else with_less(region, {node.name: filtered}, {part.name for part in parts})
-
-
-def _both(left: FrameExpr, right: FrameExpr) -> FrameExpr:
-    return Rowwise(left, (right,), BlockCall(and_, (Block(0), Block(1))))
 
 
 def _sorted_again(node: SortedExchange, frame: FrameExpr) -> Expr | None:

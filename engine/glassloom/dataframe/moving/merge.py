@@ -32,6 +32,7 @@ from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.unlike_dtypes import with_dtypes_of_all
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
+from glassloom.graph import Origin
 from glassloom.local.default import current
 from glassloom.sampling.limits import own_memory_bytes
 
@@ -89,6 +90,10 @@ class Join(AnyJoin):
     def meta(self) -> Any:
         metas = [side.meta for side in self.sides]
         return derived_meta(lambda: _joined_meta(self.joining, metas), _joined_meta, self.joining, *metas)
+
+    def of_sides(self, left: FrameExpr, right: FrameExpr) -> Join:
+        """Return the same join of other frames, of as many partitions each. It is one that doesn't depend on whether there are rows."""
+        return _join(left, right, self.joining, self.keys, kind=type(self), origin=self.origin)
 
 
 def _joined_meta(joining: Joining, metas: list[Any]) -> Any:
@@ -298,14 +303,15 @@ def _join(
     keys: tuple[Any, ...] | None,
     firsts: tuple[FrameExpr, ...] = (),
     kind: type[Join] = Join,
+    origin: Origin | None = None,
 ) -> Join:
     if left.name == right.name:
-        return kind(left, (), BlockCall(joining, (Block(0), Block(0)), label="merge"), keys)
+        return kind(left, (), BlockCall(joining, (Block(0), Block(0)), label="merge"), keys, origin=origin)
     blocks = tuple(Block(number) for number in range(2 + len(firsts)))
     if left.npartitions == 1 < right.npartitions:
         call = BlockCall(joining, (blocks[1], blocks[0], *blocks[2:]), label="merge")
-        return kind(right, (left, *firsts), call, keys)
-    return kind(left, (right, *firsts), BlockCall(joining, blocks, label="merge"), keys)
+        return kind(right, (left, *firsts), call, keys, origin=origin)
+    return kind(left, (right, *firsts), BlockCall(joining, blocks, label="merge"), keys, origin=origin)
 
 
 def _usual_count(left: FrameExpr, right: FrameExpr, own: tuple[Any, ...], others: tuple[Any, ...]) -> int:
@@ -429,6 +435,7 @@ def _joining(
     if on is not None and (left_on is not None or right_on is not None):
         raise ValueError("merge: give on=, or left_on= and right_on=, not both")
     own, others = _keys(on if same else left_on, left), _keys(on if same else right_on, right)
+    same = same or (own is not None and own == others)
     for keys, meta in ((own, left), (others, right)):
         if keys is not None and any(is_node(key) or not pd.api.types.is_hashable(key) for key in keys):
             raise NotImplementedError("merge takes names of columns as keys; assign() other keys as columns before")
