@@ -13,10 +13,9 @@ from typing import Any as _Any
 
 from glassloom.collection import compute
 from glassloom.dataframe import datasets
-from glassloom.dataframe import grouping as _grouping  # noqa: F401 - registers its pass, after those of moving and plan
-from glassloom.dataframe import joined_reads as _joined_reads  # noqa: F401 - registers its pass, after those
+from glassloom.dataframe import grouping as _grouping  # noqa: F401 - registers its rules
 from glassloom.dataframe import moving as _moving  # noqa: F401 - registers its rules, before those of reading
-from glassloom.dataframe import plan as _plan  # noqa: F401 - registers its passes
+from glassloom.dataframe import passes as _passes  # noqa: F401 - registers the passes over whole plans
 from glassloom.dataframe import rules as _rules  # noqa: F401 - registers its rules
 from glassloom.dataframe.crosstab import crosstab
 from glassloom.dataframe.cutting import cut, qcut
@@ -36,8 +35,6 @@ from glassloom.dataframe.io.sql import read_sql, read_sql_query, read_sql_table,
 from glassloom.dataframe.io.write import to_orc, to_parquet
 from glassloom.dataframe.io.write_text import to_csv, to_json
 from glassloom.dataframe.io.writers import to_bag, to_records
-from glassloom.dataframe.moving import distinct_in_pieces as _distinct_in_pieces  # noqa: F401 - registers its pass, the last one
-from glassloom.dataframe.moving import filters_first as _filters_first  # noqa: F401 - registers its rule and its pass
 from glassloom.dataframe.moving.concat import concat, map_overlap, map_partitions, repartition
 from glassloom.dataframe.moving.merge import merge
 from glassloom.dataframe.moving.merge_asof import merge_asof

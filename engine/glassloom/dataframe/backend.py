@@ -14,7 +14,7 @@ from glassloom.backends.frames import check_backend, converted
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.nodes import Columnwise, FrameExpr
 from glassloom.dataframe.wrap import wrap
-from glassloom.expr import Expr, walk, whole_plan
+from glassloom.expr import Expr, walk
 
 
 class ToBackend(Columnwise):
@@ -42,7 +42,6 @@ def to_backend(frame: Any, name: Any) -> Any:
     return wrap(moved(frame.expr, name))
 
 
-@whole_plan
 def move_to_host(roots: Sequence[Expr]) -> list[Expr]:
     """Move partitions to the host in front of what needs pandas' own."""
     new: dict[str, Expr] = {}

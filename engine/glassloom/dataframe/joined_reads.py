@@ -19,7 +19,7 @@ from glassloom.dataframe.moving.size import row_bytes
 from glassloom.dataframe.nodes import Assign, Columnwise, Filter, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.plan import rebuilt
 from glassloom.dataframe.reduction_nodes import SIBLINGS_FROM, Chunk, RowsChunk, TreeReduce, ValuesChunk
-from glassloom.expr import Expr, walk, whole_plan, whole_results
+from glassloom.expr import Expr, walk, whole_results
 
 JOINED_BYTES = 24 * 2**20
 """Partitions are joined up to about so many bytes of the columns that are read."""
@@ -45,7 +45,6 @@ def read_results_together(roots: Sequence[Expr]) -> list[Expr]:
     return [root.frame if isinstance(root, WholeFrame) else root for root in read]
 
 
-@whole_plan
 def read_several_partitions(roots: Sequence[Expr]) -> list[Expr]:
     """Join partitions of files whose rows only reductions, tables for look-up and whole results read; leave out those without rows.
 

@@ -14,12 +14,11 @@ from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.nodes import Filter, FrameExpr, Projection
 from glassloom.dataframe.predicates import condition_of, conjuncts, without
 from glassloom.dataframe.reduction_nodes import Chunk
-from glassloom.expr import Expr, walk, whole_plan
+from glassloom.expr import Expr, walk
 
 _MOST_FILTERS_IN_A_ROW = 20
 
 
-@whole_plan
 def filter_while_reading(roots: Sequence[Expr]) -> list[Expr]:
     """Let sources apply what filters have in common, if all that is made of their rows, row by row, ends in a filter.
 
@@ -40,7 +39,6 @@ def filter_while_reading(roots: Sequence[Expr]) -> list[Expr]:
     return simple
 
 
-@whole_plan
 def read_once(roots: Sequence[Expr]) -> list[Expr]:
     """Merge reads of different columns of the same rows, but for reads of labels alone by what is over before the others begin."""
     order = walk(roots)

@@ -36,7 +36,16 @@ from glassloom.dataframe.column_steps import (
 from glassloom.dataframe.decimals import is_date, is_decimal, of_decimals
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
-from glassloom.dataframe.reduction_nodes import Chunk, RowsChunk, TreeReduce, TreeSteps, ValuesChunk, WholeChunk
+from glassloom.dataframe.reduction_nodes import (
+    Chunk,
+    RowsChunk,
+    TreeReduce,
+    TreeSteps,
+    UnorderedChunk,
+    ValuesChunk,
+    WholeChunk,
+    is_unordered,
+)
 from glassloom.dataframe.sorting import distinct_numbers
 from glassloom.dataframe.value_steps import (
     applied,
@@ -116,12 +125,12 @@ def tree(
 
 def count_rows(node: Length) -> Expr:
     """Return the node that counts rows partition by partition."""
-    return tree(node.frame, Operation(len, sum, sum), 0, "len", origin=node.origin, chunk_type=ValuesChunk)
+    return tree(node.frame, Operation(len, sum, sum), 0, "len", origin=node.origin, chunk_type=UnorderedChunk)
 
 
 def sum_of(series: FrameExpr, origin: Origin | None) -> Expr:
     """Return the node that counts where a boolean series is true."""
-    return tree(series, Operation(_count_true, sum, sum), 0, "len", origin=origin, chunk_type=ValuesChunk)
+    return tree(series, Operation(_count_true, sum, sum), 0, "len", origin=origin, chunk_type=UnorderedChunk)
 
 
 def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_every: int | None = None) -> TreeReduce:
@@ -136,7 +145,8 @@ def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_eve
         partial(_combine, [part[1] for part in parts], options),
         partial(_finish, how, [part[1] for part in parts], [part[2] for part in parts], options, known, empty(meta)),
     )
-    chunk_type = RowsChunk if how in _OF_LABELS else ValuesChunk
+    is_any_order = all(is_unordered(how, dtype) for dtype in _as_frame(known).dtypes)
+    chunk_type = RowsChunk if how in _OF_LABELS else UnorderedChunk if is_any_order else ValuesChunk
     return tree(node, steps, meta, how, split_every=split_every, chunk_type=chunk_type)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
+import pandas as pd
+
 from glassloom.dataframe.arrow.forms import Form, own_form
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr
@@ -13,6 +15,9 @@ from glassloom.expr.tree import tree_tasks
 from glassloom.graph import Key, Task, tokenize
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_UNORDERED = frozenset(
+    ["all", "any", "kurt", "max", "mean", "min", "nunique", "prod", "sem", "skew", "std", "sum", "var"]
+)
 SIBLINGS_FROM = 32
 """Partitions: to group one by keys may take longer than to read it."""
 
@@ -135,6 +140,24 @@ class ValuesChunk(RowsChunk):
     @property
     def takes_any_library(self) -> bool:
         return self.call.takes_any_library
+
+
+class UnorderedChunk(ValuesChunk):
+    """The same for a reduction that gives the same in whichever order the rows come, but for how sums of floats are rounded."""
+
+
+def is_unordered(how: str, dtype: Any) -> bool:
+    """Whether a reduction of values of a dtype, by name, gives the same in whichever order they come.
+
+    >>> import numpy as np
+    >>> is_unordered("sum", np.dtype("int64")), is_unordered("first", np.dtype("int64")), is_unordered("max", np.dtype(object))
+    (True, False, False)
+    """
+    if how in ("count", "size"):
+        return True
+    if how in ("max", "min", "nunique") and isinstance(dtype, pd.StringDtype):
+        return True
+    return how in _UNORDERED and getattr(dtype, "kind", "O") in "iufbmM"
 
 
 class WholeChunk(Chunk):

@@ -25,13 +25,12 @@ from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.plan import rebuilt
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.reduction_nodes import Chunk, ValuesChunk
-from glassloom.expr import Expr, walk, whole_plan
+from glassloom.expr import Expr, walk
 
 _TIMES_AS_LONG = 2
 """The right side has likely so many times as many rows as the left one at least: then its keys occur several times, or aren't all there."""
 
 
-@whole_plan
 def aggregate_before_joins(roots: Sequence[Expr]) -> list[Expr]:
     """Aggregate the right rows of left joins by the keys of the join, if nothing else is made of the joined rows."""
     simple = list(roots)

@@ -36,7 +36,7 @@ from glassloom.dataframe.numbered_levels import level_at
 from glassloom.dataframe.options import number_of_outputs
 from glassloom.dataframe.own_columns import blocks_of_columns
 from glassloom.dataframe.reduce import Operation, tree
-from glassloom.dataframe.reduction_nodes import RowsChunk, ValuesChunk
+from glassloom.dataframe.reduction_nodes import Chunk, RowsChunk, UnorderedChunk, ValuesChunk, is_unordered
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,21 @@ def partitions_of(grouping: Grouping, split_out: int | bool | None, shuffle_meth
     return number_of_outputs(split_out, grouping.node.npartitions)
 
 
+def _chunk_type(reduction: Reduction) -> type[Chunk]:
+    """Return the kind of the first step: what it looks at, beside values."""
+    grouping, recipe = reduction.grouping, reduction.grouping.recipe
+    if any(key.kind == LEVEL for key in recipe.keys):
+        return RowsChunk
+    meta = grouping.node.meta
+    keys = recipe.key_values(meta, [block.meta for block in grouping.blocks])
+    if not recipe.sort or any(pd.api.types.is_object_dtype(key) for key in keys):
+        return ValuesChunk  # groups come in the order of their first rows, or each has the key of its first row
+    columns = [meta if grouping.is_series else meta[label] for label in reduction.values]
+    dtypes = [getattr(column, "dtype", None) for column in columns]  # None: several are called so
+    is_any_order = all(one.place < 0 or is_unordered(one.how, dtypes[one.place]) for one in reduction.wanted)
+    return UnorderedChunk if is_any_order else ValuesChunk
+
+
 def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> FrameExpr:
     """Return the node of an aggregation."""
     grouping, recipe = reduction.grouping, reduction.grouping.recipe
@@ -101,10 +116,9 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
     comes_together = recipe.orders_partitions and _may_not_compare(grouping)
     if split_out == 1 or comes_together:
         steps = Operation(partial(chunk, plan), partial(combine, plan), last)
-        has_labels = any(key.kind == LEVEL for key in recipe.keys)
         node: FrameExpr = tree(
             grouping.node, steps, meta, reduction.title, others=grouping.blocks, split_every=split_every,
-            chunk_type=RowsChunk if has_labels else ValuesChunk,
+            chunk_type=_chunk_type(reduction),
         )  # fmt: skip
         node = node if split_out == 1 else Repartition(node, split_out)
     else:

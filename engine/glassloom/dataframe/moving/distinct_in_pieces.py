@@ -14,7 +14,7 @@ from typing import Any
 from glassloom.dataframe.moving.distinct import distinct_of
 from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.reduction_nodes import RowsChunk, TreeReduce, TreeSteps
-from glassloom.expr import Expr, walk, whole_plan
+from glassloom.expr import Expr, walk
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,6 @@ class _OfPieces:
         return self.finish([self.chunk(piece) for piece in self.pieces(several)])
 
 
-@whole_plan
 def reduce_distinct_rows_in_pieces(roots: Sequence[Expr]) -> list[Expr]:
     """Let a reduction of distinct rows take them in pieces, if nothing else is made of them."""
     order = walk(roots)

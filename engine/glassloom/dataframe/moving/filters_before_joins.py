@@ -29,8 +29,6 @@ from glassloom.dataframe.nodes import Assign, Columnwise, Filter, FrameExpr, Pro
 from glassloom.dataframe.plan import (
     conditions_of,
     consumers_of,
-    filter_while_reading,
-    read_once,
     rebuilt,
     region_of,
     with_less,
@@ -39,7 +37,7 @@ from glassloom.dataframe.predicates import both_hold
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reduction_nodes import ValuesChunk
 from glassloom.dataframe.widening import can_miss_nothing
-from glassloom.expr import Expr, apply_rules, walk, whole_plan
+from glassloom.expr import Expr, apply_rules, walk
 
 _MOST_MOVES = 50
 _MOST_PARTS = 50
@@ -60,20 +58,15 @@ _OF_TEXTS = frozenset(["contains", "endswith", "len", "startswith"])
 _OF_TIMES = frozenset(["day", "dayofweek", "dayofyear", "hour", "minute", "month", "quarter", "weekday", "year"])
 
 
-@whole_plan
 def filter_before_joining(roots: Sequence[Expr]) -> list[Expr]:
     """Filter the sides of joins if all that is made of the joined rows, row by row, ends in a filter."""
     simple = list(roots)
     for n_moved in range(_MOST_MOVES):
         new = _first_move(simple)
         if not new:
-            return _simplified(simple) if n_moved else simple
+            return move_needed_columns(apply_rules(simple)) if n_moved else simple
         simple = rebuilt(simple, walk(simple), new)
-    return _simplified(simple)
-
-
-def _simplified(roots: list[Expr]) -> list[Expr]:
-    return read_once(filter_while_reading(move_needed_columns(apply_rules(roots))))
+    return move_needed_columns(apply_rules(simple))
 
 
 def _first_move(roots: Sequence[Expr]) -> dict[str, Expr]:
@@ -110,7 +103,8 @@ class _Plan:
         asked = conditions_of(region, self._consumers, self._root_names)
         common = set.intersection(*({part.name for part in found} for found in asked.values()))
         parts = list({part.name: part for part in next(iter(asked.values())) if part.name in common}.values())
-        sides, done = list(join.sides), set()
+        sides = list(join.sides)
+        done: set[str] = set()
         for place, side in enumerate(join.sides):
             condition = _OfSide(join, place, side)
             own = [part for part in parts[:_MOST_PARTS] if condition.part(part) is not None]
@@ -232,7 +226,7 @@ class _OfSide:
             if part is None:
                 return None
             found[below.name] = part
-        return node.substitute(lambda child: found[child.name]) if _cannot_fail(node) else None  # type: ignore[return-value]
+        return node.substitute(lambda child: found[child.name]) if _cannot_fail(node) else None
 
     def _column(self, node: Projection, depth: int) -> FrameExpr | None:
         frame: Any = node.frame

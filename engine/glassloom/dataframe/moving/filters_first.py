@@ -16,15 +16,13 @@ from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, Row
 from glassloom.dataframe.plan import (
     conditions_of,
     consumers_of,
-    filter_while_reading,
-    read_once,
     rebuilt,
     region_of,
     with_less,
 )
 from glassloom.dataframe.predicates import both_hold
 from glassloom.dataframe.reduction_nodes import TreeReduce
-from glassloom.expr import Expr, apply_rules, rule, walk, whole_plan
+from glassloom.expr import Expr, apply_rules, rule, walk
 
 _DEEPEST = 50
 """Operations in each other of a condition that is moved."""
@@ -84,7 +82,6 @@ def _are_alike(meta: Any, other: Any) -> bool:
     return meta.columns.equals(other.columns) and list(meta.dtypes) == list(other.dtypes)
 
 
-@whole_plan
 def filter_before_sorting(roots: Sequence[Expr]) -> list[Expr]:
     """Filter rows before they are sorted if all that is made of the sorted ones, row by row, ends in a filter."""
     simple = list(roots)
@@ -93,7 +90,7 @@ def filter_before_sorting(roots: Sequence[Expr]) -> list[Expr]:
         found = (_filtered_before(node, order, root_names) for node in order if isinstance(node, SortedExchange))
         new = next(filter(None, found), None)
         if new is None:
-            return read_once(filter_while_reading(apply_rules(simple))) if n_moved else simple
+            return apply_rules(simple) if n_moved else simple
         simple = rebuilt(simple, order, new)
     return simple
 

@@ -24,7 +24,7 @@ from glassloom.dataframe.moving.sort import SortedBlocks, SortedEnds, SortedExch
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, empty
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps
-from glassloom.expr import Expr, apply_rules, rule, walk, whole_plan
+from glassloom.expr import Expr, apply_rules, rule, walk
 
 
 @rule(Length, Exchange)
@@ -80,7 +80,6 @@ def project_before_concat(node: Projection, inner: Concat) -> Expr | None:
     return Projection(inner.rebuild([chosen, *inner.operands[1:]]), node.columns, origin=node.origin)
 
 
-@whole_plan
 def move_needed_columns(roots: Sequence[Expr]) -> list[Expr]:
     """Leave out columns before a join, shuffle or sort if all that is made of its result reads others."""
     simple = list(roots)
