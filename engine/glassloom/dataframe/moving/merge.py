@@ -435,11 +435,11 @@ def _joining(
     if on is not None and (left_on is not None or right_on is not None):
         raise ValueError("merge: give on=, or left_on= and right_on=, not both")
     own, others = _keys(on if same else left_on, left), _keys(on if same else right_on, right)
-    same = same or (own is not None and own == others)
     for keys, meta in ((own, left), (others, right)):
         if keys is not None and any(is_node(key) or not pd.api.types.is_hashable(key) for key in keys):
             raise NotImplementedError("merge takes names of columns as keys; assign() other keys as columns before")
         require_columns([key for key in keys or () if key not in meta.index.names], meta)
+    same = same or (own is not None and own == others)  # as pandas, which makes one column of keys of one name
     first, second = (None if one is None else str(one) for one in suffixes)
     return Joining(how, own, others, left_index, right_index, same, (first, second), indicator, validate)
 
