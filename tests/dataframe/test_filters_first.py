@@ -1,4 +1,4 @@
-"""Rows that are filtered before they are sorted or concatenated."""
+"""Rows that are filtered before they are sorted, moved or concatenated."""
 
 from __future__ import annotations
 
@@ -46,6 +46,23 @@ def test_rows_are_filtered_before_they_are_sorted(lazy, choose, by):
     assert "filter" not in order or order.index("filter") < order.index("sort")
     expected = choose(FRAME.sort_values(by, kind="stable"))
     assert_same(made.compute(**INLINE).reset_index(drop=True), expected.reset_index(drop=True))
+
+
+MOVED = {
+    "in fewer partitions": lambda f: f.repartition(npartitions=2),
+    "in more partitions": lambda f: f.repartition(npartitions=20),
+    "shuffled": lambda f: f.shuffle("c"),
+    "sorted, in one partition": lambda f: f.repartition(npartitions=1).sort_values("c"),
+}
+
+
+@pytest.mark.parametrize("choose", SORTED.values(), ids=SORTED)
+@pytest.mark.parametrize("move", MOVED.values(), ids=MOVED)
+def test_rows_are_filtered_before_they_go_to_other_partitions(lazy, choose, move):
+    made = choose(move(lazy))
+    assert all(read.condition for read in reads(made)) or "d" in made.expr.meta
+    assert made.npartitions == move(lazy).npartitions
+    assert_same(made.compute(**INLINE).sort_index(), choose(FRAME))
 
 
 def test_conditions_reach_the_file_through_a_sort_and_concat(lazy):

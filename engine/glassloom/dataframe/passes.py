@@ -8,7 +8,7 @@ from glassloom.dataframe.joined_reads import read_several_partitions
 from glassloom.dataframe.moving.distinct_in_pieces import reduce_distinct_rows_in_pieces
 from glassloom.dataframe.moving.dropped_moves import drop_moves
 from glassloom.dataframe.moving.filters_before_joins import filter_before_joining
-from glassloom.dataframe.moving.filters_first import filter_before_sorting
+from glassloom.dataframe.moving.filters_first import filter_before_moving
 from glassloom.dataframe.moving.narrowing import move_needed_columns
 from glassloom.dataframe.plan import filter_while_reading, read_once
 from glassloom.expr import whole_plan
@@ -17,7 +17,7 @@ whole_plan(move_to_host)
 whole_plan(drop_moves)
 whole_plan(move_needed_columns)  # before filters move: whether they do depends on which columns of joins are needed
 whole_plan(filter_before_joining)
-whole_plan(filter_before_sorting)
+whole_plan(filter_before_moving)
 whole_plan(filter_while_reading)
 whole_plan(read_once)
 whole_plan(aggregate_before_joins)

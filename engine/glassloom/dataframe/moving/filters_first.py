@@ -1,7 +1,8 @@
-"""Rows are filtered before they are sorted or concatenated, not after: then fewer move, and reads can apply the conditions."""
+"""Rows are filtered before they are sorted, shuffled or concatenated, not after: then fewer move, and reads can apply the conditions."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
@@ -10,8 +11,9 @@ import pandas as pd
 
 from glassloom.dataframe.column_nodes import is_one_value, is_row_by_row
 from glassloom.dataframe.moving.exchange import Split
-from glassloom.dataframe.moving.shape import Concat
-from glassloom.dataframe.moving.sort import SortedExchange, sort
+from glassloom.dataframe.moving.shape import Concat, Repartition
+from glassloom.dataframe.moving.shuffle import HashShuffle
+from glassloom.dataframe.moving.sort import SortedBlocks, SortedExchange, sort
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.plan import (
     conditions_of,
@@ -24,6 +26,7 @@ from glassloom.dataframe.predicates import both_hold
 from glassloom.dataframe.reduction_nodes import TreeReduce
 from glassloom.expr import Expr, apply_rules, rule, walk
 
+_Move = SortedExchange | SortedBlocks | HashShuffle | Repartition
 _DEEPEST = 50
 """Operations in each other of a condition that is moved."""
 _MOST_FILTERS = 50
@@ -82,12 +85,16 @@ def _are_alike(meta: Any, other: Any) -> bool:
     return meta.columns.equals(other.columns) and list(meta.dtypes) == list(other.dtypes)
 
 
-def filter_before_sorting(roots: Sequence[Expr]) -> list[Expr]:
-    """Filter rows before they are sorted if all that is made of the sorted ones, row by row, ends in a filter."""
+def filter_before_moving(roots: Sequence[Expr]) -> list[Expr]:
+    """Filter rows before they move if all that is made of them afterwards, row by row, ends in a filter."""
     simple = list(roots)
     for n_moved in range(_MOST_FILTERS):
         order, root_names = walk(simple), {root.name for root in simple}
-        found = (_filtered_before(node, order, root_names) for node in order if isinstance(node, SortedExchange))
+        by_rows: dict[str, list[_Move]] = defaultdict(list)  # of one frame there may be different columns
+        for node in order:
+            if isinstance(node, _Move):
+                by_rows[node.rows].append(node)
+        found = (_filtered_before(moves, order, root_names) for moves in by_rows.values())
         new = next(filter(None, found), None)
         if new is None:
             return apply_rules(simple) if n_moved else simple
@@ -95,10 +102,10 @@ def filter_before_sorting(roots: Sequence[Expr]) -> list[Expr]:
     return simple
 
 
-def _filtered_before(node: SortedExchange, order: Sequence[Expr], root_names: set[str]) -> dict[str, Expr]:
-    """Return what replaces the filters of sorted rows, by name; nothing if other rows are needed too."""
+def _filtered_before(moves: list[_Move], order: Sequence[Expr], root_names: set[str]) -> dict[str, Expr]:
+    """Return what replaces the filters of the same rows that move, by name; nothing if other rows are needed too."""
     consumers = consumers_of(order)
-    region = region_of([node], order)
+    region = region_of(moves, order)
     known = region.inside.keys() | region.filters.keys()
     if not region.filters or root_names & region.inside.keys():
         return {}
@@ -109,21 +116,32 @@ def _filtered_before(node: SortedExchange, order: Sequence[Expr], root_names: se
     parts = [part for part in next(iter(asked.values())) if part.name in common]
     if not 0 < len(parts) <= _MOST_PARTS:
         return {}
-    frame, below = node.split.frame, {node.name: node.split.frame}
+    below: dict[str, FrameExpr] = {node.name: node.frame for node in moves}
     for one in region.inside.values():
         if one.name not in below:
             below[one.name] = one.substitute(lambda child: below.get(child.name, child))  # type: ignore[assignment]
     condition = reduce(both_hold, [below[part.name] for part in parts])
-    filtered = _sorted_again(node, Filter(frame, condition, origin=parts[0].origin))
-    return {} if filtered is None else with_less(region, {node.name: filtered}, {part.name for part in parts})
+    filtered: dict[str, Expr] = {}
+    for node in moves:
+        moved = _moved_again(node, Filter(node.frame, condition, origin=parts[0].origin))
+        if moved is None:
+            return {}
+        filtered[node.name] = moved
+    return with_less(region, filtered, {part.name for part in parts})
 
 
-def _sorted_again(node: SortedExchange, frame: FrameExpr) -> Expr | None:
-    """Return another frame sorted as one is."""
+def _moved_again(node: _Move, frame: FrameExpr) -> Expr | None:
+    """Return another frame moved as one is."""
+    if isinstance(node, (Repartition, SortedBlocks)):
+        return node.rebuild([frame, *node.operands[1:]])
     split = node.split
     if not split.others:
         return node.rebuild([Split(frame, (), split.call, origin=split.origin), *node.operands[1:]])
     (boundaries,) = split.others if len(split.others) == 1 else (None,)
-    if not isinstance(boundaries, TreeReduce) or boundaries.title != "boundaries" or node.found_divisions is not None:
+    if (
+        not isinstance(boundaries, TreeReduce)
+        or boundaries.title != "boundaries"
+        or not isinstance(node, SortedExchange)
+    ):
         return None
-    return sort(frame, node.sorting, node.count)
+    return sort(frame, node.sorting, node.count) if node.found_divisions is None else None
