@@ -16,7 +16,6 @@ import pandas as pd
 from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_nodes import Renamed, are_some, is_of_values, is_one_value, is_row_by_row
-from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.moving.empty_sides import depends_on_rows
 from glassloom.dataframe.moving.exchange import Split
 from glassloom.dataframe.moving.joining import result_names
@@ -247,7 +246,7 @@ class _OfSide:
     def _label(self, label: Any) -> tuple[Any] | None:
         """Return the label of the side's column that has the same values as one of the join's, in a tuple."""
         joining, metas = self._join.joining, [side.meta for side in self._join.sides]
-        place = names_of(self._join.meta).index(label)
+        place: Any = self._join.meta.columns.get_loc(label)
         keys = [list(joining.left_on or ()), list(joining.right_on or ())]
         n_left = len(metas[_LEFT].columns)
         if place < n_left:
