@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -68,8 +69,6 @@ def tpch_duckdb(scale: int = 1) -> Figures:
 
 
 def tpch_polars(scale: int = 1) -> Figures:
-    import os
-
     os.environ.setdefault("POLARS_MAX_THREADS", str(cpu_count()))
     import polars
 
@@ -226,6 +225,23 @@ def _csv(read: Callable[..., Any]) -> Figures:
     return {"wall_s": seconds(lambda: len(read(pattern, blocksize="16MiB").groupby("name").x.mean().compute()))}
 
 
+def csv_polars() -> Figures:
+    os.environ.setdefault("POLARS_MAX_THREADS", str(cpu_count()))
+    import polars
+
+    rows = polars.scan_csv(f"{_csv_folder()}/*.csv")
+    return {"wall_s": seconds(lambda: rows.group_by("name").agg(polars.col("x").mean()).collect())}
+
+
+def csv_duckdb() -> Figures:
+    import duckdb
+
+    statement = f"select name, avg(x) from read_csv('{_csv_folder()}/*.csv') group by name"
+    with duckdb.connect() as connection:
+        connection.execute(f"set threads to {cpu_count()}")
+        return {"wall_s": seconds(lambda: connection.execute(statement).df())}
+
+
 def _csv_folder() -> Path:
     import numpy as np
     import pandas as pd
@@ -308,6 +324,6 @@ CASES: dict[str, dict[str, Contender]] = {
         "dask threads": parquet_dask_threads,
         "pyarrow": parquet_pyarrow,
     },
-    "frame-csv": csv_contenders(_csv),
+    "frame-csv": {**csv_contenders(_csv), "polars": csv_polars, "duckdb": csv_duckdb},
     "frame-pipeline": {"glassloom threads": pipeline_glassloom_threads, "dask threads": pipeline_dask_threads},
 }
