@@ -7,6 +7,7 @@ import os
 
 import fsspec
 import glassloom.dataframe as gd
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -342,6 +343,28 @@ def test_files_without_a_byte_alone_are_an_error(tmp_path):
         gd.read_csv(tmp_path / "none")
 
 
+@pytest.mark.parametrize("read", [gd.read_csv, gd.read_json, gd.read_parquet, gd.read_orc, gd.from_arrow])
+def test_rows_without_columns_stay_those_of_the_file(tmp_path, read):
+    frame = pd.DataFrame({"x": [1, 2], "y": ["u", "v"]})
+    kind = read.__name__.removeprefix("read_")
+    options = {"csv": {"index": False}, "json": {"orient": "records", "lines": True}}.get(kind, {})
+    if read is gd.from_arrow:
+        lazy = gd.from_arrow(pa.Table.from_pandas(frame))
+    else:
+        getattr(frame, f"to_{kind}")(tmp_path / f"a.{kind}", **options)
+        lazy = read(tmp_path / f"a.{kind}")
+    for found in (lazy[[]].compute(), lazy.drop(columns=["x", "y"]).compute()):
+        pd.testing.assert_index_equal(found.columns, frame[[]].columns, exact=True)
+        assert len(found) == 2
+
+
+def test_columns_that_a_file_of_orc_lacks_are_missing_in_its_rows(tmp_path):
+    pd.DataFrame({"x": [1, 2]}).to_orc(tmp_path / "0.orc")
+    pd.DataFrame({"x": [3], "y": ["u"]}).to_orc(tmp_path / "1.orc")
+    found = gd.read_orc(tmp_path)[["y"]].compute()
+    assert_same(found.reset_index(drop=True), pd.DataFrame({"y": pd.Series([None, None, "u"], dtype="str")}))
+
+
 @pytest.mark.parametrize("read", [gd.read_csv, gd.read_json, gd.read_parquet, gd.read_orc])
 def test_columns_may_be_chosen_twice(tmp_path, read):
     frame = pd.DataFrame({"x": [1, 2], "y": ["u", "v"], "z": [0.5, 1.5]})
@@ -395,6 +418,56 @@ def test_names_of_columns_that_are_chosen_by_number_stay_theirs(tmp_path, given)
     for name in wanted.columns:
         assert_same(lazy[name].compute().reset_index(drop=True), wanted[name])
     assert_same(lazy.compute().reset_index(drop=True), wanted)
+
+
+_ROWS = "".join(f"{number},{number / 2},t{number},{number * 3}\n" for number in range(12))
+_DAYS = "".join(f"{number},{number + 1:02d}/02/2020,t{number},13/{number % 9 + 1:02d}/2020\n" for number in range(12))
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (_ROWS, {"names": list("abc")}),
+        (_ROWS, {"names": list("abc"), "engine": "python"}),
+        (_ROWS, {"names": list("abcdef")}),
+        (_ROWS, {"names": [1.5, 2.5, 3.5, 4.5]}),
+        (_ROWS, {"names": [("a", 1), ("a", 2), ("b", 1), ("b", 2)]}),
+        (_ROWS, {"names": ["p", "q"], "usecols": np.array([0, 2])}),
+        ("a,b,c\n" + _ROWS, {"usecols": ["a", "b", "c"]}),
+        ("a,b,c\n" + _ROWS, {"usecols": [0, 1, 2]}),
+        ("a,b,c,d\n" + _ROWS, {"dtype": {1: "float32", "a": "Int64"}}),
+        ("a,a,b,b\nx,y,x,y\n" + _ROWS, {"header": [0, 1], "blocksize": None}),
+        (_DAYS, {"header": None, "parse_dates": [1], "date_format": "%d/%m/%Y"}),
+        (_DAYS, {"header": None, "parse_dates": [0], "usecols": [1, 3]}),
+        ("a,b,c,d\n" + _DAYS, {"usecols": [1, 3], "parse_dates": [0], "dayfirst": True}),
+    ],
+)
+def test_columns_are_those_that_are_there_when_all_are_read(tmp_path, text, options):
+    (tmp_path / "a.csv").write_text(text)
+    wanted = pd.read_csv(tmp_path / "a.csv", **{name: options[name] for name in options if name != "blocksize"})
+    lazy = gd.read_csv(tmp_path / "a.csv", **{"blocksize": 120, **options})
+    has_labels = not isinstance(wanted.index, pd.RangeIndex)
+    choices = [[name] for name in wanted.columns] + [list(wanted.columns[:2])] + [[]]
+    for columns in [list(wanted.columns), *choices]:
+        made = lazy[columns].compute(scheduler="inline")  # by itself: reads of several are one
+        assert_same(made if has_labels else made.reset_index(drop=True), wanted[columns])
+
+
+def test_generators_of_names_are_those_of_all_blocks(tmp_path):
+    (tmp_path / "a.csv").write_text(_ROWS)
+    lazy = gd.read_csv(tmp_path / "a.csv", names=iter("abcd"), usecols=iter("ac"), blocksize=60)
+    wanted = pd.read_csv(tmp_path / "a.csv", names=list("abcd"), usecols=list("ac"))
+    assert lazy.npartitions > 1
+    assert_same(lazy.compute().reset_index(drop=True), wanted)
+
+
+def test_names_are_given_for_each_field_that_is_found(tmp_path):
+    (tmp_path / "a.txt").write_text("".join(f"{number}  {number + 10}  t{number}\n" for number in range(9)))
+    assert_same(gd.read_fwf(tmp_path / "a.txt", names=["x", "y", "z"])[["y"]].compute().y.sum(), sum(range(10, 19)))
+    with pytest.raises(
+        ValueError, match=r"found 3 fields, .*, and names=\['x', 'y'\] has 2 names: give a name for each"
+    ):
+        gd.read_fwf(tmp_path / "a.txt", names=["x", "y"])
 
 
 def test_rows_are_counted_as_they_are_read(tmp_path):

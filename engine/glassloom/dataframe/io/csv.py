@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -82,7 +82,8 @@ class CsvSource(Source):
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
         parser = self.parser
         if columns is not None and len(columns) < len(self.meta.columns):
-            parser = parser.for_columns(list(columns))  # not of all: pandas would take labels without a name for one
+            # Not of all: pandas would take labels without a name for one.
+            parser = parser.for_columns(list(columns), self.meta.columns)
         meta = self.meta if columns is None else self.meta[list(columns)]
         if len(self.blocks) == 1:  # there are no others that its categories must be like
             meta = without_categories(meta)
@@ -184,11 +185,14 @@ def read_fwf(
     Where fields begin is found in the first lines of the first file, unless ``colspecs`` or ``widths`` say it.
     """
     where = {"storage_options": storage_options, "filesystem": filesystem}
+    options = _with_lists(options)
     if options.get("colspecs", "infer") == "infer" and options.get("widths") is None:
         files, names = locate(path, filesystem, storage_options)
         first = files.find(names, _SUFFIXES)[0][0]
         if not is_compressed(first, options):
-            options = {**options, "colspecs": _fields(files.read(first, 0, 1 << 18), options)}
+            fields = _fields(files.read(first, 0, 1 << 18), options)
+            _require_name_for_each(fields, options)
+            options = {**options, "colspecs": fields}
     return _read_text(pd.read_fwf, "read_fwf", path, blocksize, assume_missing, include_path_column, where, options)
 
 
@@ -205,6 +209,7 @@ def _read_text(
     for name, instead in _REFUSED.items():
         if options.get(name):
             raise OptionError(f"{called} can't take {name}={options[name]!r}: {instead}")
+    options = _with_lists(options)
     _require_dates_of_columns(options)
     if options.get("index_col") is True:
         raise ValueError("The value of index_col couldn't be 'True': give the name or the place of a column")
@@ -354,6 +359,11 @@ def _first_block(path: str, parser: Parser) -> TextBlock:
     return TextBlock(path, 0, end or None)
 
 
+def _with_lists(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with lists in place of generators, which only one block could go through."""
+    return {name: list(value) if isinstance(value, Iterator) else value for name, value in options.items()}
+
+
 def _require_dates_of_columns(options: dict[str, Any]) -> None:
     """Raise an error if `parse_dates` puts columns together, as pandas 2 does."""
     listed = options.get("parse_dates")
@@ -365,13 +375,14 @@ def _require_dates_of_columns(options: dict[str, Any]) -> None:
 
 
 def _with_dates_by_name(options: dict[str, Any], path: str, parser: Parser, sample: Any) -> dict[str, Any]:
-    """Return options whose `parse_dates` has names in place of numbers of columns, which differ where fewer columns are read."""
+    """Return options whose `parse_dates` has texts in place of numbers of columns, which differ where fewer columns are read."""
     listed = options.get("parse_dates")
     if not isinstance(listed, list) or not any(isinstance(one, int) and one not in sample.columns for one in listed):
         return options
-    plain = {name: value for name, value in options.items() if name not in ("usecols", "parse_dates", "dtype")}
+    plain = {name: value for name, value in options.items() if name not in ("parse_dates", "dtype")}
     names = list(_read_sample(path, replace(parser, options=plain)).columns)
-    found = [names[one] if isinstance(one, int) and one not in names and one < len(names) else one for one in listed]
+    texts = {place: name for place, name in enumerate(names) if isinstance(name, str)}
+    found = [one if one in names or not isinstance(one, int) else texts.get(one, one) for one in listed]
     return {**options, "parse_dates": found}
 
 
@@ -391,6 +402,23 @@ def _with_floats(sample: Any, options: dict[str, Any]) -> Any:
         return given
     numbers = [name for name, dtype in sample.dtypes.items() if getattr(dtype, "kind", "O") in "iu"]
     return {**dict.fromkeys(numbers, "float64"), **(given or {})}
+
+
+def _require_name_for_each(fields: list[tuple[int, int]], options: dict[str, Any]) -> None:
+    """Raise an error if fields that were found have no name: pandas takes the first ones for labels then.
+
+    Raises
+    ------
+    ValueError
+        If `names` and the fields aren't as many.
+    """
+    names = options.get("names")
+    if names is None or options.get("usecols") is not None or len(names) == len(fields):
+        return
+    raise ValueError(
+        f"read_fwf found {len(fields)} fields, {fields}, and names={list(names)!r} has {len(names)} names: give a name for each "
+        "field, and index_col= for labels, or say with colspecs= where the fields are"
+    )
 
 
 def _fields(data: bytes, options: dict[str, Any]) -> list[tuple[int, int]]:

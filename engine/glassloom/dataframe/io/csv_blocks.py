@@ -6,7 +6,7 @@ import io
 import itertools
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -63,6 +63,8 @@ class Parser:
     header: bytes = b""
     headers: dict[str, bytes] = field(default_factory=dict)
     known_first_rows: dict[str, FirstRow | None] = field(default_factory=dict, compare=False, repr=False)
+    of_all: Parser | None = None
+    """The parser of all columns, if this one is of some of them."""
 
     def __glassloom_tokenize__(self) -> Any:
         return (self.function, self.options, self.header, self.headers, self.files, self.path_column)
@@ -145,21 +147,41 @@ class Parser:
                 data = self.files.read(path, start, start + size)
                 is_all, size = len(data) < size, size * 8
 
-    def for_columns(self, columns: list[Any]) -> Parser:
-        """Return a parser that reads these columns alone; all if pandas would take their names for places."""
-        names = self.options.get("names")
-        if names is not None and any(isinstance(name, (int, np.integer)) for name in names):
-            return self
+    def for_columns(self, columns: list[Any], known: Collection[Any]) -> Parser:
+        """Return a parser that reads these columns alone, of the known ones; all where pandas can't choose them.
+
+        `usecols` takes texts, which are names, or whole numbers, which are places in the file.
+        """
+        names, before, dates = (self.options.get(option) for option in ("names", "usecols", "parse_dates"))
         in_file = [name for name in columns if not self.is_path(name)]
-        options = {**self.options, **_choice(in_file, self.options)} if in_file else dict(self.options)
-        if isinstance(options.get("parse_dates"), list):
-            options["parse_dates"] = [name for name in options["parse_dates"] if name in columns]
-        if isinstance(options.get("dtype"), dict):
-            options["dtype"] = {name: dtype for name, dtype in options["dtype"].items() if name in columns}
-        return replace(self, options=options)
+        chosen = {**self.options, **_choice(in_file, self.options)} if in_file else dict(self.options)
+        if isinstance(dates, list):
+            chosen["parse_dates"] = [
+                one for one in dates if one in columns or (_is_number(one) and not (before is None and one in known))
+            ]
+        has_places = isinstance(dates, list) and any(map(_is_number, chosen["parse_dates"]))  # among the columns read
+        named = columns if names is None else [*columns, *names]
+        if isinstance(self.options.get("header"), (list, tuple)) or not all(
+            isinstance(name, str) or (names is None and not has_places and _is_number(name)) for name in named
+        ):
+            return self
+        if isinstance(chosen.get("dtype"), dict):  # also of places in the file
+            others = set(known) - set(columns)
+            chosen["dtype"] = {name: dtype for name, dtype in chosen["dtype"].items() if name not in others}
+        return replace(self, options=chosen, of_all=self)
 
     def parse(self, block: TextBlock, **options: Any) -> Any:
-        """Return the frame of a block."""
+        """Return the frame of a block; of all columns if pandas refuses to read some of them, or takes labels without a name for one then."""
+        if self.of_all is None:
+            return self._parsed(block, options)
+        if self.of_all.options.get("usecols") is not None and self.has_labels(block):
+            return self.of_all.parse(block, **options)
+        try:
+            return self._parsed(block, options)
+        except ValueError:  # names of fewer fields than rows have, or of more
+            return self.of_all.parse(block, **options)
+
+    def _parsed(self, block: TextBlock, options: dict[str, Any]) -> Any:
         with self.files.unchanged(block.state, self.function.__name__):
             before = self.text_before(block)
             frame = self._parse(block, before, _with_safe_engine({**self.options, **options}))
@@ -214,12 +236,16 @@ def _choice(columns: list[Any], options: dict[str, Any]) -> dict[str, Any]:
     names, chosen_before = options.get("names"), options.get("usecols")
     if names is None or chosen_before is None or callable(chosen_before):
         return {"usecols": columns}
-    numbers = sorted(one for one in chosen_before if isinstance(one, int) and not isinstance(one, bool))
+    numbers = sorted(filter(_is_number, chosen_before))
     if len(numbers) < len(chosen_before) or len(set(numbers)) < len(numbers):  # names, which stand for themselves
         return {"usecols": columns}
     number_of = dict(zip(names, numbers if len(names) == len(numbers) else range(len(names)), strict=True))
     kept = sorted(columns, key=number_of.__getitem__)
     return {"names": kept, "usecols": [number_of[name] for name in kept]}
+
+
+def _is_number(one: Any) -> bool:
+    return isinstance(one, (int, np.integer)) and not isinstance(one, bool)
 
 
 def header_of(options: dict[str, Any]) -> Header:

@@ -72,7 +72,8 @@ def with_date_formats(
     if not isinstance(listed, list) or isinstance(options.get("date_format"), str) or "date_parser" in options:
         return options, sample
     given = options.get("date_format") or {}
-    names = [name for name in listed if name in sample.columns and name not in given]
+    label_of = {one: _label(one, list(sample.columns)) for one in listed}
+    names = [name for name in label_of.values() if name in sample.columns and name not in given]
     names = [name for name in names if name not in (options.get("converters") or {})]
     if not names:
         return options, sample
@@ -91,12 +92,18 @@ def with_date_formats(
     options = {
         **options,
         "date_format": {**given, **formats},
-        "parse_dates": [one for one in listed if one not in unparsed],
+        "parse_dates": [one for one in listed if label_of[one] not in unparsed],
     }
     dtype = options.get("dtype")
     if unparsed and (dtype is None or isinstance(dtype, dict)):
         options["dtype"] = {**(dtype or {}), **unparsed}
     return options, sample
+
+
+def _label(one: Any, columns: list[Any]) -> Any:
+    """Return the column that an item of `parse_dates` is: one of that name, or at that place among those that are read."""
+    is_place = one not in columns and isinstance(one, int) and -len(columns) <= one < len(columns)
+    return columns[one] if is_place else one
 
 
 def _is_arrows(dtype: Any, options: dict[str, Any]) -> bool:

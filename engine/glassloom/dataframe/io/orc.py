@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.orc as orc
 
@@ -136,13 +137,15 @@ def _open(files: Files, path: str) -> Any:
 def _read_stripes(piece: Stripes, layout: OrcLayout) -> Any:
     with layout.files.unchanged(piece.state, "read_orc"):
         file = _open(layout.files, piece.path)
-        names = [name for name in layout.wanted if name in file.schema.names]
+        names = [name for name in layout.wanted if name in file.schema.names] or file.schema.names[:1]  # for their rows
         try:
             batches = [file.read_stripe(number, columns=names) for number in piece.numbers]
         except (pa.ArrowException, OSError) as error:
             raise ReadError(f"{piece.path!r} can't be read: {error}") from error
     table = pa.Table.from_batches(batches) if batches else file.schema.empty_table()
     columns = [_column(table, layout.common.schema.field(name), piece.path, layout) for name in layout.wanted]
+    if not columns:
+        return pd.DataFrame(index=pd.RangeIndex(len(table)))
     return _frame(pa.table(dict(zip(layout.wanted, columns, strict=True))), layout)
 
 

@@ -155,6 +155,8 @@ class Read(FrameBlockwise):
     @property
     def function(self) -> Callable[..., Any]:
         columns = self.columns
+        if columns == ():
+            return partial(_without_columns, self.source.reader(columns, self.condition), self.meta.columns)
         if columns is None or len(once := tuple(dict.fromkeys(columns))) == len(columns):
             return self.source.reader(columns, self.condition)
         return partial(_repeating, self.source.reader(once, self.condition), list(columns))
@@ -184,6 +186,15 @@ class Read(FrameBlockwise):
     def with_condition(self, condition: Condition) -> Read:
         """Return the rows that also fulfil `condition`."""
         return Read(self.source, self.columns, self.numbers, (*(self.condition or ()), *condition), origin=self.origin)
+
+
+def _without_columns(read: Callable[[Any], Any], columns: Any, piece: Any) -> Any:
+    """Return the rows of a piece: the labels of no column have a dtype and a name, too."""
+    made = read(piece)
+    if not made.columns.identical(columns):
+        made = made.copy(deep=False)
+        made.columns = columns
+    return made
 
 
 def _repeating(read: Callable[[Any], Any], columns: list[Any], piece: Any) -> Any:
