@@ -87,3 +87,27 @@ def test_labels_that_become_categories_have_those_of_all_partitions():
     frame = pd.DataFrame({"x": range(8)}, index=pd.Index(list("bbaacdda"), name="k"))
     lazy = gd.from_pandas(frame, npartitions=3, sort=False)
     assert_same(lazy.index.astype("category").compute(**INLINE), frame.index.astype("category"))
+
+
+MADE_OF_UNKNOWN = {
+    "shift": lambda f: f.shift(),
+    "ffill": lambda f: f.ffill(),
+    "map_partitions": lambda f: f.map_partitions(lambda block: block),
+    "map_overlap": lambda f: f.map_overlap(lambda block: block, 1, 0),
+    "groupby.first": lambda f: f.groupby("k").first(),
+    "groupby.apply": lambda f: f.groupby("k").apply(lambda group: group.head(1)),
+    "labels of groups": lambda f: f.groupby("c", observed=True).sum().reset_index(),
+    "levels of groups": lambda f: f.groupby(["k", "c"], observed=True).size().reset_index(),
+    "concat": lambda f: gd.concat([f, f]),
+    "concat with a frame that lacks it": lambda f: gd.concat([f, gd.from_pandas(pd.DataFrame({"k": [5, 6]}))]),
+}
+
+
+@pytest.mark.parametrize("operation", MADE_OF_UNKNOWN.values(), ids=MADE_OF_UNKNOWN)
+def test_categories_that_are_not_known_stay_so_and_are_none_of_made_up_rows(operation):
+    frame = pd.DataFrame({"k": [1, 2, 1, 2], "c": pd.Categorical(["x", "y", "x", "z"])})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    made = operation(lazy.assign(c=lazy.c.astype(object).astype("category")))
+    assert not made.c.cat.known
+    assert {*made.c.cat.categories} == {*made.c.dropna().unique().compute(**INLINE)} <= {"x", "y", "z"}
+    assert {*made.compute(**INLINE).c.cat.categories} <= {"x", "y", "z"}

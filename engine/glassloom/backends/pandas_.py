@@ -12,6 +12,7 @@ import pandas as pd
 from glassloom.backends.arrow_samples import samples_of_type
 from glassloom.backends.frames import DEVICE_BACKENDS, kind_on_device, library_of
 from glassloom.backends.label_tables import OF_RESULT, with_own_labels
+from glassloom.backends.made_up_categories import MADE_UP
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, LOOKS_UP_SAFELY
 from glassloom.backends.sharing import register_read_only_view
 from glassloom.backends.sizeof import register_sizeof, sizeof
@@ -297,8 +298,8 @@ def _own_dtype(dtype: Any) -> Any:
 def _sample_values(dtype: Any, kinds: _Kinds) -> Any:
     texts, objects = kinds
     if isinstance(dtype, pd.CategoricalDtype):
-        some = list(dtype.categories[:2]) or ["a", "b"]
-        categories = dtype.categories if len(dtype.categories) else some
+        categories = dtype.categories if len(dtype.categories) else MADE_UP
+        some = list(categories[:2])
         return pd.Categorical((some * 2)[:2], categories=categories, ordered=dtype.ordered)
     kind = getattr(dtype, "kind", "O")
     if kind == "b":

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self
 import pandas as pd
 
 from glassloom import config
+from glassloom.backends.made_up_categories import with_unknown_categories
 from glassloom.backends.pandas_ import columns_of, concat, concat_arrays, is_frame, own, rows_between
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
@@ -568,8 +569,8 @@ class Filter(OfSameLabels):
 
 
 def empty(value: Any) -> Any:
-    """Return a frame without its rows; other values as they are."""
-    return rows_between(value, None, 0) if is_frame(value) and len(value) else value
+    """Return a frame without its rows; other values as they are. Categories of made-up rows that aren't known stay so."""
+    return with_unknown_categories(rows_between(value, None, 0)) if is_frame(value) and len(value) else value
 
 
 def _same(value: Any) -> Any:
