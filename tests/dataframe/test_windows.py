@@ -230,6 +230,19 @@ def test_a_column_of_times_stays_in_partitions_of_one_row_whose_label_it_has(win
         assert_same(ask(rows.rolling(window, on="t")).compute(), ask(frame.rolling(window, on="t")))
 
 
+@pytest.mark.parametrize("name", ["t", "q", None])
+@pytest.mark.parametrize("are_labels", [True, False])
+def test_a_column_of_times_is_left_out_where_it_is_the_index_or_called_as_it(name, are_labels):
+    times = pd.date_range("2013-01-01", periods=5, freq="h")
+    labels = times if are_labels else times + pd.Timedelta("1h")
+    frame = pd.DataFrame({"x": range(5), "t": times, "y": 2.0}, index=labels.as_unit("s").rename(name))
+    lazy = gd.from_pandas(frame, npartitions=2)
+    for ask in (lambda f: f.sum(), lambda f: f[["y"]].max(), lambda f: f.agg("min"), lambda f: f.x.count()):
+        expected, made = ask(frame.rolling("3h", on="t")), ask(lazy.rolling("3h", on="t"))
+        assert_same(made.compute(scheduler="inline"), expected)
+        assert_same(made._meta, expected.iloc[:0])
+
+
 def test_windows_on_labels_that_are_no_column_say_so():
     frame = pd.DataFrame({"x": range(4)}, index=pd.date_range("2013-01-01", periods=4))
     with pytest.raises(NotImplementedError, match=r"rolling\(on=<DatetimeIndex>\).*the name of a column of times"):

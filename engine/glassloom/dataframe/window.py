@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from glassloom.dataframe.options import piped, refused
 from glassloom.dataframe.overlap import overlapping, overlapping_rows
 from glassloom.dataframe.positions import rows_between_positions
 from glassloom.dataframe.prefix import Carried, meta_of, scan
+from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.repeated_labels import paired
 from glassloom.dataframe.running import State, state_of, state_together, with_state
 from glassloom.dataframe.weighting import Decay
@@ -119,7 +120,7 @@ class Rolling(Window):
         if self._selection is not None and on is None:
             node, columnwise = Projection(node, self._selection), columnwise and isinstance(self._selection, list)
         selection = self._selection if on is not None else None
-        call = partial(_rolled, self._window, self._options, selection, how, args, kwargs)
+        call = partial(_rolled, self._window, self._options, self._leaves_out_times, selection, how, args, kwargs)
         made = overlapping(
             node, call, before, after, label=f"rolling-{how}", on=on, columnwise=columnwise and on is None
         )
@@ -202,7 +203,8 @@ class Rolling(Window):
     def _with_itself(self, frame: Any, how: str, pairwise: bool, ddof: int) -> Any:
         has_times = self._options.get("on") is not None
         selection = self._selection if has_times else None  # the column of times stays beside what is chosen
-        call = partial(_rolled, self._window, self._options, selection, how, (), {"pairwise": pairwise, "ddof": ddof})
+        given = {"pairwise": pairwise, "ddof": ddof}
+        call = partial(_rolled, self._window, self._options, self._leaves_out_times, selection, how, (), given)
         return self._overlapping((self._frame if has_times else frame).expr, call, how, makes_rows=pairwise)
 
     def _overlapping(
@@ -221,6 +223,19 @@ class Rolling(Window):
             make(node, call, before, after, label=f"rolling-{how}", on=self._options.get("on") if on is None else on)
         )
 
+    @cached_property
+    def _leaves_out_times(self) -> bool:
+        """Whether results lack the column of times as it is the index in all rows. Computed now, if it may be."""
+        name, meta = self._options.get("on"), self._frame.expr.meta
+        is_series = self._selection is not None and not isinstance(self._selection, list)
+        if name is None or is_series or getattr(meta.index.dtype, "kind", "O") != meta[name].dtype.kind:
+            return False
+        if name in meta.index.names:
+            return False  # pandas leaves a column out, too, that is called as the index
+        return bool(
+            wrap(tree(self._frame.expr, Operation(partial(_are_labels, name), all, all), True, "times")).compute()
+        )
+
     @property
     def _reach(self) -> tuple[Any, Any]:
         """How many rows, or how long, windows reach beyond a partition, before it and after it."""
@@ -230,11 +245,16 @@ class Rolling(Window):
         return reach, reach if self._options.get("center") else 0
 
 
+def _are_labels(name: Any, block: Any) -> bool:
+    return bool(block.index.equals(pd.Index(block[name])))
+
+
 def _rolled(
-    window: Any, options: dict[str, Any], selection: Any, how: str, args: Any, kwargs: dict[str, Any], block: Any
-) -> Any:
+    window: Any, options: dict[str, Any], leaves_out_times: bool, selection: Any, how: str, args: Any,
+    kwargs: dict[str, Any], block: Any,
+) -> Any:  # fmt: skip
     on = options.get("on")
-    labels = None if on is None or not block.index.equals(pd.Index(block[on])) else block.index
+    labels = None if on is None or leaves_out_times or not _are_labels(on, block) else block.index
     if labels is not None:  # pandas leaves a column of times out that is the index, as that of one row may be
         block = block.set_axis(_other_labels(labels), axis=0)
     windows = block.rolling(window, **options)
@@ -249,9 +269,9 @@ def _rolled(
 
 
 def _other_labels(labels: Any) -> pd.RangeIndex:
-    """Return as many labels that aren't those of an index."""
+    """Return as many labels of the same name that aren't those of an index."""
     start = 1 + int(labels.equals(pd.RangeIndex(1, len(labels) + 1)))
-    return pd.RangeIndex(start, start + len(labels))
+    return pd.RangeIndex(start, start + len(labels), name=labels.name)
 
 
 def _is_frame(lazy: Any) -> bool:
