@@ -337,3 +337,21 @@ def test_a_function_whose_results_decide_on_a_dtype_is_called_once_where_partiti
     called.clear()
     made.partitions[0].compute(scheduler="inline")
     assert sorted(called) == sorted(ROWS.i)
+
+
+BESIDE_OTHER_ROWS = {
+    "assigned": lambda few, sums: few.assign(z=sums),
+    "assigned to a filtered frame": lambda few, sums: few[few.x > 1].assign(z=sums),
+    "reindexed": lambda few, sums: sums.reindex(few.index),
+    "aligned": lambda few, sums: few.x.align(sums, join="left")[1],
+    "beside": lambda few, sums: (pd if isinstance(few, pd.DataFrame) else gd).concat([few, sums], axis=1, join="inner"),
+}
+
+
+@pytest.mark.parametrize("operation", BESIDE_OTHER_ROWS.values(), ids=BESIDE_OTHER_ROWS)
+def test_numbers_are_floats_where_the_rows_that_miss_them_are_left_out(operation):
+    few = pd.DataFrame({"x": [1, 2, 3]}, index=[2, 3, 4])
+    one, other = pd.Series(range(6), index=range(6)), pd.Series(range(6), index=range(2, 8))
+    expected = operation(few, (one + other).rename("z"))
+    lazy_few, lazy_one, lazy_other = (gd.from_pandas(part, npartitions=3) for part in (few, one, other))
+    assert_same(operation(lazy_few, (lazy_one + lazy_other).rename("z")).compute(scheduler="inline"), expected)

@@ -52,6 +52,7 @@ from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
 from glassloom.dataframe.statistics import FrameStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported
 from glassloom.dataframe.text import frame_html, frame_text
+from glassloom.dataframe.unlike_dtypes import of_all_rows
 from glassloom.dataframe.values import Reductions
 from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
 from glassloom.reprs.live_blocks import show_blocks
@@ -506,6 +507,10 @@ def _plain_value(value: Any) -> Any:
 
 def _with_columns(node: FrameExpr, names: Sequence[Any], values: Sequence[Any]) -> FrameExpr:
     """Return the node of a frame with columns of other nodes, aligned by label, and of constants."""
+    values = [
+        of_all_rows(value, node) if isinstance(value, FrameExpr) and isinstance(value.meta, pd.Series) else value
+        for value in values
+    ]
     lazy = [value for value in values if isinstance(value, FrameExpr) and value.has_rows]
     if lazy and node.lengths is not None and not sum(node.lengths):  # pandas gives it the rows of its first column
         node = operate(partial(_with_labels_of, node.meta), wrap(lazy[0]), label="reindex").expr

@@ -84,6 +84,14 @@ def with_dtypes_of_all(collection: Any, places: Sequence[int]) -> Any:
     return operate(_Converted(kept), collection, common, kind=Alike, label="common-dtypes")
 
 
+def of_all_rows(node: FrameExpr, beside: FrameExpr) -> FrameExpr:
+    """Return a node whose columns have the dtypes of all its rows, if those that miss values may be left out beside another node's rows."""
+    if node.rows == beside.rows:
+        return node
+    made: FrameExpr = with_one_dtype(wrap(node)).expr
+    return made
+
+
 def unlike_places(node: FrameExpr, *, as_read: bool = True) -> list[int]:
     """Return the places of the columns which may have another dtype in some partition.
 

@@ -22,6 +22,7 @@ from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping
 from glassloom.dataframe.numbered_levels import level_at
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.repeated_labels import paired
+from glassloom.dataframe.unlike_dtypes import of_all_rows, with_one_dtype
 from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap
 from glassloom.errors import OptionError
 
@@ -254,7 +255,10 @@ def align(frame: Any, other: Any, join: str = "outer", axis: Any = None, fill_va
         return operate(_aligned, frame, other, 0, kwargs=options, label="align"), values
     if not is_node(other):
         other = from_pandas(other)
-    pairs = paired([frame.expr, other.expr], "align")
+    nodes = [frame.expr, other.expr]
+    if join != "outer" and isinstance(other.expr.meta, (pd.DataFrame, pd.Series)):
+        nodes = [of_all_rows(*nodes), of_all_rows(*nodes[::-1])]
+    pairs = paired(nodes, "align")
     own, others = pairs.nodes
     options = {"join": join, "axis": axis, "fill_value": fill_value}
     found = []
@@ -269,7 +273,10 @@ def _aligned(block: Any, other: Any, place: int, **options: Any) -> Any:
 
 
 def _side_by_side(many: Sequence[Any], options: dict[str, Any], ignore_unknown: bool) -> Any:
-    pairs = paired([frame.expr for frame in many], "concat(axis=1)", ignore_unknown=ignore_unknown)
+    given = [frame.expr for frame in many]
+    if options["join"] == "inner" and len({node.rows for node in given}) > 1:  # rows that miss values may be left out
+        given = [with_one_dtype(wrap(node)).expr for node in given]
+    pairs = paired(given, "concat(axis=1)", ignore_unknown=ignore_unknown)
     nodes = pairs.nodes
     are_known = all(node.divisions[0] is not None for node in nodes)
     if options["sort"] and not are_known:

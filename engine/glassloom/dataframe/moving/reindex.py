@@ -16,7 +16,7 @@ from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.positions import rows_of_labels
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.repeated_labels import paired
-from glassloom.dataframe.unlike_dtypes import with_one_dtype
+from glassloom.dataframe.unlike_dtypes import of_all_rows, with_one_dtype
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
@@ -125,7 +125,7 @@ def reindexed_to(node: FrameExpr, labels: FrameExpr, options: dict[str, Any]) ->
     DivisionError
         If partitions don't correspond, and the divisions aren't known.
     """
-    pairs = paired([labels, node], "reindex")
+    pairs = paired([labels, of_all_rows(node, labels)], "reindex")
     to, own = pairs.nodes
     under = LabelKeeping(to, (own,), BlockCall(_under_labels_of, (Block(0), Block(1)), options, label="reindex"))
     made: FrameExpr = with_one_dtype(wrap(pairs.result(under))).expr
