@@ -388,3 +388,22 @@ def test_a_function_of_the_users_sorts_each_partition_that_has_its_rows(npartiti
         lazy.sort_values("a", key=abs, sort_function=pd.DataFrame.sort_values)
     with pytest.raises(TypeError, match="sort_values: sort_function='fast' should be a function"):
         lazy.sort_values("a", sort_function="fast")
+
+
+@pytest.mark.parametrize("options", [{}, {"ascending": False}, {"na_position": "first"}])
+def test_complex_numbers_are_sorted_by_their_real_and_then_their_imaginary_parts(options):
+    values = np.array([1 + 2j, np.nan, 0, 2j, 1, 5, 3 - 1j, 1 + 1j])
+    frame = pd.DataFrame({"c": values, "x": range(8)})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    assert_same(
+        lazy.sort_values("c", **options).compute(scheduler="inline"), frame.sort_values("c", kind="stable", **options)
+    )
+    assert_same(lazy.set_index("c").compute(scheduler="inline"), frame.sort_values("c", kind="stable").set_index("c"))
+
+
+@pytest.mark.parametrize("skipna", [True, False])
+@pytest.mark.parametrize("how", ["cumsum", "cumprod", "cummax", "cummin"])
+def test_running_values_of_complex_numbers_are_those_of_pandas(how, skipna):
+    frame = pd.DataFrame({"c": np.array([1 + 2j, np.nan, 0, 2j, np.nan, 5, 3 - 1j]), "x": range(7), "y": 0.5})
+    for ask in (lambda f: getattr(f, how)(skipna=skipna), lambda f: getattr(f.c, how)(skipna=skipna)):
+        assert_same(ask(gd.from_pandas(frame, npartitions=4)).compute(scheduler="inline"), ask(frame))

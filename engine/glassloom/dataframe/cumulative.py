@@ -121,16 +121,27 @@ def _running_last(how: str, skipna: bool, block: Any) -> Any:
 
 
 def _forward(result: Any) -> Any:
-    """Return values with missing ones replaced by those before: pandas has no such method for floats of two bytes."""
-    if not has_half_floats(result):
-        return result.ffill()
+    """Return values with missing ones replaced by those before: pandas has no such method for floats of two bytes and complex numbers."""
     if isinstance(result, pd.Series):
-        return result.astype("float32").ffill().astype("float16")
-    dtypes = result.dtypes
-    wide = result.set_axis(range(len(dtypes)), axis=1)
-    halves = [number for number, dtype in enumerate(dtypes) if dtype == "float16"]
-    filled = wide.astype(dict.fromkeys(halves, "float32")).ffill().astype(dict.fromkeys(halves, "float16"))
-    return filled.set_axis(result.columns, axis=1)
+        return _filled_by_place(result) if _has_no_fill(result.dtype) else result.ffill()
+    places = [place for place, dtype in enumerate(result.dtypes) if _has_no_fill(dtype)]
+    if not places:
+        return result.ffill()
+    columns = [
+        _filled_by_place(column) if _has_no_fill(column.dtype) else column.ffill() for _, column in result.items()
+    ]
+    made = pd.concat(columns, axis=1)
+    made.columns = result.columns
+    return made
+
+
+def _has_no_fill(dtype: Any) -> bool:
+    return dtype == "float16" or getattr(dtype, "kind", "O") == "c"
+
+
+def _filled_by_place(column: pd.Series) -> pd.Series:
+    places = np.maximum.accumulate(np.where(column.notna(), np.arange(len(column)), -1))
+    return column.where(places < 0, column.iloc[places].set_axis(column.index, axis=0))
 
 
 def has_half_floats(values: Any) -> bool:

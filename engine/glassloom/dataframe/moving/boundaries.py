@@ -197,7 +197,7 @@ def _comparable(column: Any, missing: Any) -> Any:
     kind = getattr(dtype, "kind", "O")
     if isinstance(dtype, pd.PeriodDtype) or (kind in "mM" and not isinstance(dtype, pd.ArrowDtype)):
         values = np.asarray(column.array.asi8)
-    elif kind in "iufb":
+    elif kind in "iufbc":
         plain = dtype if isinstance(dtype, np.dtype) else dtype.numpy_dtype
         values = column.array.to_numpy(dtype=plain, na_value=plain.type(0)) if missing.any() else column.to_numpy(plain)
     else:

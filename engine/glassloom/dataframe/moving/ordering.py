@@ -87,7 +87,7 @@ def _differing(parts: list[Any], count: int) -> Iterator[Any]:
 
 
 def _reversed(values: Any) -> Any:
-    return -values if values.dtype.kind == "f" else ~values
+    return -values if values.dtype.kind in "fc" else ~values
 
 
 def _runs(values: Any) -> Any:

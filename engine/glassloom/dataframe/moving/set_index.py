@@ -145,7 +145,10 @@ def sort_by_index(
     """
     if divisions is not None:
         return _sort_at_divisions(node, _checked_divisions(divisions, node, None))
-    if isinstance(keys.meta.dtype, pd.CategoricalDtype):  # their order isn't that of the labels
+    dtype = keys.meta.dtype
+    if (
+        isinstance(dtype, pd.CategoricalDtype) or dtype.kind == "c"
+    ):  # their order isn't that of the labels, or Python has none
         return sort(node, BY_INDEX, npartitions)
     count = npartitions or node.npartitions
     ends, samples = _look_at(keys, count)
