@@ -132,3 +132,26 @@ def test_times_of_arrow_have_means_and_deviations(kind, method):
         assert_same(getattr(choose(lazy), method)().compute(**INLINE), getattr(choose(frame), method)())
     if method != "describe":
         assert getattr(lazy.x, method)().compute(**INLINE) == getattr(frame.x, method)()
+
+
+DAYS = [datetime.date(2020, 1, day) for day in (3, 1, 2, 9)]
+TIMES_OF_DAY = [datetime.time(hour, 30) for hour in (3, 1, 2, 9)]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [(DAYS, pa.date32()), (DAYS, pa.date64()), (TIMES_OF_DAY, pa.time32("s")), (TIMES_OF_DAY, pa.time64("ns"))],
+    ids=str,
+)
+@pytest.mark.parametrize("rows", [[0, 1, 2, 3], [0, None, 1, 2], [None, None, None, 0], [None] * 4], ids=str)
+def test_dates_and_times_of_day_have_medians_and_quantiles(values, kind, rows):
+    chosen = [None if place is None else values[place] for place in rows]
+    frame = pd.DataFrame({"d": pd.array(chosen, dtype=pd.ArrowDtype(kind))})
+    lazy = gd.from_pandas(frame, npartitions=3)
+    for ask in (
+        lambda f: f.d.median(),
+        lambda f: f.median(),
+        lambda f: f.d.quantile([0, 0.3, 0.5, 1]),
+        lambda f: f.quantile(0.4, interpolation="lower"),
+    ):
+        assert_same(ask(lazy).compute(scheduler="inline"), ask(frame))

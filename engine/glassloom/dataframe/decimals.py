@@ -15,11 +15,6 @@ def is_decimal(dtype: Any) -> bool:
     return isinstance(dtype, pd.ArrowDtype) and bool(pa.types.is_decimal(dtype.pyarrow_dtype))
 
 
-def is_date(dtype: Any) -> bool:
-    """Whether a column's dtype is one of Arrow's dates, which have no time of day."""
-    return isinstance(dtype, pd.ArrowDtype) and bool(pa.types.is_date(dtype.pyarrow_dtype))
-
-
 def of_decimals(how: str, join_sums: Callable[..., Any], dtype: Any) -> tuple[Any, Any, Any]:
     """Return chunk, combine and finish of the mean of a column of decimals.
 

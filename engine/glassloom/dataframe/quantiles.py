@@ -22,6 +22,7 @@ from glassloom.backends.pandas_ import sample
 from glassloom.dataframe.argument_kinds import fraction
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.whole_units import counts_units, of_units, units_of
 from glassloom.dataframe.widening import can_miss_nothing, is_narrowing
 from glassloom.errors import OptionError
 
@@ -125,7 +126,9 @@ def _numbers(block: Any) -> tuple[Any, int]:
     """Return the values that aren't missing as a NumPy array, and the number of those that are."""
     missing = block.isna().to_numpy()
     some = block[~missing] if missing.any() else block
-    if some.dtype.kind in "mM" or isinstance(some.dtype, pd.PeriodDtype):
+    if counts_units(some.dtype):
+        values = units_of(some)
+    elif some.dtype.kind in "mM" or isinstance(some.dtype, pd.PeriodDtype):
         values = some.astype("int64").to_numpy()
     else:
         values = some.to_numpy(dtype=getattr(some.dtype, "numpy_dtype", None))
@@ -331,6 +334,8 @@ def _value_at(place: int, values: Any, counts: Any) -> Any:
 
 
 def _series(values: Sequence[Any], known: Any) -> Any:
+    if counts_units(known.dtype):
+        return pd.Series(of_units(np.array(values), known.dtype), name=known.name)
     made: pd.Series = pd.Series(np.array(values), name=known.name)
     if isinstance(known.dtype, pd.PeriodDtype):
         return pd.Series(pd.arrays.PeriodArray(made.to_numpy(), dtype=known.dtype), name=known.name)

@@ -33,7 +33,7 @@ from glassloom.dataframe.column_steps import (
     of_objects,
     values_of,
 )
-from glassloom.dataframe.decimals import is_date, is_decimal, of_decimals
+from glassloom.dataframe.decimals import is_decimal, of_decimals
 from glassloom.dataframe.derived_meta import derived_meta
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
 from glassloom.dataframe.reduction_nodes import (
@@ -58,6 +58,7 @@ from glassloom.dataframe.value_steps import (
     own_missing,
     with_none,
 )
+from glassloom.dataframe.whole_units import is_date
 from glassloom.errors import OptionError
 from glassloom.expr import Expr
 from glassloom.graph import Key, Origin, Task
