@@ -109,6 +109,12 @@ RESULTS = (
         "as many columns as the text with most parts needs",
     ),
     (
+        "sums and means of floats by groups, over several partitions",
+        "rounding errors are compensated within each partition, and sums of partitions are added: of values that cancel each other, "
+        "digits of the size of one rounding a partition differ",
+        "rounding errors are compensated over all rows",
+    ),
+    (
         "`where`, `mask`, and whole numbers that may be replaced by missing values",
         "floats in any case",
         "whole numbers if none is replaced",
