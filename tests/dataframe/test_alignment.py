@@ -303,3 +303,25 @@ def test_partitions_of_one_frame_alone_are_combined_as_all_rows_are(name, option
     for x, y in ((one, other), (other, one), (one, other.assign(i=np.nan)), (one, other[["c"]])):
         got = gd.from_pandas(x, npartitions=3).combine(gd.from_pandas(y, npartitions=2), COMBINING[name], **options)
         assert_same(got.compute(**INLINE), x.combine(y, COMBINING[name], **options))
+
+
+DAYS = pd.date_range("2020", periods=6)
+TAKEN_FROM = {
+    "times of another zone": DAYS.tz_localize("Europe/Berlin").to_series(index=range(6)),
+    "times without one": DAYS.to_series(index=range(6)),
+    "numbers": pd.Series(range(6)),
+    "missing times": pd.Series(pd.NaT, index=range(6), dtype="datetime64[us, Europe/Berlin]"),
+}
+
+
+@pytest.mark.parametrize("missed", [[], [1], [0, 5], list(range(6))], ids=str)
+@pytest.mark.parametrize("other", TAKEN_FROM.values(), ids=TAKEN_FROM)
+@pytest.mark.parametrize("values", [DAYS.tz_localize("UTC"), pd.Index(list("abcdef"))], ids=["times", "texts"])
+def test_columns_of_unlike_dtypes_become_objects_only_where_a_value_is_taken_from_the_other_frame(
+    values, other, missed
+):
+    one = pd.DataFrame({"t": values.to_series(index=range(6)).where(~np.isin(np.arange(6), missed)), "n": 1.0})
+    two = pd.DataFrame({"t": other, "n": 2.0})
+    expected = one.combine_first(two)
+    found = gd.from_pandas(one, npartitions=3).combine_first(gd.from_pandas(two, npartitions=2)).compute(**INLINE)
+    assert_same(found, expected)

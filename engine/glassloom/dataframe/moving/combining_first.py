@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.dataframe.moving.shape import conform
 from glassloom.dataframe.unlike_dtypes import with_dtypes_of_all
@@ -28,12 +29,35 @@ def combined_first(meta: Any, is_whole: bool, block: Any, other: Any) -> Any:
         made = block.combine_first(other)
     wanted = meta.copy(deep=False)
     for place, name in enumerate(meta.columns):
-        if name in made.columns and not (name in block.columns and name in other.columns):
+        if name in block.columns and name in other.columns:
+            if _become_objects(block[name].dtype, other[name].dtype, meta[name].dtype):
+                made = made if len(block) else _with_values_of_other(made, name, block[name].dtype)
+                own: Any = made[name].iloc[:0].set_axis(meta.index, axis=0)
+                wanted.isetitem(place, own)
+        elif name in made.columns:
             if not is_whole:
                 made = _with_missing_of(made, name, (block if name in block.columns else other)[name])
             column: Any = made[name].iloc[:0].set_axis(meta.index, axis=0)
             wanted.isetitem(place, column)
     return conform(made, wanted)
+
+
+def _become_objects(own: Any, other: Any, made: Any) -> bool:
+    """Whether dtypes of two frames have none in common but that of objects: pandas keeps the first frame's where no value of the other one's is taken."""
+    is_object = pd.api.types.is_object_dtype
+    if isinstance(other, (BaseMaskedDtype, pd.ArrowDtype)):  # whose missing values are taken, too, and become objects
+        return False
+    return is_object(made) and not is_object(own) and not is_object(other)
+
+
+def _with_values_of_other(made: pd.DataFrame, name: Any, own: Any) -> pd.DataFrame:
+    """Return rows that only the other frame has, with a column as beside rows of the dtype `own`: objects, unless there is no value to take."""
+    is_missing = made[name].isna().all() and not can_miss_nothing(own)
+    changed: Any = made.copy(deep=False)
+    changed[name] = (
+        pd.Series([], dtype=own).reindex(range(len(made))).array if is_missing else made[name].astype(object)
+    )
+    return changed
 
 
 def _with_missing_of(made: pd.DataFrame, name: Any, own: Any) -> pd.DataFrame:
@@ -76,7 +100,10 @@ def _beside_none(block: Any, other: Any, names: pd.Index) -> Any:
 
 
 def with_dtypes_of_one_frame(made: Any, own: Any, others: Any) -> Any:
-    """Return the lazy result of `combine_first` with one dtype in all partitions for columns that one frame alone has, by the metas of the frames."""
+    """Return the lazy result of `combine_first` with one dtype in all partitions, by the metas of the frames, for columns whose dtype depends on rows.
+
+    Those are columns that one frame alone has, and those of dtypes that have none in common.
+    """
     meta = made.expr.meta
     if made.npartitions == 1 or not isinstance(meta, pd.DataFrame) or not meta.columns.is_unique:
         return made
@@ -85,6 +112,10 @@ def with_dtypes_of_one_frame(made: Any, own: Any, others: Any) -> Any:
     places = [
         place
         for place, name in enumerate(meta.columns)
-        if not all(name in one for one in several) and can_miss_nothing(alone.get(name, np.dtype(object)))
+        if (
+            _become_objects(several[0][name], several[1][name], meta[name].dtype)
+            if all(name in one for one in several)
+            else can_miss_nothing(alone.get(name, np.dtype(object)))
+        )
     ]
     return with_dtypes_of_all(made, places)
