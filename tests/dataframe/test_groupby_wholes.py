@@ -312,6 +312,10 @@ def test_levels_functions_and_dicts_of_labels_may_be_keys():
         assert_same(cut.groupby(by).x.sum().compute(**INLINE), flat.groupby(by).x.sum())
     with pytest.raises(KeyError, match="level 'z' is none of the index, whose levels are"):
         lazy.groupby(level="z")
+    with pytest.raises(IndexError, match="level 2 is none of the index, whose levels are"):
+        lazy.groupby(level=2)
+    with pytest.raises(ValueError, match="level 'z' is none of the index, whose levels are"):
+        cut.groupby(level="z")
     with pytest.raises(TypeError, match="groupby needs by= or level="):
         lazy.groupby()
 

@@ -156,7 +156,8 @@ def _level(frame: Any, level: Any, *, is_named_by_place: bool = False) -> tuple[
     elif is_place:
         number = level % len(names)
     else:
-        raise KeyError(f"level {level!r} is none of the index, whose levels are {names}")
+        kind = ValueError if len(names) == 1 else IndexError if isinstance(level, int) else KeyError  # as in pandas
+        raise kind(f"level {level!r} is none of the index, whose levels are {names}")
     return Key(LEVEL, number, names[level if is_place and is_named_by_place else number]), None
 
 
