@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from glassloom.backends.pandas_ import is_frame, rows_between
 
 _MOST_BLOCKS = 90
 """pandas warns where a column is added to a frame of more than 100 blocks, which a user who has added them one by one can't help.
 A copy of the values puts those of a dtype into one block."""
+_TAKEN = 0.75
+"""Up to this share of a series' rows it is quicker to take values by their places, as pandas does with frames, than by a mask, as it
+does with series: several times as quick where every other row is chosen."""
 
 
 def with_columns(frame: Any, names: tuple[Any, ...], *values: Any) -> Any:
@@ -25,4 +31,9 @@ def with_columns(frame: Any, names: tuple[Any, ...], *values: Any) -> Any:
 
 def chosen_rows(frame: Any, predicate: Any) -> Any:
     """Return the rows of a partition for which a condition is true."""
+    if type(frame) is pd.Series and type(predicate) is pd.Series and predicate.dtype.kind == "b":
+        is_plain = isinstance(predicate.dtype, np.dtype)
+        chosen = predicate.to_numpy() if is_plain else predicate.to_numpy(dtype=bool, na_value=False)
+        if np.count_nonzero(chosen) <= _TAKEN * len(chosen):
+            return frame.loc[predicate]  # the same rows and errors, by places
     return frame[predicate]
