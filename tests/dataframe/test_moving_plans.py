@@ -73,3 +73,21 @@ def test_rows_are_counted_without_moving_them(sides):
     shuffled = sides[0][sides[0].a > 1].sort_values("b").repartition(npartitions=2)
     assert len(shuffled) == 2
     assert "sort" not in labels(gd.from_pandas(pd.DataFrame({"a": [1, 2]}), npartitions=2).sort_values("a").size)
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "outer", "leftanti", "cross"])
+def test_rows_of_a_join_are_counted_with_its_keys_alone(sides, how):
+    keys = {} if how == "cross" else {"on": "k", "broadcast": False}
+    joined = sides[0].merge(sides[1], how=how, **keys)
+    size = joined.index.size
+    assert read_columns(size) == [["k"], ["k"]]
+    assert size.compute(**INLINE) == len(joined.compute(**INLINE)) == len(joined)
+    assert read_columns(joined.a.sum() + size) == ([["a"], ["k"]] if how == "cross" else [["k"], ["k", "a"]])
+
+
+def test_the_largest_rows_of_a_join_are_found_with_the_columns_that_are_chosen(sides):
+    joined = sides[0].merge(sides[1], on="k", broadcast=False)
+    found = joined.nlargest(2, "d")[["a"]]
+    assert moved(found) == [["k", "a"], ["k", "d"]]
+    assert_same(found.compute(**INLINE), joined.compute(**INLINE).nlargest(2, "d")[["a"]])
+    assert moved(joined.nlargest(2, "d")) == moved(joined)

@@ -569,6 +569,15 @@ def keep_some(node: FrameExpr, method: str, options: dict[str, Any], split_every
     )
 
 
+def compared_columns(node: TreeReduce) -> list[Any] | None:
+    """Return the columns by which ``nlargest`` or ``nsmallest`` of a frame chooses rows; None of other nodes."""
+    finish = node.steps.finish
+    if not isinstance(finish, partial) or finish.func is not _repeat:
+        return None
+    columns = finish.args[1].get("columns")
+    return columns if columns is None or isinstance(columns, list) else [columns]
+
+
 def _keep(method: str, options: dict[str, Any], block: Any) -> Any:
     return getattr(block, method)(**options)
 

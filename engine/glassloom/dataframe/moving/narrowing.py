@@ -22,7 +22,7 @@ from glassloom.dataframe.moving.shape import Concat, Repartition, Sample, SetDiv
 from glassloom.dataframe.moving.shuffle import HashShuffle
 from glassloom.dataframe.moving.sort import SortedBlocks, SortedEnds, SortedExchange
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, empty
-from glassloom.dataframe.reduce import Length
+from glassloom.dataframe.reduce import Length, compared_columns
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps
 from glassloom.expr import Expr, apply_rules, rule, walk
 
@@ -39,6 +39,14 @@ def count_before_exchange(node: Length, inner: Exchange) -> Expr | None:
 @rule(Length, SortedBlocks)
 def count_before_moving(node: Length, inner: Any) -> Expr | None:
     return Length(inner.frame, origin=node.origin)
+
+
+@rule(Length, Concat)
+def count_before_concat(node: Length, inner: Concat) -> Expr | None:
+    """Count rows of one column of each frame."""
+    frames = tuple([_chosen(one, set()) or one if _has_unique_columns(one) else one for one in inner.frames])
+    is_same = all(one is frame for one, frame in zip(frames, inner.frames, strict=True))
+    return None if is_same else Length(inner.rebuild([frames, *inner.operands[1:]]), origin=node.origin)
 
 
 @rule(Projection, Redivide)
@@ -131,6 +139,8 @@ def _read_below(node: Expr, wanted: set[Any] | None) -> list[tuple[Expr, set[Any
     """Return which columns of its dependencies a node reads of which some are wanted; None stands for all."""
     if isinstance(node, Projection):
         return [(node.frame, set(node.labels))]
+    if _is_count(node):
+        return [(node.dependencies[0], set())]
     if wanted is None:
         return [(below, None) for below in node.dependencies]
     if isinstance(node, Filter):
@@ -153,15 +163,20 @@ def _has_unique_columns(node: FrameExpr) -> bool:
     return isinstance(node.meta, pd.DataFrame) and node.meta.columns.is_unique
 
 
+def _is_count(node: Expr) -> bool:
+    """Whether a node counts the rows of each partition, whatever columns there are."""
+    return isinstance(node, Chunk) and node.call.function is len
+
+
 def _wanted_columns(node: Expr, consumers: Sequence[Expr]) -> set[Any] | None:
     """Return the columns that are read of a node that moves rows; None if all are, or it doesn't."""
     moves_rows = isinstance(node, (AnyJoin, HashShuffle, SortedExchange, SortedBlocks, SortedEnds))
-    if not consumers or not (moves_rows or distinct_of(node) is not None):
+    if not consumers or not (moves_rows or _compared_in_tree(node) is not None):
         return None
     assert isinstance(node, FrameExpr)
     if not isinstance(node.meta, pd.DataFrame) or not node.meta.columns.is_unique:
         return None
-    if not all(isinstance(consumer, Projection) for consumer in consumers):
+    if not all(isinstance(consumer, Projection) or _is_count(consumer) for consumer in consumers):
         return None
     lists = [consumer.columns for consumer in consumers if isinstance(consumer, Projection)]
     wanted = {name for columns in lists for name in (columns if isinstance(columns, list) else [columns])}
@@ -180,15 +195,25 @@ def _narrowed(node: Expr, wanted: set[Any], consumers: dict[str, list[Expr]]) ->
         frame = _chosen(node.frame, wanted | by)
         return None if frame is None else node.rebuild([frame, *node.operands[1:]])
     if isinstance(node, TreeReduce):
-        return _narrowed_distinct(node, wanted)
+        return _narrowed_tree(node, wanted)
     return _narrowed_join(node, wanted, consumers) if isinstance(node, Join) else None
 
 
-def _narrowed_distinct(node: TreeReduce, wanted: set[Any]) -> Expr | None:
-    distinct, chunk = distinct_of(node), node.source
-    if distinct is None or distinct.subset is None or not isinstance(chunk, Chunk):
+def _compared_in_tree(node: Expr) -> list[Any] | None:
+    """Return the columns by which a tree of tasks chooses rows: the distinct ones, or the largest; None of other nodes."""
+    if not isinstance(node, TreeReduce):
         return None
-    frame = _chosen(chunk.frame, wanted | set(distinct.subset))
+    distinct = distinct_of(node)
+    if distinct is not None:
+        return None if distinct.subset is None else list(distinct.subset)
+    return compared_columns(node)
+
+
+def _narrowed_tree(node: TreeReduce, wanted: set[Any]) -> Expr | None:
+    compared, chunk = _compared_in_tree(node), node.source
+    if compared is None or not isinstance(chunk, Chunk):
+        return None
+    frame = _chosen(chunk.frame, wanted | set(compared))
     if frame is None:
         return None
     steps = TreeSteps(node.steps.combine, node.steps.finish, empty(frame.meta))
@@ -257,9 +282,9 @@ def _split_of_columns(split: Split, columns: set[Any]) -> Split | None:
 
 
 def _chosen(frame: FrameExpr, columns: set[Any]) -> FrameExpr | None:
-    """Return some columns of a frame, in its order; None if those are all."""
+    """Return some columns of a frame, in its order, but one at least, which brings the rows; None if those are all."""
     all_names = names_of(frame.meta)
-    names = [name for name in all_names if name in columns]
+    names = [name for name in all_names if name in columns] or list(all_names[:1])
     return None if len(names) == len(all_names) else Projection(frame, names)
 
 
