@@ -45,6 +45,38 @@ def test_many_values_are_looked_for_as_pandas_does(kind):
             assert_same(lazy.isin(values).compute(**INLINE), expected)
 
 
+FEW = {
+    "one": [5], "ints": [1, 99, 7, 7, 1499], "set": {1, 99, 300}, "floats": [0.5, 7.0, -0.0], "both": (1, 7.5), "NaN": [1.0, np.nan], "None": [1, None],
+    "bools": [True, 1], "other numbers": [np.int64(1), np.float64(2)], "texts": ["1", "7"], "53 bits": [2**53 + 1, 1, 3.0], "64 bits": [2**63, 1],
+    "negative": [-(2**63), -1, -100], "70 bits": [2**70, 1], "none": [], "many": list(range(0, 54, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [*SERIES, "large", "large floats", "float32"])
+def test_few_values_are_looked_for_as_pandas_does(kind):
+    large = pd.Series([2**53 + 1, 2**53, 1, -(2**63)])
+    floats = pd.Series([np.nan, -0.0, 2.0**53, 1.0, 7.5])
+    series = {**SERIES, "large": large, "large floats": floats, "float32": floats.astype("float32")}[kind]
+    lazy = gd.from_pandas(series, npartitions=2)
+    for values in FEW.values():
+        try:
+            expected = series.isin(values)
+        except (OverflowError, TypeError) as error:
+            with pytest.raises(type(error)):
+                lazy.isin(values).compute(**INLINE)
+        else:
+            assert_same(lazy.isin(values).compute(**INLINE), expected)
+
+
+def test_numbers_are_compared_with_few_values_one_by_one(monkeypatch):
+    series = [gd.from_pandas(SERIES[kind], npartitions=3) for kind in ("int64", "int8", "float")]
+    monkeypatch.setattr(pd.Series, "isin", None)
+    for one in series:
+        assert (
+            one.isin([1, 7]).sum().compute(**INLINE) == one.compute(**INLINE).map(lambda value: value in (1, 7)).sum()
+        )
+
+
 @pytest.mark.each_choice
 @pytest.mark.parametrize("kind", ["str", "missing", "string", "object", "int64"])
 @pytest.mark.parametrize("other", ["str", "missing", "string", "object", "int64"])

@@ -1,11 +1,12 @@
 """`isin`. The distinct ones of lazy values are brought together in one block, which all partitions are tested by.
 
-Many values at hand are made once what pandas would make of them for each partition.
+Many values at hand are made once what pandas would make of them for each partition. Numbers are compared with a few values one by one, as pandas
+does only with more than a million of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,12 @@ _MANY = 1000
 """Fewer values stay a list, by which what reads may leave out rows: see `predicates`."""
 
 
+_FEW = 26
+"""Values that pandas compares one by one."""
+_EXACT = 2**53
+"""Whole numbers below are floats without loss."""
+
+
 def prepared(values: Any, dtype: Any) -> tuple[Method, Any]:
     """Return the call of `isin` for a series or index of a dtype, and the values that it takes.
 
@@ -65,6 +72,8 @@ def prepared(values: Any, dtype: Any) -> tuple[Method, Any]:
     """
     if isinstance(values, Iterator):
         values = list(values)
+    if isinstance(values, (list, tuple, set, frozenset)) and 0 < len(values) <= _FEW and _are_numbers_of(values, dtype):
+        return _NumbersAmong(), values
     if isinstance(values, (list, tuple)) and len(values) > _MANY:
         kinds = set(map(type, values))
         if kinds == {int} and isinstance(dtype, np.dtype) and dtype.kind == "i":  # of others pandas makes objects
@@ -78,6 +87,40 @@ def prepared(values: Any, dtype: Any) -> tuple[Method, Any]:
             except UnicodeEncodeError:  # no column of Arrow has such a text, but pandas says so
                 pass
     return Method("isin"), values
+
+
+def _are_numbers_of(values: Collection[Any], dtype: Any) -> bool:
+    """Whether values are numbers that a column of a dtype can have, none of them missing."""
+    if not isinstance(dtype, np.dtype):
+        return False
+    kinds = set(map(type, values))
+    if dtype.kind == "i":
+        return kinds == {int} and all(-(2**63) <= value < 2**63 for value in values)
+    if dtype != np.float64 or not kinds <= {int, float}:
+        return False
+    return all(value == value if type(value) is float else -_EXACT < value < _EXACT for value in values)
+
+
+class _NumbersAmong(Method):
+    """``isin`` of a series of numbers with a few of its kind."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("isin")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_NumbersAmong, ())
+
+    def __call__(self, obj: Any, values: Collection[Any]) -> Any:
+        if type(obj) is not pd.Series or not _are_numbers_of(values, obj.dtype):
+            return obj.isin(values)
+        column = obj.to_numpy()
+        first, *rest = np.array(list(values), dtype=np.int64 if column.dtype.kind == "i" else np.float64)
+        found = column == first
+        for value in rest:
+            found |= column == value
+        return pd.Series(found, index=obj.index, name=obj.name)
 
 
 class _TextsAmong(Method):
