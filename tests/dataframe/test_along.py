@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, cut_frames
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
+from glassloom.dataframe.cumulative import _filled_last
 from glassloom.errors import DivisionError
 from glassloom.expr import lower, optimize
 from hypothesis import given, settings
@@ -279,3 +280,15 @@ def test_lines_are_drawn_along_labels_that_are_times_of_arrow(dtype):
     times = numbers if dtype.startswith("duration") else (pd.Timestamp(2020, 1, 1) + pd.to_timedelta([0, 1, 2, 5], "D"))
     plain = pd.Series([1.0, None, 4, 7], index=pd.Index(times).astype(dtype))
     assert_same(gd.from_pandas(plain, npartitions=2).interpolate("index").compute(**INLINE), plain.interpolate("index"))
+
+
+@pytest.mark.parametrize("how, place", [("ffill", slice(-1, None)), ("bfill", slice(1))])
+def test_a_row_that_has_all_values_is_carried_without_filling_the_others(monkeypatch, how, place):
+    whole = pd.DataFrame({"x": [1.0, np.nan, 3.0], "s": pd.Series(["a", None, "c"], dtype="str")})
+    gap = whole.iloc[[1, 0, 1]]
+    assert_same(_filled_last(how, gap), getattr(gap, how)().iloc[place])
+    for kind in (pd.DataFrame, pd.Series):
+        monkeypatch.setattr(kind, how, None)
+    assert_same(_filled_last(how, whole.x), whole.x.iloc[place])
+    if HAS_COPY_ON_WRITE:  # before pandas 3 text is objects
+        assert_same(_filled_last(how, whole), whole.iloc[place])

@@ -117,7 +117,13 @@ def _running(how: str, skipna: bool, block: Any) -> Any:
 
 def _running_last(how: str, skipna: bool, block: Any) -> Any:
     result = getattr(block, how)(skipna=skipna)
-    return (_forward(result) if skipna else result).iloc[-1:].copy()
+    return (_forward(result) if skipna and not _is_filled(result.iloc[-1:]) else result).iloc[-1:].copy()
+
+
+def _is_filled(row: Any) -> bool:
+    """Whether a row has all its values, so that it is known without filling those before it. Of objects pandas 2 finds a dtype as it fills."""
+    dtypes = [row.dtype] if isinstance(row, pd.Series) else row.dtypes
+    return object not in list(dtypes) and bool(np.all(row.notna().to_numpy()))
 
 
 def _forward(result: Any) -> Any:
@@ -155,8 +161,9 @@ def _filled(how: str, block: Any) -> Any:
 
 
 def _filled_last(how: str, block: Any) -> Any:
-    result = getattr(block, how)()
-    return (result.iloc[-1:] if how == "ffill" else result.iloc[:1]).copy()
+    place = slice(-1, None) if how == "ffill" else slice(1)
+    edge = block.iloc[place]
+    return (edge if _is_filled(edge) else getattr(block, how)().iloc[place]).copy()
 
 
 def _called(method: str, kwargs: dict[str, Any], block: Any) -> Any:
