@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import time
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
+from glassloom.backends.pandas_version import PANDAS_VERSION
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
@@ -319,8 +322,20 @@ def test_only_the_partitions_that_may_have_a_label_are_looked_at():
 
 def test_what_cant_be_set_names_what_can():
     lazy = gd.from_pandas(FRAME, npartitions=2)
-    with pytest.raises(NotImplementedError, match=r"loc\[condition, 'i'\] = a pandas frame: .* update\(\)"):
-        lazy.loc[lazy.i > 1, "i"] = FRAME
+    with pytest.raises(
+        ValueError, match=r"loc\[2, \['i'\]\] = a frame: Incompatible indexer .* one label takes a value for"
+    ):
+        lazy.loc[2, ["i"]] = FRAME
+    with pytest.raises(ValueError, match=r"iloc\[\[0, 1\], \[0, 1\]\] = a frame of 7 columns: 2 columns are set"):
+        lazy.iloc[[0, 1], [0, 1]] = FRAME[:2]
+    with pytest.raises(
+        ValueError, match=r"loc\[\[True, .* = a series: .* loc\[rows, :\] = series sets it in each column"
+    ):
+        lazy[["i", "n"]].astype("float64").loc[HALF] = FRAME.f
+    with pytest.raises(KeyError, match="True: boolean label can not be used without a boolean index"):
+        lazy.loc[True, "i"] = 1
+    with pytest.raises(TypeError, match=r"slice\(True, None, None\): boolean values can not be used in a slice"):
+        lazy.loc[True:]
     with pytest.raises(NotImplementedError, match=r"iloc\[condition, 0\] = ...: a condition is for loc"):
         lazy.iloc[lazy.i > 1, 0] = 1
     with pytest.raises(NotImplementedError, match=r"iloc\['a', 0\] = ...: rows are set by positions"):
@@ -333,8 +348,6 @@ def test_what_cant_be_set_names_what_can():
         lazy.at[2] = 1
     with pytest.raises(pd.errors.InvalidIndexError, match=r"at\[\[2, 4\], 'i'\] = ...: at has one label; loc takes"):
         lazy.at[[2, 4], "i"] = 1
-    with pytest.raises(KeyError, match=r"loc\[2, \['i', 'f'\]\] = values by column, without \['f'\]"):
-        lazy.loc[2, ["i", "f"]] = {"i": 1}
     levels = gd.concat({"a": lazy})
     with pytest.raises(NotImplementedError, match="the index has several levels; reset_index"):
         levels.at["a", "i"] = 1
@@ -398,3 +411,94 @@ def test_columns_that_a_condition_says_nothing_of_keep_their_dtypes(npartitions)
     expected[FRAME[["i"]].iloc[4:] > 3] = 0
     lazy[gd.from_pandas(FRAME[["i"]].iloc[4:], npartitions=2) > 3] = 0
     pd.testing.assert_frame_equal(lazy.compute(**INLINE), expected)
+
+
+TWO = [True, True, False, False]
+NUMBERS = pd.DataFrame({"a": [1, 2, 3, 4], "b": np.arange(4, dtype="uint32"), "c": [0.5, 1, 2, 3]}, index=list("pqrs"))
+OBJECTS = pd.DataFrame({"a": [1, "x", None, 4], "b": [2, "y", 3, 4]}, index=list("pqrs"), dtype=object)
+BY_LABEL = {
+    "rows of several columns": (NUMBERS, TWO, ["a", "b"], pd.Series({"q": 8, "p": 7})),
+    "rows of all columns": (NUMBERS, TWO, slice(None), pd.Series({"q": 8, "p": 7, "s": 9})),
+    "names of columns are no rows": (NUMBERS, slice("p", "q"), ["a", "c"], pd.Series({"a": 7, "c": 8})),
+    "rows that the series lacks": (NUMBERS, TWO, "a", pd.Series({"q": 8})),
+    "others that it lacks": (NUMBERS, TWO, "b", pd.Series({"q": 8, "p": 7}, dtype="uint32")),
+    "a dict of rows": (NUMBERS, ["p", "q"], "a", {"q": 8, "p": 7}),
+    "a row": (NUMBERS, "q", ["a", "c"], pd.Series({"c": 7.5})),
+    "a frame": (NUMBERS, ["q", "p"], ["a", "c"], pd.DataFrame({"c": [7.5, 8], "a": [3, 4]}, index=["p", "q"])),
+    "a frame of one column": (NUMBERS, TWO, ["a", "c"], pd.DataFrame({"c": [7.5, 8]}, index=["p", "q"])),
+    "a frame, all rows": (NUMBERS, slice(None), ["b", "a"], NUMBERS[["a", "b"]][::-1] * 2),
+    "a row of constants for all": (NUMBERS, TWO, ["a", "c"], [[5, 6]]),
+    "rows as arrays": (NUMBERS, TWO, ["a", "c"], [np.array([1, 2]), pd.Series([3, 4])]),
+    "all rows as ranges": (NUMBERS, slice(None), ["a", "c"], [range(2)] * 4),
+    "a list of one column": (NUMBERS, ["q", "s"], ["a"], [7, 8]),
+    "a value of a list of one column": (NUMBERS, ["q", "s"], ["a"], [7]),
+    "a function of columns": (NUMBERS, TWO, lambda frame: ["c"], [7, 8]),
+    "a list in a cell": (OBJECTS, "q", "a", [5, 6]),
+    "a list of one in a cell": (OBJECTS, "q", "a", ["z"]),
+    "an array in a cell": (OBJECTS, "q", "a", (5,)),
+    "lists in cells": (OBJECTS, "q", ["a", "b"], ([1, 2], [3, 4, 5])),
+    "dicts in cells": (OBJECTS, "q", ["a", "b"], [{1: 2}, {3: 4}]),
+    "a tuple for each row": (OBJECTS, ["s", "q"], ["a"], [(1, 2), (3, 4)]),
+}
+
+
+@pytest.mark.skipif(PANDAS_VERSION < (3, 1), reason="lists in cells, and of one column, go by blocks")
+@pytest.mark.parametrize("name", BY_LABEL)
+def test_values_at_hand_are_set_by_label_by_column_and_in_cells(name):
+    plain, rows, columns, value = BY_LABEL[name]
+    plain = plain if plain is OBJECTS else plain.assign(z="z")  # pandas sets frames of one block otherwise
+    for cuts in ([], [1, 1, 3]):
+        check(lambda frame: frame.loc.__setitem__((rows, columns), value), pieces(plain, cuts), plain)
+
+
+@pytest.mark.parametrize("value", [[5, 6], ("z",), pd.Series([1, 2])])
+def test_a_list_is_one_value_of_a_series_of_objects(value):
+    for key in ("loc", "iloc", "at"):
+        lazy = gd.from_pandas(OBJECTS.a.reset_index(drop=True), npartitions=3)
+        getattr(lazy, key)[1] = value
+        found = lazy.compute(**INLINE)
+        assert found.iloc[1] is value or found.iloc[1].equals(value)
+        assert found.drop(1).tolist() == [1, None, 4]
+
+
+@pytest.mark.parametrize("cuts", [[], [1, 1, 3]])
+def test_columns_of_one_name_are_set_by_position(cuts):
+    plain = NUMBERS[["a", "b"]].set_axis(["x", "x"], axis=1)
+    for key, value in (
+        ((slice(None), 1), 5),
+        ((0, 0), 7),
+        (([0, 3], 1), [8, 9]),
+        ((slice(None), 0), plain.iloc[::-1, 0]),
+    ):
+        check(lambda frame, key=key, value=value: frame.iloc.__setitem__(key, value), pieces(plain, cuts), plain)
+
+
+def test_positions_are_given_as_ranges_indexes_and_functions():
+    for rows in (range(3, 0, -1), pd.Index([2, 0]), lambda frame: [1, 3]):
+        assert gd.from_pandas(NUMBERS, npartitions=3).iloc[rows].compute(**INLINE).equals(NUMBERS.iloc[rows])
+        for columns in (1, lambda frame: [0, 2]):
+            check(
+                lambda frame, rows=rows, columns=columns: frame.iloc.__setitem__((rows, columns), 7),
+                pieces(NUMBERS, [2]),
+                NUMBERS,
+            )
+    numbered = NUMBERS.reset_index(drop=True)
+    check(lambda frame: frame.loc.__setitem__((range(1, 3), "a"), [7, 8]), pieces(numbered, [2]), numbered)
+    assert gd.from_pandas(numbered, npartitions=2).loc[range(1, 3)].compute(**INLINE).equals(numbered.loc[range(1, 3)])
+
+
+@pytest.mark.parametrize("rows", [time(12), slice(time(6), time(12))])
+@pytest.mark.parametrize("zone", [None, "Europe/Paris"])
+def test_rows_at_times_of_day_are_set(rows, zone):
+    plain = FRAME.set_axis(pd.date_range("2020", periods=20, freq="6h", tz=zone)[::-1], axis=0)
+    for key, value in (((rows, "i"), 7), ((rows, ["i", "f"]), -1), ((rows, "i"), range(len(plain.loc[rows])))):
+        check(lambda frame, key=key, value=value: frame.loc.__setitem__(key, value), pieces(plain, [3, 9]), plain)
+
+
+def test_truth_values_are_labels_only_of_such():
+    plain = pd.DataFrame({"x": [1, 2, 3]}, index=[True, False, True])
+    for lazy in (gd.from_pandas(plain, npartitions=2, sort=False), gd.from_pandas(plain, npartitions=1)):
+        assert lazy.loc[False].x.tolist() == [2]
+        assert sorted(lazy.loc[True].x.tolist()) == [1, 3]
+    with pytest.raises(KeyError, match="True: boolean label can not be used without a boolean index"):
+        gd.from_pandas(FRAME, npartitions=2).loc[True]

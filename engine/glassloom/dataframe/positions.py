@@ -22,15 +22,16 @@ from glassloom.dataframe.prefix import CarriedRows, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
 from glassloom.dataframe.rows_of_label import RowsOfLabel
 from glassloom.dataframe.setting_rows import (
+    are_positions,
     by_place,
     condition_at_hand,
     is_mask,
     labels_to_set,
     partitions_with,
     positions_to_set,
-    set_values,
     shown,
 )
+from glassloom.dataframe.setting_values import set_values
 from glassloom.dataframe.text_labels import label_of_text, labels_of_texts, rows_of_text, rows_of_time
 from glassloom.dataframe.wrap import is_node, wrap
 
@@ -56,7 +57,7 @@ class ILoc:
             return wrap(_row_at(node, int(rows)))
         if is_mask(rows):
             return wrap(Filter(node, mask_of_rows(self._frame, by_place(rows), "iloc")))
-        if isinstance(rows, (list, np.ndarray)) and all(isinstance(one, (int, np.integer)) for one in rows):
+        if are_positions(rows):
             return wrap(_rows_at(node, tuple(map(int, rows))))
         if rows is None or isinstance(rows, (str, float, np.floating)):
             raise TypeError(f"{shown('iloc', rows)}: Cannot index by location index with a non-integer key")
@@ -65,14 +66,20 @@ class ILoc:
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        frame, key = self._frame, key_at_hand(key)
-        rows, columns = rows_and_columns("iloc", key, frame.expr.meta, slice(None))
-        names: Any = slice(None)
-        if isinstance(frame.expr.meta, pd.DataFrame):
-            chosen = frame.columns[columns]
-            names = list(chosen) if isinstance(chosen, pd.Index) else chosen
+        frame, meta = self._frame, self._frame.expr.meta
+        key = key_at_hand(evaluated(key, frame))
+        rows, columns = rows_and_columns("iloc", key, meta, slice(None))
+        rows, columns = evaluated(rows, frame), evaluated(columns, frame)
         what = shown("iloc", key)
-        set_values(frame, positions_to_set(frame, rows, what), names, value, what, by_label=False)
+        if not isinstance(meta, pd.DataFrame):
+            set_values(frame, positions_to_set(frame, rows, what), slice(None), value, what, by_label=False)
+            return
+        numbered = frame if meta.columns.is_unique else frame.set_axis(range(meta.shape[1]), axis=1)
+        chosen = numbered.columns[list(columns) if isinstance(columns, (tuple, range)) else columns]
+        names = list(chosen) if isinstance(chosen, pd.Index) else chosen
+        set_values(numbered, positions_to_set(frame, rows, what), names, value, what, by_label=False)
+        if numbered is not frame:
+            frame._expr = numbered.set_axis(meta.columns, axis=1).expr
 
 
 def rows_and_columns(name: str, key: Any, meta: Any, all_columns: Any) -> tuple[Any, Any]:
@@ -361,7 +368,10 @@ def _of_one_label(label: Any, blocks: list[Any]) -> Any:
     whole = concat(blocks)
     if not len(whole):
         raise KeyError(label)
-    return whole if isinstance(whole.index, pd.IntervalIndex) else whole.loc[[label]]
+    is_found = isinstance(whole.index, pd.IntervalIndex) or isinstance(
+        label, (bool, np.bool_)
+    )  # which lists of are masks
+    return whole if is_found else whole.loc[[label]]
 
 
 def _by_label(labels: list[Any], blocks: list[Any]) -> Any:

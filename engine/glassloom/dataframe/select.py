@@ -28,7 +28,8 @@ from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, Projection, So
 from glassloom.dataframe.positions import mask_of_rows, rows_and_columns, rows_by_label, rows_of_one_label, value_at
 from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rows_of_label import RowsOfLabel
-from glassloom.dataframe.setting_rows import is_mask, rows_to_set, set_values, shown
+from glassloom.dataframe.setting_rows import is_mask, rows_to_set, shown
+from glassloom.dataframe.setting_values import set_values
 from glassloom.dataframe.times_of_day import is_of_times_of_day, rows_at_times_of_day
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
@@ -60,6 +61,7 @@ class Loc:
         key = key_at_hand(key)
         node: FrameExpr = self._frame.expr
         rows, columns = _rows_and_columns(key, node.meta, None)
+        require_no_truth_values(rows, node.meta.index)
         rows, columns = _labels_at_hand(rows), listed_names(_labels_at_hand(columns, of_columns=True), node.meta)
         if isinstance(node.meta.index, pd.MultiIndex) and not _is_of_rows(rows):
             return self._of_levels(key, rows, columns)
@@ -79,7 +81,7 @@ class Loc:
             return wrap(rows_by_lazy_array(wrap(node), rows))
         if is_mask(rows):
             return wrap(Filter(node, mask_of_rows(self._frame, rows, "loc")))
-        if isinstance(rows, (list, pd.Index, np.ndarray)):
+        if isinstance(rows, (list, range, pd.Index, np.ndarray)):
             return wrap(rows_by_label(node, rows))
         if pd.api.types.is_scalar(rows):
             if isinstance(node.meta, pd.Series):
@@ -140,16 +142,52 @@ class Loc:
     def set(self, key: Any, value: Any, *, by_label: bool = True) -> None:
         """Set values of some rows. `by_label` says whether a series gives each row that of its label, or values in their order."""
         frame, key = self._frame, key_at_hand(key)
-        rows, columns = _rows_and_columns(key, frame.expr.meta, slice(None))
-        rows = evaluated(rows, frame)
         meta = frame.expr.meta
+        rows, columns = _rows_and_columns(key, meta, slice(None))
+        require_no_truth_values(rows, meta.index)
+        rows, columns = evaluated(rows, frame), columns(meta) if callable(columns) else columns
         rows, columns = _labels_at_hand(rows), listed_names(_labels_at_hand(columns, of_columns=True), meta)
         is_of_levels = isinstance(key, tuple) and meta.index.nlevels > 1 and is_key_of_levels(key, meta.index)
         is_frame = isinstance(meta, pd.DataFrame)
         if is_of_levels and is_frame and (not _are_columns(columns, meta) or is_key_of_rows(frame.expr, key)):
             rows, columns = key, slice(None)
         what = shown("loc", key)
+        if (
+            not isinstance(key, tuple)
+            and is_frame
+            and isinstance(value, pd.Series)
+            and not pd.api.types.is_scalar(rows)
+        ):
+            require_columns_of_series(meta, what)
         set_values(frame, rows_to_set(frame, rows, what), columns, value, what, by_label=by_label)
+
+
+def require_no_truth_values(rows: Any, index: pd.Index) -> None:
+    """Refuse a truth value as a label of others, and as the end of a slice, as pandas does.
+
+    Raises
+    ------
+    KeyError, TypeError
+        If it is one.
+    """
+    if isinstance(rows, slice) and any(isinstance(one, (bool, np.bool_)) for one in (rows.start, rows.stop)):
+        raise TypeError(f"{rows}: boolean values can not be used in a slice")
+    if isinstance(rows, (bool, np.bool_)) and index.nlevels == 1 and not pd.api.types.is_bool_dtype(index.dtype):
+        raise KeyError(f"{rows}: boolean label can not be used without a boolean index")
+
+
+def require_columns_of_series(meta: pd.DataFrame, what: str) -> None:
+    """Refuse a series for rows of all columns, as pandas does if these have one dtype: by label or by column isn't said.
+
+    Raises
+    ------
+    ValueError
+        If all columns have one dtype.
+    """
+    if len(set(meta.dtypes)) == 1 and meta.shape[1] > 1:
+        raise ValueError(
+            f"{what} = a series: setting an array element with a sequence; loc[rows, :] = series sets it in each column by label"
+        )
 
 
 def _rows_and_columns(key: Any, meta: Any, all_columns: Any) -> tuple[Any, Any]:

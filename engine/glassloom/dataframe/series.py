@@ -40,7 +40,8 @@ from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.reduce import keep_some
 from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rowwise import SeriesRowByRow
-from glassloom.dataframe.setting_rows import condition_at_hand, is_mask, is_series
+from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
+from glassloom.dataframe.setting_values import is_series
 from glassloom.dataframe.statistics import SeriesStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported
 from glassloom.dataframe.text import frame_html, frame_text

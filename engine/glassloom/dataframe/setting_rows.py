@@ -1,7 +1,6 @@
-"""Values of some rows set in a lazy frame or series, as `loc`, `iloc`, `at` and `iat` do: which rows, and what they get.
+"""Which rows of a lazy frame or series `loc`, `iloc`, `at` and `iat` set, as a lazy series of booleans; `setting_values.py` sets them.
 
-Which rows these are is a lazy series. What can't be known before partitions are there, such as a label that no row has, is an error
-when the frame is computed.
+What can't be known before partitions are there, such as a label that no row has, is an error when the frame is computed.
 """
 
 from __future__ import annotations
@@ -15,12 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import of_samples, sample
-from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_ import sample
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.category_order import require_categories, require_known_order
 from glassloom.dataframe.column_at_hand import with_column_at_hand
-from glassloom.dataframe.columns import are_keys_of_levels
 from glassloom.dataframe.key_levels import (
     is_key_of_levels,
     levels_not_in_order,
@@ -33,13 +30,13 @@ from glassloom.dataframe.keys_at_hand import are_booleans
 from glassloom.dataframe.keys_of_rows import as_series
 from glassloom.dataframe.label_order import Run, joined_runs, not_in_order, order_of_labels
 from glassloom.dataframe.label_ranges import is_between
-from glassloom.dataframe.nodes import FrameExpr, Projection, empty
+from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import Carried, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
 from glassloom.dataframe.text_labels import are_texts_of_times, check_of_text, labels_of_texts
-from glassloom.dataframe.widening import with_common_dtypes
-from glassloom.dataframe.wrap import bind, is_node, operate, paired_among, wrap
+from glassloom.dataframe.times_of_day import is_of_times_of_day, where_times_of_day
+from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
 @dataclass(frozen=True)
@@ -73,13 +70,15 @@ def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
         rows if isinstance(rows, (tuple, list, slice)) else (rows,), meta.index
     ):
         return _where(_of_key(frame, rows if isinstance(rows, (tuple, list, slice)) else (rows,), what))
+    if isinstance(meta.index, pd.DatetimeIndex) and is_of_times_of_day(rows):
+        return _where(where_times_of_day(frame, rows))
     if isinstance(rows, str) and isinstance(meta.index, (pd.DatetimeIndex, pd.PeriodIndex)):
         checked = wrap(check_of_text(frame.expr, rows, "rows are added by concat()"))
         low, high = bounds(meta.index, slice(rows, rows))
         return _where(operate(_is_between, frame, low, high, None, what, False, checked, label="between"))
     if isinstance(rows, slice) and rows.step is None:
         return _where(_between(frame, rows, what))
-    if isinstance(rows, (list, np.ndarray, pd.Index)) or pd.api.types.is_scalar(rows):
+    if isinstance(rows, (list, range, np.ndarray, pd.Index)) or pd.api.types.is_scalar(rows):
         return labels_to_set(frame, rows, what)
     raise NotImplementedError(
         f"{what} = ...: values are set for the rows of a label, a list or slice of labels, or a condition, as in "
@@ -170,10 +169,9 @@ def positions_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
     if is_mask(rows):
         return _where(condition_at_hand(frame, by_place(rows)))
     is_one = isinstance(rows, (int, np.integer))
-    are_several = isinstance(rows, (list, np.ndarray)) and all(isinstance(one, (int, np.integer)) for one in rows)
-    if not (is_one or are_several or isinstance(rows, slice)):
+    if not (is_one or are_positions(rows) or isinstance(rows, slice)):
         raise NotImplementedError(f"{what} = ...: rows are set by positions, lists and slices of them, and booleans")
-    wanted = rows if isinstance(rows, slice) else np.array([rows] if is_one else rows, dtype="int64")
+    wanted = rows if isinstance(rows, slice) else np.array([rows] if is_one else list(rows), dtype="int64")
     node: FrameExpr = frame.expr
     others = (scan(node, len, sum, "rows-before"), Length(node))
     meta = pd.Series(index=node.meta.index, dtype="int64")
@@ -185,7 +183,7 @@ def positions_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
         return wrap(Carried(node, others, call, meta, None))
 
     condition = places(None) >= 0
-    return RowsToSet(condition, _where(condition).numbers if is_one else places)
+    return RowsToSet(condition, _where(condition).numbers if is_one else places, is_one)
 
 
 def condition_at_hand(frame: Any, values: Any) -> Any:
@@ -237,6 +235,12 @@ def is_mask(rows: Any) -> bool:
     return True
 
 
+def are_positions(rows: Any) -> bool:
+    """Whether rows are a list of positions."""
+    is_list = isinstance(rows, (list, tuple, range, np.ndarray, pd.Index))
+    return is_list and all(isinstance(one, (int, np.integer)) for one in rows)
+
+
 def by_place(rows: Any) -> Any:
     """Return booleans at hand without labels."""
     return rows.array if isinstance(rows, (pd.Series, pd.Index)) else rows
@@ -268,104 +272,6 @@ def partitions_with(node: FrameExpr, labels: Sequence[Any]) -> FrameExpr:
     return Partitions(node, tuple(numbers)) if numbers and len(numbers) < node.npartitions else node
 
 
-def set_values(
-    frame: Any, rows: RowsToSet | None, columns: Any, value: Any, what: str, *, by_label: bool = True
-) -> None:
-    """Set values of some rows, or of all, in some columns of a frame or in a series. Only this collection changes.
-
-    Parameters
-    ----------
-    columns
-        A name, a list, slice or mask of names, or a function of the frame; of a series all that there is.
-    value
-        A constant; a lazy series, or frame, of the same rows; values for each column, for each row, or rows of values for each column.
-    by_label
-        Whether each row gets a series' value of its label. Else the values come in the order of the rows.
-
-    Raises
-    ------
-    NotImplementedError
-        If values in the order of some rows are lazy.
-    """
-    value = _unwrapped(value, by_label)
-    if not by_label and rows is not None and is_node(value) and value.expr.has_rows:
-        raise NotImplementedError(
-            f"{what} = a lazy {type(value).__name__}: pandas sets its values in their order, and how many there are isn't known; "
-            "loc and conditions set them by label, and compute() gives values at hand"
-        )
-    if not isinstance(frame.expr.meta, pd.DataFrame):
-        frame._expr = _set(frame, rows, value).expr
-        return
-    names = _named(frame.expr.meta, columns)
-    is_name = pd.api.types.is_scalar(columns) or (isinstance(columns, tuple) and not are_keys_of_levels(columns))
-    are_several = not is_name
-    for name, own in zip(names, _value_of_each(names, are_several, rows, value, what), strict=True):
-        is_new = name not in frame.columns
-        if rows is None and is_new:
-            frame[name] = own
-        elif rows is None:
-            frame._expr = _set_all(frame, name, own)
-        elif is_new:  # missing in the other rows
-            whole = _each_own(rows.numbers(len(own)), own) if _has_each(own) else own
-            whole = wrap(frame._assigned({name: whole}))
-            frame[name] = whole[name].where(rows.condition)
-        else:
-            if rows.is_one and is_series(own):
-                raise ValueError(f"{what} = a series: Incompatible indexer with Series: one label takes one value")
-            frame[name] = _set(frame[name], rows, own)
-
-
-def is_series(value: Any) -> bool:
-    """Whether a value is a series, lazy or at hand."""
-    return isinstance(value.expr.meta if is_node(value) else value, pd.Series)
-
-
-def _unwrapped(value: Any, by_label: bool) -> Any:
-    """Return an array of no axis as the value in it, a range as an array, and a pandas series without labels if these don't count."""
-    if isinstance(value, np.ndarray) and not value.ndim:
-        return value[()]
-    if isinstance(value, range):
-        return np.arange(value.start, value.stop, value.step)
-    return value.array if isinstance(value, pd.Series) and not by_label else value
-
-
-def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
-    """Return a lazy series with values of some rows set."""
-    if rows is None:
-        return wrap(_set_all(series, None, value))
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        series = series.cat.as_known()  # a partition may lack the category
-    if _has_each(value):
-        numbers = rows.numbers(len(value))
-        value = _each_own(numbers, _as_set(series, value)) if len(value) else operate(_unchanged, series, numbers)
-    nodes, call = bind(_with_rows_set, (series, rows.condition, value), {}, label="setitem")
-    wide = empty(of_samples(call, *[node.meta for node in nodes]))
-    if is_node(value) and not HAS_COPY_ON_WRITE:  # since pandas 3 the dtype stays, and values that don't fit are errors
-        wide = with_common_dtypes(wide, value.expr.meta)
-    nodes, call = bind(partial(_with_rows_set, dtype=wide.dtype), (series, rows.condition, value), {}, label="setitem")
-    lazy = [node for node in nodes if node.has_rows]
-    nodes, pairs = paired_among(nodes, lazy, "setting values")
-    return wrap(pairs.result(Carried(nodes[0], tuple(nodes[1:]), call, wide, None)))
-
-
-def _has_each(value: Any) -> bool:
-    """Whether a value at hand has one for each row that is set."""
-    return isinstance(value, (list, tuple, np.ndarray, pd.Index, pd.api.extensions.ExtensionArray))
-
-
-def _as_set(series: Any, values: Any) -> Any:
-    """Return values at hand as an array of what a series has of them once they are set: of its dtype, or of another that holds both."""
-    made = sample(series.expr.meta).iloc[np.zeros(len(values) + 1, dtype="int64")]
-    made.iloc[1:] = values
-    return made.iloc[1:].to_numpy() if isinstance(made.dtype, np.dtype) else made.iloc[1:].array
-
-
-def _each_own(numbers: Any, values: Any) -> Any:
-    """Return the lazy series of the value at hand that each row gets."""
-    array = values if hasattr(values, "dtype") else pd.Series(list(values)).array
-    return operate(_taken, numbers, array, label="values")
-
-
 def _where(condition: Any) -> RowsToSet:
     def numbers(count: int) -> Any:
         places = condition.astype("int64").cumsum() - 1
@@ -375,108 +281,7 @@ def _where(condition: Any) -> RowsToSet:
     return RowsToSet(condition, numbers)
 
 
-def _named(meta: Any, columns: Any) -> list[Any]:
-    """Return the names of the columns that are set."""
-    if are_keys_of_levels(columns):
-        return list(meta.columns[meta.columns.get_locs(list(columns))])
-    if isinstance(columns, slice) or callable(columns) or is_mask(columns):
-        return list(meta.loc[:, columns].columns)
-    return list(columns) if isinstance(columns, (list, pd.Index)) else [columns]
-
-
-def _value_of_each(names: list[Any], are_several: bool, rows: RowsToSet | None, value: Any, what: str) -> list[Any]:
-    """Return what each of some columns is set to: one value for all, or its own, as in pandas."""
-    if isinstance(value, pd.DataFrame):
-        raise NotImplementedError(
-            f"{what} = a pandas frame: rows of values are set as an array; update() sets values by label"
-        )
-    if is_node(value) and isinstance(value.expr.meta, pd.DataFrame):
-        missing = [name for name in names if name not in value.columns]
-        if missing:
-            raise KeyError(f"{what} = a frame without the columns {missing!r}")
-        return [value[name] for name in names]
-    if isinstance(value, dict) or (isinstance(value, pd.Series) and are_several and rows is not None):
-        row = pd.Series(value)
-        missing = [name for name in names if name not in row.index]
-        if missing:
-            raise KeyError(f"{what} = values by column, without {missing!r}")
-        return [row[name] for name in names]
-    if not are_several:
-        return [value] * len(names)
-    if (
-        isinstance(value, (list, tuple))
-        and len(value)
-        and all(isinstance(one, (list, tuple, np.ndarray)) for one in value)
-    ):
-        value = np.array([list(one) for one in value], dtype=object if _is_mixed(value) else None)
-    if isinstance(value, np.ndarray) and value.ndim == 2:
-        if value.shape[1] != len(names):
-            raise ValueError(f"{what} = {value.shape[1]} columns of values: {len(names)} columns are set")
-        return [
-            pd.Series(list(value[:, place])).array if value.dtype == object else value[:, place]
-            for place in range(len(names))
-        ]
-    if _has_each(value) and np.ndim(value) == 1:
-        if len(value) != len(names):
-            raise ValueError(f"{what} = {len(value)} values: there are {len(names)} columns, and each takes one")
-        return list(value)
-    return [value] * len(names)
-
-
-def _is_mixed(values: Any) -> bool:
-    return len({np.asarray(one).dtype.kind for row in values for one in row}) > 1
-
-
-def _set_all(frame: Any, name: Any, value: Any) -> FrameExpr:
-    """Return the node of a frame with a column, or a series, whose values are set, as far as possible without another dtype."""
-    if _has_each(value):
-        base = frame.to_frame() if name is None else frame
-        column = wrap(with_column_at_hand(base, "values" if name is None else name, value))[
-            "values" if name is None else name
-        ]
-        value = column
-    made: FrameExpr = operate(_with_values, frame, name, value, label="setitem").expr
-    return made
-
-
 # What is done with partitions.
-
-
-def _with_values(block: Any, name: Any, value: Any) -> Any:
-    block = block.copy()
-    own = block if name is None else block[name]
-    if len(block) == 1 and isinstance(value, pd.Series) and isinstance(own.dtype, pd.api.extensions.ExtensionDtype):
-        value = value.reindex(block.index).iloc[0]  # pandas' loc takes no series for one row of such
-    block.loc[slice(None) if name is None else (slice(None), name)] = value
-    return block
-
-
-def _with_rows_set(block: Any, condition: Any, value: Any, dtype: Any = None) -> Any:
-    """Return a series with the values of some rows set. `dtype` is that of all partitions, if it is wider than the block's."""
-    made = block.copy() if dtype is None or _is_alike(block.dtype, dtype) else block.astype(dtype)
-    chosen = np.asarray(_of_labels(condition, block.index).fillna(False), dtype=bool)
-    if isinstance(value, pd.Series):
-        aligned = value if value.index.equals(block.index) else value.reindex(block.index)
-        value = aligned.array[chosen]
-    if chosen.any():
-        made.iloc[chosen] = value
-    return made
-
-
-def _of_labels(condition: Any, labels: Any) -> Any:
-    """Return a condition for rows of some labels, each of which it must say something of."""
-    if condition.index.equals(labels):
-        return condition
-    if not labels.isin(condition.index).all():
-        raise pd.errors.IndexingError(
-            "Unalignable boolean Series provided as indexer: a row has a label that the condition hasn't"
-        )
-    return condition.reindex(labels)
-
-
-def _is_alike(own: Any, wide: Any) -> bool:
-    """Whether a partition keeps its dtype: also categories, which partitions may have of their own."""
-    return bool(own == wide) or isinstance(own, pd.CategoricalDtype)
 
 
 def _is_between(
@@ -546,16 +351,6 @@ def _check_total(count: int, totals: list[int]) -> int:
             f"cannot set using a list-like indexer with a different length than the value: {count} values for {sum(totals)} rows"
         )
     return 0
-
-
-def _taken(numbers: Any, values: Any) -> Any:
-    """Return the values with these numbers; rows that aren't set (-1) get any value, which is never used."""
-    places = np.maximum(numbers.to_numpy(), 0)
-    return pd.Series(values.take(places), index=numbers.index, dtype=object if values.dtype == object else None)
-
-
-def _unchanged(series: Any, numbers: Any) -> Any:
-    return series
 
 
 def _as_condition(column: Any) -> Any:
