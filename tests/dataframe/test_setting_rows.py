@@ -332,6 +332,10 @@ def test_what_cant_be_set_names_what_can():
         ValueError, match=r"loc\[\[True, .* = a series: .* loc\[rows, :\] = series sets it in each column"
     ):
         lazy[["i", "n"]].astype("float64").loc[HALF] = FRAME.f
+    with pytest.raises(
+        NotImplementedError, match=r"iloc\[range\(0, 2\), \[0, 1\]\] = ...: .* by pairs.* list\(rows\) is all"
+    ):
+        lazy.iloc[range(2), [0, 1]] = 1
     with pytest.raises(KeyError, match="True: boolean label can not be used without a boolean index"):
         lazy.loc[True, "i"] = 1
     with pytest.raises(TypeError, match=r"slice\(True, None, None\): boolean values can not be used in a slice"):
@@ -476,7 +480,7 @@ def test_columns_of_one_name_are_set_by_position(cuts):
 def test_positions_are_given_as_ranges_indexes_and_functions():
     for rows in (range(3, 0, -1), pd.Index([2, 0]), lambda frame: [1, 3]):
         assert gd.from_pandas(NUMBERS, npartitions=3).iloc[rows].compute(**INLINE).equals(NUMBERS.iloc[rows])
-        for columns in (1, lambda frame: [0, 2]):
+        for columns in (1, lambda frame: slice(0, 3, 2)):
             check(
                 lambda frame, rows=rows, columns=columns: frame.iloc.__setitem__((rows, columns), 7),
                 pieces(NUMBERS, [2]),
@@ -502,3 +506,35 @@ def test_truth_values_are_labels_only_of_such():
         assert sorted(lazy.loc[True].x.tolist()) == [1, 3]
     with pytest.raises(KeyError, match="True: boolean label can not be used without a boolean index"):
         gd.from_pandas(FRAME, npartitions=2).loc[True]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([7, 8]),
+        pd.Series(["x", "y"]),
+        pd.array([7, None], dtype="Int64"),
+        pd.Index([7, 8, 9, 1]),
+        np.array([7]),
+    ],
+)
+def test_values_for_columns_are_one_for_each(value):
+    for names in (["a", "c"], ["c", "new"], ["a"]):
+        check(lambda frame, names=names: frame.__setitem__(names, value), pieces(NUMBERS, [1, 1]), NUMBERS)
+
+
+@pytest.mark.parametrize("value", [NUMBERS[["c"]] * 2, NUMBERS[["a", "c"]], np.ones((4, 1)), np.ones((4, 2))])
+def test_a_table_of_one_column_is_a_column(value):
+    for name in ("a", "new"):
+        check(lambda frame, name=name: frame.__setitem__(name, value), pieces(NUMBERS, [1, 1]), NUMBERS)
+    lazy, plain = gd.from_pandas(NUMBERS, npartitions=2), NUMBERS.copy()
+    lazy["new"], plain["new"] = lazy[["c"]] * 2, plain[["c"]] * 2
+    assert lazy.compute(**INLINE).equals(plain)
+
+
+def test_a_range_is_set_if_its_numbers_fit():
+    plain = NUMBERS.b.astype("int8").reset_index(drop=True)
+    for key in (slice(0, 2), [0, 1], np.array(TWO)):
+        lazy, expected = gd.from_pandas(plain, npartitions=3), plain.copy()
+        lazy[key], expected[key] = range(2, 4), range(2, 4)
+        assert lazy.compute(**INLINE).equals(expected)

@@ -74,6 +74,10 @@ class ILoc:
         if not isinstance(meta, pd.DataFrame):
             set_values(frame, positions_to_set(frame, rows, what), slice(None), value, what, by_label=False)
             return
+        if isinstance(rows, (range, tuple)) and not isinstance(columns, (int, np.integer, slice)):
+            raise NotImplementedError(
+                f"{what} = ...: pandas takes these rows and columns by pairs, if all columns have one dtype; list(rows) is all of both"
+            )
         numbered = frame if meta.columns.is_unique else frame.set_axis(range(meta.shape[1]), axis=1)
         chosen = numbered.columns[list(columns) if isinstance(columns, (tuple, range)) else columns]
         names = list(chosen) if isinstance(chosen, pd.Index) else chosen

@@ -40,7 +40,7 @@ class Setting(Frame):
         elif isinstance(key, (list, pd.Index, np.ndarray)):
             self._set_columns(list(key), value)
         else:
-            self._expr = self._assigned({key: value})
+            self._expr = self._assigned({key: _only_column(key, value)})
 
     def __delitem__(self, name: Any) -> None:
         self._expr = self.drop(columns=[name]).expr
@@ -49,10 +49,12 @@ class Setting(Frame):
         if (values := _columns_of_table(value)) is not None:
             if len(values) != len(names):
                 raise ValueError(f"Columns must be same length as key: {len(names)} columns are assigned {len(values)}")
-        elif isinstance(value, (list, tuple)):
+        elif pd.api.types.is_list_like(value) and not is_node(value) and not isinstance(value, Array):
             if len(value) != len(names):
-                raise ValueError(f"{len(names)} columns are assigned {len(value)} values")
-            values = list(value)
+                raise ValueError(
+                    f"Columns must be same length as key: {len(names)} columns are assigned {len(value)} values"
+                )
+            values = [value[place] for place in range(len(names))]
         else:
             values = [value] * len(names)
         self._expr = self._assigned(dict(zip(names, values, strict=True)))
@@ -78,6 +80,24 @@ def _set_rows(block: Any, condition: Any, value: Any) -> Any:
     block = block.copy()
     block[condition] = value[condition] if isinstance(value, (pd.Series, pd.DataFrame)) else value
     return block
+
+
+def _only_column(name: Any, value: Any) -> Any:
+    """Return the column of a lazy or pandas frame, or of an array of two axes, that has one; other values as they are.
+
+    Raises
+    ------
+    ValueError
+        If there are several, or none.
+    """
+    is_table = isinstance(value.expr.meta if is_node(value) else value, pd.DataFrame)
+    if not is_table and not (isinstance(value, np.ndarray) and value.ndim == 2):
+        return value
+    if value.shape[1] != 1:
+        raise ValueError(
+            f"Columns must be same length as key: column {name!r} is assigned {value.shape[1]} columns; frame[names] = values takes several"
+        )
+    return value[:, 0] if isinstance(value, np.ndarray) else value.iloc[:, 0]
 
 
 def _columns_of_table(value: Any) -> list[Any] | None:

@@ -87,11 +87,9 @@ def is_series(value: Any) -> bool:
 
 
 def _unwrapped(value: Any, by_label: bool) -> Any:
-    """Return an array of no axis as the value in it, a range as an array, and a pandas series without labels if these don't count."""
+    """Return an array of no axis as the value in it, and a pandas series without labels if these don't count."""
     if isinstance(value, np.ndarray) and not value.ndim:
         return value[()]
-    if isinstance(value, range):
-        return np.arange(value.start, value.stop, value.step)
     return value.array if isinstance(value, pd.Series) and not by_label else value
 
 
@@ -142,7 +140,7 @@ def _lacks(condition: Any, labels: Any) -> Any:
 
 def _has_each(value: Any) -> bool:
     """Whether a value at hand has one for each row that is set."""
-    return isinstance(value, (list, tuple, np.ndarray, pd.Index, pd.api.extensions.ExtensionArray))
+    return isinstance(value, (list, tuple, range, np.ndarray, pd.Index, pd.api.extensions.ExtensionArray))
 
 
 def _as_set(series: Any, values: Any) -> Any:
@@ -252,15 +250,16 @@ def _dtype_of(meta: Any, name: Any) -> Any:
 
 def _is_cell(dtype: Any, value: Any) -> bool:
     """Whether one row of an object column gets a value whole, which holds others."""
-    return (
-        pd.api.types.is_object_dtype(dtype)
-        and not is_node(value)
-        and (_has_each(value) or isinstance(value, (pd.Series, Mapping, set)))
-    )
+    is_scalar = is_node(value) or (isinstance(value, np.ndarray) and value.size == 1)
+    if is_scalar or not pd.api.types.is_object_dtype(dtype):
+        return False
+    return _has_each(value) or isinstance(value, (pd.Series, Mapping, set))
 
 
 def _as_one(value: Any) -> Any:
     """Return a value as one, even if it holds others."""
+    if isinstance(value, np.ndarray) and not value.ndim:
+        return value[()]
     return Cell(value) if pd.api.types.is_list_like(value) and not is_node(value) else value
 
 
@@ -312,6 +311,8 @@ def _named(meta: Any, columns: Any) -> list[Any]:
 
 def _set_all(frame: Any, name: Any, value: Any) -> FrameExpr:
     """Return the node of a frame with a column, or a series, whose values are set, as far as possible without another dtype."""
+    if isinstance(value, (tuple, range)):
+        value = list(value)
     if _has_each(value) or isinstance(value, pd.Series):
         base = frame.to_frame() if name is None else frame
         column = wrap(with_column_at_hand(base, "values" if name is None else name, value))[
