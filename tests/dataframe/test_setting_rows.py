@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import time
+from functools import partial
 
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from glassloom.backends.pandas_version import PANDAS_VERSION
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import examples
@@ -104,6 +105,10 @@ def check(change, lazy, plain):
     else:
         pd.testing.assert_frame_equal(found, expected, check_freq=False)
         assert lazy.dtypes.equals(expected.dtypes)
+
+
+def replaced_in_place(method, value, one):
+    getattr(one, method)(HALF, value, inplace=True)
 
 
 CUTS = st.lists(st.integers(0, 20), max_size=4)
@@ -538,3 +543,41 @@ def test_a_range_is_set_if_its_numbers_fit():
         lazy, expected = gd.from_pandas(plain, npartitions=3), plain.copy()
         lazy[key], expected[key] = range(2, 4), range(2, 4)
         assert lazy.compute(**INLINE).equals(expected)
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="values that don't fit change the dtype before pandas 3")
+@pytest.mark.parametrize("method", ["mask", "where"])
+@pytest.mark.parametrize("name", ["i", "f", "s", "b", "d", "n"])
+def test_what_is_replaced_in_place_keeps_its_dtype_or_is_an_error(name, method):
+    plain = FRAME[name].astype("uint8") if name == "i" else FRAME[name]
+    for value in (
+        5,
+        1.5,
+        "x",
+        True,
+        list(range(20)),
+        *([] if name == "i" else [pd.Series(range(20), index=FRAME.index)]),
+    ):
+        lazy, expected = gd.from_pandas(plain, npartitions=3), plain.copy()
+        found, wanted = (outcome(partial(replaced_in_place, method, value), one) for one in (lazy, expected))
+        assert type(found) is type(wanted), (value, found)
+        if not isinstance(wanted, Exception):
+            pd.testing.assert_series_equal(lazy.compute(**INLINE), wanted)
+            assert lazy.dtype == wanted.dtype
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="values that don't fit change the dtype before pandas 3")
+@pytest.mark.parametrize("value", [5, 1.5, "x"])
+def test_values_set_where_a_lazy_table_says_so_keep_the_dtypes(value):
+    plain = FRAME[["i", "f"]].astype({"i": "uint8"})
+    for limit in (2, 100):
+        check(lambda frame, limit=limit: frame.__setitem__(frame > limit, value), pieces(plain, [3, 9]), plain)
+
+
+def test_a_frame_at_hand_is_aligned_along_both_axes():
+    plain = FRAME[["i", "f"]].astype("float64")
+    lazy = gd.from_pandas(plain, npartitions=3)
+    with pytest.raises(NotImplementedError, match=r"where\(axis=1\) with a pandas frame: .* leave axis out"):
+        lazy.where(lazy > 3, FRAME[["i"]], axis=1)
+    expected = plain.where(plain > 3, FRAME[["i"]][::-1])
+    pd.testing.assert_frame_equal(lazy.where(lazy > 3, FRAME[["i"]][::-1]).compute(**INLINE), expected)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from glassloom.array.api.array import Array
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.argument_kinds import collection_of, whole_number
 from glassloom.dataframe.backend import to_backend
@@ -29,6 +31,7 @@ from glassloom.dataframe.options import is_columns, piped, refused
 from glassloom.dataframe.replacing import clipping, has_fractions, objects_beside_list, replacing
 from glassloom.dataframe.rows_of_label import is_of_label
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
+from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 _UNSET: Any = pd.api.extensions.no_default
@@ -127,13 +130,20 @@ class RowByRow(TimeLabels):
             self, (condition, value) = with_lazy_arrays(self, (condition, value), method)
         if inplace:
             condition = _of_all_rows(self, condition, method == "where")
-        lazy, value = objects_beside_list(self, value)
+        lazy, value = (self, value) if inplace and HAS_COPY_ON_WRITE else objects_beside_list(self, value)
+        are_of_rows = not is_node(value) or value.expr.rows == self.expr.rows
         if not is_node(condition):
             condition = operand_of_rows(self, condition, f"{method}(cond)")
         if not is_node(value) and not _is_one_value(lazy, value):
             value = operand_of_rows(lazy, value, f"{method}(other)", replaces=True)
         args = () if value is _UNSET else (value,)
         kwargs = {} if axis is None else {"axis": axis}
+        if axis is not None and isinstance(value, pd.DataFrame):
+            raise NotImplementedError(
+                f"{method}(axis={axis!r}) with a pandas frame: pandas aligns it along that axis alone; leave axis out, and it is aligned along both"
+            )
+        if inplace and HAS_COPY_ON_WRITE and are_of_rows and _keeps_dtypes(self, value):
+            return operate(partial(_set_in_place, method, kwargs), self, condition, *args, kind=InPlace, label=method)
         return operate(replacing(method, (lazy, condition, *args), kwargs), lazy, condition, *args, kwargs=kwargs)
 
     def clip(self, lower: Any = None, upper: Any = None, *, axis: Any = None, inplace: bool = False) -> Any:
@@ -234,6 +244,30 @@ class RowByRow(TimeLabels):
     def _explode(self, kwargs: dict[str, Any], ignore_index: bool) -> Any:
         made = self._of_rows("explode", kwargs, LabelKeeping)
         return wrap(renumber(made.expr)) if ignore_index else made
+
+
+class InPlace(Rowwise):
+    """Values set in place: they fit into their dtypes, or it is an error when computing."""
+
+    @property
+    def meta(self) -> Any:
+        return self.frame.meta
+
+
+def _keeps_dtypes(frame: Any, value: Any) -> bool:
+    """Whether `where` and `mask` in place keep all dtypes: only whole numbers become others, if a missing value comes among them."""
+    are_whole = [isinstance(dtype, np.dtype) and dtype.kind in "iu" for dtype in dtypes_of(frame.expr.meta)]
+    if not any(are_whole):
+        return True
+    if value is _UNSET or not is_node(value) or not value.expr.has_rows:
+        return value is not _UNSET and pd.api.types.is_scalar(value) and not pd.isna(value)
+    return all(can_miss_nothing(dtype) for dtype in dtypes_of(value.expr.meta))
+
+
+def _set_in_place(method: str, kwargs: dict[str, Any], block: Any, condition: Any, *value: Any) -> Any:
+    made = block.copy()
+    getattr(made, method)(condition, *value, inplace=True, **kwargs)
+    return made
 
 
 def _is_one_value(frame: Any, other: Any) -> bool:
