@@ -431,3 +431,37 @@ def test_labels_moved_by_several_periods_are_of_one_partition():
         NotImplementedError, match=r"shift\(periods=\[1, 2\]\) isn't supported: with freq= shift by one"
     ):
         gd.from_pandas(frame, npartitions=2, sort=False).shift([1, 2], freq="D")
+
+
+@pytest.mark.parametrize("drop_level", [True, False])
+@pytest.mark.parametrize(
+    ("key", "level"),
+    [
+        (("a", 1), ["k", "n"]),
+        ((2, "b"), [1, "k"]),
+        (("b",), ["k"]),
+        (("a", 1, 7), ["k", "n", 2]),
+        (("c", 1), ["k", "n"]),
+    ],
+)
+def test_rows_have_a_label_in_each_of_several_levels(key, level, drop_level):
+    index = pd.MultiIndex.from_tuples(
+        [("a", 1, 7), ("b", 2, 8), ("a", 2, 7), ("a", 1, 9), ("c", 2, 8)], names=["k", "n", None]
+    )
+    plain = pd.DataFrame({"x": range(5)}, index=index)
+    for rows in (plain, plain.x):
+        lazy = gd.from_pandas(rows, npartitions=3, sort=False).xs(key, level=level, drop_level=drop_level)
+        expected = rows.xs(key, level=level, drop_level=drop_level)
+        assert lazy.compute().equals(expected)
+        assert lazy.compute().index.names == expected.index.names
+
+
+def test_labels_of_several_levels_are_those_of_rows():
+    index = pd.MultiIndex.from_tuples([("a", 1, 7), ("b", 2, 8)], names=["k", "n", "t"])
+    lazy = gd.from_pandas(pd.DataFrame({"x": range(2)}, index=index), npartitions=2)
+    with pytest.raises(KeyError, match="5"):
+        lazy.xs(("a", 5), level=["k", "n"]).compute()
+    with pytest.raises(AssertionError, match="must have same length as number of levels"):
+        lazy.xs(("a",), level=["k", "n"])
+    with pytest.raises(NotImplementedError, match=r"one label of each, and times as pandas.Timestamp"):
+        lazy.xs((["a"], 1), level=["k", "n"])

@@ -537,6 +537,20 @@ def test_a_table_of_one_column_is_a_column(value):
     assert lazy.compute(**INLINE).equals(plain)
 
 
+def test_values_of_an_array_of_no_axis_keep_its_dtype():
+    for value in (np.array(1.5, dtype="float16"), np.array("2020", dtype="M8[s]")):
+        check(lambda frame, value=value: frame.__setitem__("new", value), pieces(NUMBERS, [1]), NUMBERS)
+
+
+def test_values_of_a_series_are_deleted_by_label():
+    lazy, plain = gd.from_pandas(NUMBERS.a, npartitions=2), NUMBERS.a.copy()
+    del lazy["q"], plain["q"]
+    assert lazy.compute(**INLINE).equals(plain)
+    with pytest.raises(KeyError, match="q"):
+        del lazy["q"]
+        lazy.compute(**INLINE)
+
+
 def test_a_range_is_set_if_its_numbers_fit():
     plain = NUMBERS.b.astype("int8").reset_index(drop=True)
     for key in (slice(0, 2), [0, 1], np.array(TWO)):

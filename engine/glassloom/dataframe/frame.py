@@ -501,7 +501,7 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, dict):
         return pd.Series(value)
     if isinstance(value, np.ndarray) and value.ndim != 1:
-        return value.item() if value.ndim == 0 else value[:, 0] if value.shape[1:] == (1,) else value
+        return value[()] if value.ndim == 0 else value[:, 0] if value.shape[1:] == (1,) else value
     return value
 
 

@@ -58,7 +58,7 @@ class Levels(Frame):
         axis
             0 or ``"index"``; 1 or ``"columns"``.
         level
-            The level of the index that `key` belongs to.
+            The level of the index that `key` belongs to; a list of levels for a tuple with a label of each.
         drop_level
             Whether to leave that level out of the result.
 
@@ -89,7 +89,7 @@ class Levels(Frame):
             return self.loc[key] if isinstance(self._meta, pd.Series) else self.loc[key, :]
         chosen = 0 if level is None else level
         if isinstance(chosen, (list, tuple)):
-            raise refused("xs", "level", level, "choose by one level after the other")
+            return self._of_labels_of_levels(key, chosen, drop_level)
         number = self._meta.index._get_level_number(chosen)  # what pandas objects to is raised here
         label, stretch = key, None
         if isinstance(key, str):
@@ -100,6 +100,30 @@ class Levels(Frame):
             rows = operate(_rows_of_stretch, self, number, stretch, kind=BlockOp, label="xs")
         check = BlockCall(_rows_if_any, (Block(0), Block(1), key), label="xs")
         return wrap(MapKeeping(rows.expr, (Length(rows.expr),), check, rows.expr.meta))
+
+    def _of_labels_of_levels(self, key: Any, levels: Any, drop_level: bool) -> Any:
+        """Return the rows that have a label in each of several levels. There may be none, if each label is that of some row."""
+        index = self._meta.index
+        numbers = [index._get_level_number(level) for level in levels]
+        if len(key) != len(numbers):
+            raise AssertionError(
+                f"xs({key!r}, level={levels!r}): Key for location must have same length as number of levels"
+            )
+        rows: Any = self
+        for number, label in zip(numbers, key, strict=True):
+            is_of_times = isinstance(level_at(index, number), (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex))
+            if not pd.api.types.is_scalar(label) or (is_of_times and isinstance(label, str)):
+                raise refused(
+                    "xs", "key", key, "of several levels it has one label of each, and times as pandas.Timestamp"
+                )
+            rows = operate(_rows_at_level, rows, label, number, kind=BlockOp, label="xs")
+        node = rows.expr
+        for number, label in zip(numbers, key, strict=True):
+            alone = operate(_rows_at_level, self, label, number, kind=BlockOp, label="xs")
+            check = BlockCall(_rows_if_any, (Block(0), Block(1), label), label="xs")
+            node = MapKeeping(node, (Length(alone.expr),), check, node.meta)
+        made = wrap(node)
+        return made._without_levels(numbers) if drop_level and len(set(numbers)) < index.nlevels else made
 
 
 class FrameLevels(Levels):
@@ -128,6 +152,10 @@ class FrameLevels(Levels):
 def _rows_of_level(block: Any, key: Any, level: Any, drop_level: bool) -> Any:
     found = block[block.index.get_level_values(level) == key]
     return found.droplevel(level) if drop_level else found
+
+
+def _rows_at_level(block: Any, key: Any, number: int) -> Any:
+    return block[level_at(block.index, number) == key]
 
 
 def _with_level_alone(block: Any, level: int) -> Any:

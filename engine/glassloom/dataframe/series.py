@@ -176,6 +176,9 @@ class Series(
                 raise ValueError(f"series[{condition!r}] = a series: setting an array element with a sequence")
             self.loc.set(condition, value, by_label=is_label or is_node(condition) or is_mask(condition))
 
+    def __delitem__(self, label: Any) -> None:
+        self._expr = self.drop(label).expr
+
     def rename(
         self, index: Any = None, *, axis: Any = None, inplace: bool = False, level: Any = None, errors: Any = "ignore"
     ) -> Any:
