@@ -241,3 +241,39 @@ def test_functions_of_a_series_whose_results_would_be_stacked_or_at_hand_are_ref
     for function, returned in ((str, "the text of the lazy series"), (pd.to_timedelta, "a TimedeltaIndex")):
         with pytest.raises(TypeError, match=f"should return a value, or a lazy object; it returned {returned}"):
             lazy.apply(function, by_row=False)
+
+
+TEXTS = pd.DataFrame({"a": ["2020-01-02", "2021-03-04", None], "b": ["2022-01-01"] * 3}, index=[5, 3, 4])
+OF_PANDAS = {
+    "times": (TEXTS, pd.to_datetime, {}),
+    "times of a format": (TEXTS, pd.to_datetime, {"format": "%Y-%m-%d"}),
+    "times by a function": (TEXTS, lambda column: pd.to_datetime(column), {}),
+    "durations": (TEXTS.notna() * 60, pd.to_timedelta, {"unit": "s"}),
+    "durations by a function": (TEXTS.notna() * 60, lambda column: pd.to_timedelta(column, unit="s"), {}),
+    "numbers": (TEXTS, pd.to_numeric, {"errors": "coerce"}),
+    "intervals": (TEXTS.notna() * 1, pd.cut, {"bins": [-1, 0, 1]}),
+    "what misses": (TEXTS, pd.isna, {}),
+}
+
+
+@pytest.mark.parametrize("name", OF_PANDAS)
+def test_functions_of_pandas_are_applied_to_columns(name):
+    plain, function, options = OF_PANDAS[name]
+    for npartitions in (1, 2):
+        lazy = gd.from_pandas(plain, npartitions=npartitions, sort=False).apply(function, **options)
+        pd.testing.assert_frame_equal(lazy.compute(), plain.apply(function, **options))
+
+
+def test_times_of_columns_are_made_lazily():
+    read = []
+
+    def block(number):
+        read.append(number)
+        return TEXTS
+
+    lazy = gd.from_map(block, range(2), meta=TEXTS[:0])
+    made = lazy.apply(pd.to_datetime, format="%Y-%m-%d")
+    assert not read
+    pd.testing.assert_frame_equal(made.compute(scheduler="inline"), pd.concat([TEXTS] * 2).apply(pd.to_datetime))
+    with pytest.raises(TypeError, match=r"for every column; it returned \['MultiIndex'\]"):
+        lazy.apply(lambda column: pd.MultiIndex.from_arrays([column.compute(scheduler="inline")]))

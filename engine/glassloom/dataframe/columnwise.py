@@ -8,7 +8,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -27,11 +28,25 @@ from glassloom.dataframe.reduction_names import is_reduction, reduction_name
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import MetaError
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 _HINT = (
     "{method}(axis=0) calls the function with each column as a lazy series, so that it should use methods and operators of series; "
     "for one that needs all values at hand, call it with frame[column].compute(), and for one that treats each row by itself use "
     "map_partitions(function)"
 )
+
+
+_INSTEAD: dict[Callable[..., Any], Callable[..., Any]] = {}
+
+
+def instead_of(theirs: Callable[..., Any]) -> Callable[[_Function], _Function]:
+    """Return a decorator of a function that is called with lazy columns where users give pandas' one, which would compute them."""
+
+    def register(ours: _Function) -> _Function:
+        _INSTEAD[theirs] = ours
+        return ours
+
+    return register
 
 
 def applied_to_columns(
@@ -51,7 +66,8 @@ def applied_to_columns(
         raise refused(method, "axis", 0, f"columns need different names, and are {list(names)}")
     if not len(names):
         return frame.copy()
-    made = [_called(method, func, frame[name], args, kwargs) for name in names]
+    own = _INSTEAD.get(func, func) if isinstance(func, FunctionType) else func
+    made = [_called(method, own, frame[name], args, kwargs) for name in names]
     if all(map(_is_series, made)):
         return _beside(frame, made, method)
     if all(_is_scalar(one) for one in made):
@@ -62,7 +78,7 @@ def applied_to_columns(
         counted = [*(part.expr for part in parts), Length(frame.expr)]
         meta = _values(names, *(sample(part.expr.meta) for part in parts))
         return assembled(partial(_values_of_rows, names, of_nothing), counted, method, meta)
-    if all(isinstance(one, np.ndarray) and one.ndim == 1 for one in made):
+    if all(map(_is_array, made)):
         return wrap(wrap(frame.expr)._assigned(dict(zip(names, made, strict=True))))
     kinds = list(dict.fromkeys(type(one).__name__ for one in made))
     raise TypeError(
@@ -262,6 +278,11 @@ def _called(method: str, func: Callable[..., Any], column: Any, args: tuple[Any,
     except Exception as error:  # the user's function may raise anything
         error.add_note(_HINT.format(method=method))
         raise
+
+
+def _is_array(value: Any) -> bool:
+    is_array = isinstance(value, (np.ndarray, pd.Index, pd.api.extensions.ExtensionArray))
+    return is_array and value.ndim == 1 and not isinstance(value, pd.MultiIndex)
 
 
 def _is_series(value: Any) -> bool:

@@ -20,6 +20,7 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_nodes import ChosenByColumns, are_some
 from glassloom.dataframe.column_places import columns_at, numeric_columns
 from glassloom.dataframe.columns import has_known_categories, require_columns
+from glassloom.dataframe.columnwise import instead_of
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, LabelKeeping, SomeRows
 from glassloom.dataframe.numbered_levels import level_at, unnamed
@@ -381,6 +382,7 @@ def notna(obj: Any) -> Any:
 notnull = notna
 
 
+@instead_of(pd.to_datetime)
 @with_function_arguments()
 def to_datetime(arg: Any, errors: str = "raise", dayfirst: bool = False, yearfirst: bool = False, utc: bool = False,
                 format: str | None = None, exact: bool = True, unit: str | None = None, origin: Any = "unix") -> Any:  # fmt: skip
@@ -421,6 +423,7 @@ def _frame_of(columns: dict[Any, Any]) -> Any:
     return made[list(columns)]
 
 
+@instead_of(pd.to_timedelta)
 def to_timedelta(arg: Any, unit: str | None = None, errors: str = "raise") -> Any:
     """Return text or numbers as durations. ``errors="ignore"`` isn't supported."""
     require_lazy("to_timedelta", arg)
