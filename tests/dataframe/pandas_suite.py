@@ -210,6 +210,8 @@ def _origin(owner: Any, name: str) -> tuple[Any, tuple[Callable[[Any], Any], ...
     known = _recipes.get(id(owner))
     if known is not None and known[0] is owner:
         return known[1].root, known[1].steps, f"{known[1].name}.{name}"
+    if isinstance(owner, LAZY_KINDS):  # such as a column of a group-by, of which no call was noted
+        raise _Unknown
     parent = getattr(owner, "_orig", None)
     parent = getattr(owner, "orig", None) if parent is None else parent
     parent = getattr(owner, "_parent", None) if parent is None else parent

@@ -45,6 +45,7 @@ STATISTICS = {
     "mode with missing": lambda f: f.f.mode(dropna=False),
     "corr": lambda f: f[NUMBERS].corr(),
     "cov": lambda f: f[NUMBERS].cov(ddof=0),
+    "cov of one less": lambda f: f[NUMBERS].cov(ddof=None),
     "corr with a minimum": lambda f: f[NUMBERS].corr(min_periods=5),
     "corr of two": lambda f: f.i.corr(f.f),
     "cov of two": lambda f: f.i.cov(f.f),

@@ -62,6 +62,8 @@ def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
     meta = frame.expr.meta
     if isinstance(rows, slice) and rows == slice(None):
         return None
+    if isinstance(rows, slice) and rows.start is None and rows.stop is None:
+        return positions_to_set(frame, rows, what)
     if is_node(rows):
         return _where(as_series(frame, rows))
     if is_mask(rows):

@@ -64,6 +64,9 @@ def set_values(
     if isinstance(meta, pd.Series):
         frame._expr = _set(frame, rows, value).expr
         return
+    if not meta.columns.is_unique:
+        _set_in_places(frame, rows, columns, value, what)
+        return
     names = _named(meta, columns)
     is_name = pd.api.types.is_scalar(columns) or (isinstance(columns, tuple) and not are_keys_of_levels(columns))
     given = _ToSet(value, what, rows, by_label=by_label, are_listed=not is_name)
@@ -79,6 +82,20 @@ def set_values(
             frame[name] = whole[name].where(rows.condition)
         else:
             frame[name] = _set(frame[name], rows, own)
+
+
+def _set_in_places(frame: Any, rows: RowsToSet | None, columns: Any, value: Any, what: str) -> None:
+    """Set values in columns of which several have one name: of each name in all."""
+    names = frame.columns
+    chosen = columns if isinstance(columns, slice) or is_mask(columns) else _named(frame.expr.meta, columns)
+    numbered = pd.DataFrame([range(len(names))], columns=names).loc[0, chosen]
+    if isinstance(value, (dict, pd.DataFrame)) or (isinstance(value, pd.Series) and rows is not None and rows.is_one):
+        raise NotImplementedError(
+            f"{what} = values by column, of which several are called {names[names.duplicated()][0]!r}: iloc sets them by position"
+        )
+    made = frame.set_axis(range(len(names)), axis=1)
+    set_values(made, rows, list(numbered), value, what)
+    frame._expr = made.set_axis(names, axis=1).expr
 
 
 def is_series(value: Any) -> bool:

@@ -434,9 +434,9 @@ class FrameStatistics(Statistics):
         function, parts = matrix_of_ranks(frame, lambda one, other: one.corr(other, "spearman", min_periods))
         return assembled(function, parts, "corr", matrix._meta) if parts else matrix
 
-    def cov(self, min_periods: int | None = None, ddof: int = 1, numeric_only: bool = False, *, split_every: int | None = None) -> Any:  # fmt: skip
+    def cov(self, min_periods: int | None = None, ddof: int | None = 1, numeric_only: bool = False, *, split_every: int | None = None) -> Any:  # fmt: skip
         """Return the covariances of all pairs of columns."""
-        return self._matrix("cov", min_periods or 1, ddof, numeric_only, split_every)
+        return self._matrix("cov", min_periods or 1, 1 if ddof is None else ddof, numeric_only, split_every)
 
     def _matrix(self, how: str, min_periods: int, ddof: int, numeric_only: bool, split_every: int | None) -> Any:
         node = numeric_columns(self._expr) if numeric_only else self._expr
@@ -502,9 +502,11 @@ class SeriesStatistics(Statistics):
             return ranks.corr(others, "pearson", min_periods, split_every=split_every)
         return self._with_other("corr", other, min_periods, 1, split_every)
 
-    def cov(self, other: Any, min_periods: int | None = None, ddof: int = 1, *, split_every: int | None = None) -> Any:
+    def cov(
+        self, other: Any, min_periods: int | None = None, ddof: int | None = 1, *, split_every: int | None = None
+    ) -> Any:
         """Return the covariance with another series of the same rows."""
-        return self._with_other("cov", other, min_periods, ddof, split_every)
+        return self._with_other("cov", other, min_periods, 1 if ddof is None else ddof, split_every)
 
     def autocorr(self, lag: int = 1, *, split_every: int | None = None) -> Any:
         """Return the correlation with the values `lag` rows before, also over borders of partitions."""

@@ -1,0 +1,232 @@
+"""Which values at hand `loc`, `iloc`, `at` and subscripts set, against pandas."""
+
+from __future__ import annotations
+
+from datetime import time
+from functools import partial
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
+from test_setting_rows import FRAME, HALF, INLINE, check, outcome, pieces
+
+pytestmark = pytest.mark.filterwarnings("ignore:Setting an item of incompatible dtype")
+
+
+def replaced_in_place(method, value, one):
+    getattr(one, method)(HALF, value, inplace=True)
+
+
+TWO = [True, True, False, False]
+NUMBERS = pd.DataFrame({"a": [1, 2, 3, 4], "b": np.arange(4, dtype="uint32"), "c": [0.5, 1, 2, 3]}, index=list("pqrs"))
+OBJECTS = pd.DataFrame({"a": [1, "x", None, 4], "b": [2, "y", 3, 4]}, index=list("pqrs"), dtype=object)
+BY_LABEL = {
+    "rows of several columns": (NUMBERS, TWO, ["a", "b"], pd.Series({"q": 8, "p": 7})),
+    "rows of all columns": (NUMBERS, TWO, slice(None), pd.Series({"q": 8, "p": 7, "s": 9})),
+    "names of columns are no rows": (NUMBERS, slice("p", "q"), ["a", "c"], pd.Series({"a": 7, "c": 8})),
+    "rows that the series lacks": (NUMBERS, TWO, "a", pd.Series({"q": 8})),
+    "others that it lacks": (NUMBERS, TWO, "b", pd.Series({"q": 8, "p": 7}, dtype="uint32")),
+    "a dict of rows": (NUMBERS, ["p", "q"], "a", {"q": 8, "p": 7}),
+    "a row": (NUMBERS, "q", ["a", "c"], pd.Series({"c": 7.5})),
+    "a frame": (NUMBERS, ["q", "p"], ["a", "c"], pd.DataFrame({"c": [7.5, 8], "a": [3, 4]}, index=["p", "q"])),
+    "a frame of one column": (NUMBERS, TWO, ["a", "c"], pd.DataFrame({"c": [7.5, 8]}, index=["p", "q"])),
+    "a frame, all rows": (NUMBERS, slice(None), ["b", "a"], NUMBERS[["a", "b"]][::-1] * 2),
+    "a row of constants for all": (NUMBERS, TWO, ["a", "c"], [[5, 6]]),
+    "rows as arrays": (NUMBERS, TWO, ["a", "c"], [np.array([1, 2]), pd.Series([3, 4])]),
+    "all rows as ranges": (NUMBERS, slice(None), ["a", "c"], [range(2)] * 4),
+    "a list of one column": (NUMBERS, ["q", "s"], ["a"], [7, 8]),
+    "a value of a list of one column": (NUMBERS, ["q", "s"], ["a"], [7]),
+    "a function of columns": (NUMBERS, TWO, lambda frame: ["c"], [7, 8]),
+    "a list in a cell": (OBJECTS, "q", "a", [5, 6]),
+    "a list of one in a cell": (OBJECTS, "q", "a", ["z"]),
+    "an array in a cell": (OBJECTS, "q", "a", (5,)),
+    "lists in cells": (OBJECTS, "q", ["a", "b"], ([1, 2], [3, 4, 5])),
+    "dicts in cells": (OBJECTS, "q", ["a", "b"], [{1: 2}, {3: 4}]),
+    "a tuple for each row": (OBJECTS, ["s", "q"], ["a"], [(1, 2), (3, 4)]),
+}
+
+
+@pytest.mark.skipif(PANDAS_VERSION < (3, 1), reason="lists in cells, and of one column, go by blocks")
+@pytest.mark.parametrize("name", BY_LABEL)
+def test_values_at_hand_are_set_by_label_by_column_and_in_cells(name):
+    plain, rows, columns, value = BY_LABEL[name]
+    plain = plain if plain is OBJECTS else plain.assign(z="z")  # pandas sets frames of one block otherwise
+    for cuts in ([], [1, 1, 3]):
+        check(lambda frame: frame.loc.__setitem__((rows, columns), value), pieces(plain, cuts), plain)
+
+
+@pytest.mark.parametrize("value", [[5, 6], ("z",), pd.Series([1, 2])])
+def test_a_list_is_one_value_of_a_series_of_objects(value):
+    for key in ("loc", "iloc", "at"):
+        lazy = gd.from_pandas(OBJECTS.a.reset_index(drop=True), npartitions=3)
+        getattr(lazy, key)[1] = value
+        found = lazy.compute(**INLINE)
+        assert found.iloc[1] is value or found.iloc[1].equals(value)
+        assert found.drop(1).tolist() == [1, None, 4]
+
+
+@pytest.mark.parametrize("cuts", [[], [1, 1, 3]])
+def test_columns_of_one_name_are_set_by_position(cuts):
+    plain = NUMBERS[["a", "b"]].set_axis(["x", "x"], axis=1)
+    for key, value in (
+        ((slice(None), 1), 5),
+        ((0, 0), 7),
+        (([0, 3], 1), [8, 9]),
+        ((slice(None), 0), plain.iloc[::-1, 0]),
+    ):
+        check(lambda frame, key=key, value=value: frame.iloc.__setitem__(key, value), pieces(plain, cuts), plain)
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="a row of values is set otherwise before pandas 3")
+@pytest.mark.parametrize("cuts", [[], [1, 1, 3]])
+def test_a_name_of_several_columns_sets_all(cuts):
+    plain = NUMBERS.set_axis(["x", "y", "x"], axis=1)
+    for key, value in (
+        (("q", "x"), [7, 8.5]),
+        ((["q", "s"], ["y", "x"]), 9),
+        ((slice(None), "y"), 9),
+        (("q", slice(None)), [7, 8, 9.5]),
+        ((TWO, "x"), pd.Series({"p": 7, "q": 8})),
+    ):
+        check(lambda frame, key=key, value=value: frame.loc.__setitem__(key, value), pieces(plain, cuts), plain)
+    with pytest.raises(
+        NotImplementedError, match=r"= values by column, of which several are called 'x': iloc sets them by pos"
+    ):
+        pieces(plain, cuts).loc["q"] = {"x": 1, "y": 2}
+
+
+def test_rows_in_steps_are_set():
+    for rows, columns, value in ((slice(None, None, 2), "a", 7), (slice(None, None, -3), ["a", "c"], [[1, 2], [3, 4]])):
+        check(
+            lambda frame, key=(rows, columns), value=value: frame.loc.__setitem__(key, value),
+            pieces(NUMBERS, [1]),
+            NUMBERS,
+        )
+
+
+def test_positions_are_given_as_ranges_indexes_and_functions():
+    for rows in (range(3, 0, -1), pd.Index([2, 0]), lambda frame: [1, 3]):
+        assert gd.from_pandas(NUMBERS, npartitions=3).iloc[rows].compute(**INLINE).equals(NUMBERS.iloc[rows])
+        for columns in (1, lambda frame: slice(0, 3, 2)):
+            check(
+                lambda frame, rows=rows, columns=columns: frame.iloc.__setitem__((rows, columns), 7),
+                pieces(NUMBERS, [2]),
+                NUMBERS,
+            )
+    numbered = NUMBERS.reset_index(drop=True)
+    check(lambda frame: frame.loc.__setitem__((range(1, 3), "a"), [7, 8]), pieces(numbered, [2]), numbered)
+    assert gd.from_pandas(numbered, npartitions=2).loc[range(1, 3)].compute(**INLINE).equals(numbered.loc[range(1, 3)])
+
+
+@pytest.mark.parametrize("rows", [time(12), slice(time(6), time(12))])
+@pytest.mark.parametrize("zone", [None, "Europe/Paris"])
+def test_rows_at_times_of_day_are_set(rows, zone):
+    plain = FRAME.set_axis(pd.date_range("2020", periods=20, freq="6h", tz=zone)[::-1], axis=0)
+    for key, value in (((rows, "i"), 7), ((rows, ["i", "f"]), -1), ((rows, "i"), range(len(plain.loc[rows])))):
+        check(lambda frame, key=key, value=value: frame.loc.__setitem__(key, value), pieces(plain, [3, 9]), plain)
+
+
+def test_truth_values_are_labels_only_of_such():
+    plain = pd.DataFrame({"x": [1, 2, 3]}, index=[True, False, True])
+    for lazy in (gd.from_pandas(plain, npartitions=2, sort=False), gd.from_pandas(plain, npartitions=1)):
+        assert lazy.loc[False].x.tolist() == [2]
+        assert sorted(lazy.loc[True].x.tolist()) == [1, 3]
+    with pytest.raises(KeyError, match="True: boolean label can not be used without a boolean index"):
+        gd.from_pandas(FRAME, npartitions=2).loc[True]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([7, 8]),
+        pd.Series(["x", "y"]),
+        pd.array([7, None], dtype="Int64"),
+        pd.Index([7, 8, 9, 1]),
+        np.array([7]),
+    ],
+)
+def test_values_for_columns_are_one_for_each(value):
+    for names in (["a", "c"], ["c", "new"], ["a"]):
+        check(lambda frame, names=names: frame.__setitem__(names, value), pieces(NUMBERS, [1, 1]), NUMBERS)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        NUMBERS[["c"]] * 2,
+        NUMBERS[["a", "c"]],
+        np.ones((4, 1)),
+        *([np.ones((4, 2))] if PANDAS_VERSION >= (3, 1) else []),
+    ],
+)
+def test_a_table_of_one_column_is_a_column(value):
+    for name in ("a", "new"):
+        check(lambda frame, name=name: frame.__setitem__(name, value), pieces(NUMBERS, [1, 1]), NUMBERS)
+    lazy, plain = gd.from_pandas(NUMBERS, npartitions=2), NUMBERS.copy()
+    lazy["new"], plain["new"] = lazy[["c"]] * 2, plain[["c"]] * 2
+    assert lazy.compute(**INLINE).equals(plain)
+
+
+def test_values_of_an_array_of_no_axis_keep_its_dtype():
+    for value in (np.array(1.5, dtype="float16"), np.array("2020", dtype="M8[s]")):
+        check(lambda frame, value=value: frame.__setitem__("new", value), pieces(NUMBERS, [1]), NUMBERS)
+
+
+def test_values_of_a_series_are_deleted_by_label():
+    lazy, plain = gd.from_pandas(NUMBERS.a, npartitions=2), NUMBERS.a.copy()
+    del lazy["q"], plain["q"]
+    assert lazy.compute(**INLINE).equals(plain)
+    with pytest.raises(KeyError, match="q"):
+        del lazy["q"]
+        lazy.compute(**INLINE)
+
+
+def test_a_range_is_set_if_its_numbers_fit():
+    plain = NUMBERS.b.astype("int8").reset_index(drop=True)
+    for key in (slice(0, 2), [0, 1], np.array(TWO)):
+        lazy, expected = gd.from_pandas(plain, npartitions=3), plain.copy()
+        lazy[key], expected[key] = range(2, 4), range(2, 4)
+        assert lazy.compute(**INLINE).equals(expected)
+
+
+@pytest.mark.skipif(
+    PANDAS_VERSION < (3, 1),
+    reason="values that don't fit change the dtype before pandas 3, and lists are errors in 3.0",
+)
+@pytest.mark.parametrize("method", ["mask", "where"])
+@pytest.mark.parametrize("name", ["i", "f", "s", "b", "d", "n"])
+def test_what_is_replaced_in_place_keeps_its_dtype_or_is_an_error(name, method):
+    plain = FRAME[name].astype("uint8") if name == "i" else FRAME[name]
+    for value in (
+        5,
+        1.5,
+        "x",
+        True,
+        list(range(20)),
+        *([] if name == "i" else [pd.Series(range(20), index=FRAME.index)]),
+    ):
+        lazy, expected = gd.from_pandas(plain, npartitions=3), plain.copy()
+        found, wanted = (outcome(partial(replaced_in_place, method, value), one) for one in (lazy, expected))
+        assert type(found) is type(wanted), (value, found)
+        if not isinstance(wanted, Exception):
+            pd.testing.assert_series_equal(lazy.compute(**INLINE), wanted)
+            assert lazy.dtype == wanted.dtype
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="values that don't fit change the dtype before pandas 3")
+@pytest.mark.parametrize("value", [5, 1.5, "x"])
+def test_values_set_where_a_lazy_table_says_so_keep_the_dtypes(value):
+    plain = FRAME[["i", "f"]].astype({"i": "uint8"})
+    for limit in (2, 100):
+        check(lambda frame, limit=limit: frame.__setitem__(frame > limit, value), pieces(plain, [3, 9]), plain)
+
+
+def test_a_frame_at_hand_is_aligned_along_both_axes():
+    plain = FRAME[["i", "f"]].astype("float64")
+    lazy = gd.from_pandas(plain, npartitions=3)
+    with pytest.raises(NotImplementedError, match=r"where\(axis=1\) with a pandas frame: .* leave axis out"):
+        lazy.where(lazy > 3, FRAME[["i"]], axis=1)
+    expected = plain.where(plain > 3, FRAME[["i"]][::-1])
+    pd.testing.assert_frame_equal(lazy.where(lazy > 3, FRAME[["i"]][::-1]).compute(**INLINE), expected)
