@@ -230,3 +230,35 @@ def test_a_frame_at_hand_is_aligned_along_both_axes():
         lazy.where(lazy > 3, FRAME[["i"]], axis=1)
     expected = plain.where(plain > 3, FRAME[["i"]][::-1])
     pd.testing.assert_frame_equal(lazy.where(lazy > 3, FRAME[["i"]][::-1]).compute(**INLINE), expected)
+
+
+TIME = pd.Timestamp("2020")
+OBJECTS_AT_HAND = [
+    [TIME, TIME, "x"],
+    [None, None, TIME],
+    [TIME] * 3,
+    ["a", None, "b"],
+    ["a", 1, None],
+    [True, "x", 1.5],
+]
+
+
+@pytest.mark.parametrize("values", OBJECTS_AT_HAND)
+def test_objects_of_a_column_are_of_one_dtype_in_all_partitions(values):
+    array = np.array(values, dtype=object)
+    for column in (values, array, pd.Series(array, dtype=object).array, pd.Index(array, dtype=object)):
+        lazy, plain = gd.from_pandas(NUMBERS[:3], npartitions=3), NUMBERS[:3].copy()
+        lazy["new"], plain["new"] = column, column
+        pd.testing.assert_frame_equal(lazy.compute(**INLINE), plain)
+        assert {one.new.compute(**INLINE).dtype for one in lazy.partitions} == {lazy.new.dtype} == {plain.new.dtype}
+
+
+def test_objects_beside_times_stay_objects():
+    times = pd.date_range("2020", periods=4)
+    array = np.array(list(times), dtype=object)
+    index = gd.from_pandas(pd.DataFrame(index=times), npartitions=1).index
+    series = gd.from_pandas(times.to_series(), npartitions=1)
+    with pytest.warns(pd.errors.PerformanceWarning):
+        expected = times - array
+        assert (index - array).compute(**INLINE).equals(expected)
+        assert (index - array).compute(**INLINE).dtype == expected.dtype == (series - array).compute(**INLINE).dtype

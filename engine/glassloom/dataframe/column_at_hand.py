@@ -82,11 +82,16 @@ def is_column(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.ndim == 1
 
 
-def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
+def with_column_at_hand(frame: Any, name: Any, value: Any, *, infers: bool = True) -> FrameExpr:
     """Return the node of a frame with a column of an array, by position, or of a pandas series, by label.
 
     Whole numbers and booleans become what pandas makes of them if a row has no value: then the labels of rows are computed now, as
     for a series whose labels repeat.
+
+    Parameters
+    ----------
+    infers
+        Whether objects in an array become of the dtype that pandas finds for all of them, as those of a column that is set.
 
     Raises
     ------
@@ -102,8 +107,11 @@ def with_column_at_hand(frame: Any, name: Any, value: Any) -> FrameExpr:
         value = with_native_bytes(value)
         setting = BlockCall(_with_labels, (Block(0), name, Block(1)), label="setitem")
         return WithColumn(node, setting, _pieces_by_label(node, _as_wide_as_needed(frame, value)))
-    array = pd.Series(value).array if isinstance(value, list) else value
-    pieces = pieces_by_place(frame, array, f"column {name!r}")
+    if isinstance(value, pd.arrays.NumpyExtensionArray):
+        value = value.to_numpy()
+    if isinstance(value, list) or (infers and isinstance(value, np.ndarray) and value.dtype == object):
+        value = pd.Series(value).array
+    pieces = pieces_by_place(frame, value, f"column {name!r}")
     return WithColumn(node, BlockCall(_with_array, (Block(0), name, Block(1)), label="setitem"), pieces)
 
 
@@ -235,8 +243,15 @@ def _with_index(block: Any, labels: Any) -> Any:
 
 def _with_array(block: Any, name: Any, values: Any) -> Any:
     block = block.copy(deep=False)
-    block[name] = pd.Series(values, index=block.index)
+    # else the objects of each partition would become of a dtype of their own
+    block[name] = pd.Series(values, index=block.index, dtype=object if _are_objects(values) else None)
     return block
+
+
+def _are_objects(values: Any) -> bool:
+    return values.dtype == object or (
+        isinstance(values, pd.arrays.NumpyExtensionArray) and values.to_numpy().dtype == object
+    )
 
 
 def _with_named_array(name: Any, block: Any, values: Any) -> Any:

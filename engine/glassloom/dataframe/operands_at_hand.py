@@ -51,12 +51,13 @@ def operand_of_rows(frame: Any, values: Any, what: str, *, replaces: bool = Fals
     dtypes = dtypes_of(frame.expr.meta)
     if frame.ndim == 1:
         values = _replacing(dtypes[0], list(given) if isinstance(given, tuple) else given) if replaces else values
-        made = wrap(with_column_at_hand(frame.to_frame()[[]], what, values))[what]
+        made = wrap(with_column_at_hand(frame.to_frame()[[]], what, values, infers=False))[what]
         return operate(pd.Series.rename, made, frame.name, label="values")
     made = wrap(Projection(frame.expr, []))
     for place in range(shape[1]):
         column = np.asarray(values)[:, place]
-        made = wrap(with_column_at_hand(made, place, _replacing(dtypes[place], column) if replaces else column))
+        own = _replacing(dtypes[place], column) if replaces else column
+        made = wrap(with_column_at_hand(made, place, own, infers=False))
     return made.set_axis(frame.columns, axis=1)
 
 
