@@ -108,18 +108,25 @@ class Parser:
         rest = _with_safe_engine({**plain, "dtype": str, "compression": None})
         header = self.header_of(block)
 
-        def has_row(text: bytes) -> bool:
+        def row(text: bytes) -> Any:
+            """Return the first row of a text as a frame; None if there is none."""
             try:
-                return len(self.function(io.BytesIO(header + text), **rest, nrows=1)) == 1
+                made = self.function(io.BytesIO(header + text), **rest, nrows=1)
             except (pd.errors.ParserError, pd.errors.EmptyDataError):  # it goes on, or there are lines to skip
-                return False
+                return None
+            return made if len(made) == 1 else None
 
-        text: bytes = next(filter(has_row, self._beginnings(block.path, len(header))), b"")
-        if not text:
+        first, text = None, b""
+        for text in self._beginnings(block.path, len(header)):
+            first = row(text)
+            if first is not None:
+                break
+        if first is None:
             return None
         ends = [found.end() for found in re.finditer(b"\n", text)]
-        text = text[: ends[bisect_left(ends, True, key=lambda end: has_row(text[:end]))]]
-        names = self.function(io.BytesIO(header + text), **rest, nrows=1).columns
+        if len(ends) > 1:
+            text = text[: ends[bisect_left(ends, True, key=lambda end: row(text[:end]) is not None)]]
+        names = first.columns
         return FirstRow(text, self._is_labelled(header + text, rest, len(names)))
 
     def _is_labelled(self, text: bytes, options: dict[str, Any], n_names: int) -> bool:
