@@ -54,7 +54,7 @@ def client(cluster: Client) -> Iterator[Client]:
     """Return the module's client. After each test its cluster must work, and hold nothing."""
     both_workers(cluster)
     yield cluster
-    assert gd.from_map(make, range(2), meta=META).shuffle("k").x.sum().compute() == pytest.approx(sum_of_x(2))
+    assert gd.from_map(make, range(2), meta=META).shuffle("k").compute().x.sum() == pytest.approx(sum_of_x(2))
     eventually(lambda: not left_behind(cluster))
 
 
@@ -224,7 +224,7 @@ except (GlassloomError, OSError, MemoryError) as error:
 thread.join()
 make_room()
 assert client.submit(tasks.inc, 1, pure=False).result() == 2
-assert here.gd.from_map(here.make, range(2), meta=here.META).shuffle("k").x.sum().compute() > 0
+assert here.gd.from_map(here.make, range(2), meta=here.META).shuffle("k").compute().x.sum() > 0
 eventually(lambda: not here.left_behind(client))
 client.close()
 print(os.listdir(disk))
