@@ -246,7 +246,8 @@ OBJECTS_AT_HAND = [
 @pytest.mark.parametrize("values", OBJECTS_AT_HAND)
 def test_objects_of_a_column_are_of_one_dtype_in_all_partitions(values):
     array = np.array(values, dtype=object)
-    for column in (values, array, pd.Series(array, dtype=object).array, pd.Index(array, dtype=object)):
+    labels = [pd.Index(array, dtype=object)] if HAS_COPY_ON_WRITE else []  # pandas 2 looks for a dtype of these too
+    for column in (values, array, pd.Series(array, dtype=object).array, *labels):
         lazy, plain = gd.from_pandas(NUMBERS[:3], npartitions=3), NUMBERS[:3].copy()
         lazy["new"], plain["new"] = column, column
         pd.testing.assert_frame_equal(lazy.compute(**INLINE), plain)
