@@ -271,3 +271,10 @@ def test_numbers_of_nullable_texts_are_whole_if_those_of_all_partitions_are(text
     for options in ({}, {"dtype_backend": "pyarrow"}):
         expected = pd.to_numeric(plain, errors="coerce", **options)
         assert_same(gd.to_numeric(lazy, errors="coerce", **options).compute(**INLINE), expected)
+
+
+def test_none_is_a_name_of_a_column():
+    plain = pd.Series([1, 2, 3], name="x")
+    lazy = gd.from_pandas(plain, npartitions=2)
+    for names in ((), (None,), ("y",)):
+        pd.testing.assert_frame_equal(lazy.to_frame(*names).compute(), plain.to_frame(*names))

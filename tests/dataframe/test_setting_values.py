@@ -57,7 +57,7 @@ def test_values_at_hand_are_set_by_label_by_column_and_in_cells(name):
         check(lambda frame: frame.loc.__setitem__((rows, columns), value), pieces(plain, cuts), plain)
 
 
-@pytest.mark.parametrize("value", [[5, 6], ("z",), pd.Series([1, 2])])
+@pytest.mark.parametrize("value", [[5, 6], ("z",), {"z"}, pd.Series([1, 2])])
 def test_a_list_is_one_value_of_a_series_of_objects(value):
     for key in ("loc", "iloc", "at"):
         lazy = gd.from_pandas(OBJECTS.a.reset_index(drop=True), npartitions=3)
@@ -263,3 +263,14 @@ def test_objects_beside_times_stay_objects():
         expected = times - array
         assert (index - array).compute(**INLINE).equals(expected)
         assert (index - array).compute(**INLINE).dtype == expected.dtype == (series - array).compute(**INLINE).dtype
+
+
+def test_a_dict_or_list_updates_as_what_pandas_makes_of_it():
+    frame, plain = gd.from_pandas(FRAME[["i", "f"]], npartitions=3), FRAME[["i", "f"]].copy()
+    series, values = gd.from_pandas(FRAME.f, npartitions=3), FRAME.f.copy()
+    for one, many in ((frame, series), (plain, values)):
+        one.update({"f": [7.5, None, 8]})
+        many.update({2: 7.5, 4: None})
+        many.update([9.5])
+    pd.testing.assert_frame_equal(frame.compute(**INLINE), plain)
+    pd.testing.assert_series_equal(series.compute(**INLINE), values)

@@ -407,3 +407,9 @@ def test_running_values_of_complex_numbers_are_those_of_pandas(how, skipna):
     frame = pd.DataFrame({"c": np.array([1 + 2j, np.nan, 0, 2j, np.nan, 5, 3 - 1j]), "x": range(7), "y": 0.5})
     for ask in (lambda f: getattr(f, how)(skipna=skipna), lambda f: getattr(f.c, how)(skipna=skipna)):
         assert_same(ask(gd.from_pandas(frame, npartitions=4)).compute(scheduler="inline"), ask(frame))
+
+
+def test_rows_sorted_by_no_column_keep_their_order():
+    plain = pd.DataFrame({"x": [3, 1, 2]}, index=[2, 0, 1])
+    lazy = gd.from_pandas(plain, npartitions=2, sort=False)
+    assert lazy.sort_values(by=[]).compute().equals(plain.sort_values(by=[]))

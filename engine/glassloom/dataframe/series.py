@@ -199,9 +199,10 @@ class Series(
             return operate(Method("rename"), self, index, kind=NewLabels, label="rename")
         return operate(Method("rename"), self, index)
 
-    def to_frame(self, name: Any = None) -> Any:
-        """Return a frame with this column alone."""
-        return operate(Method("to_frame"), self, *(() if name is None else (name,)), label="to-frame")
+    def to_frame(self, name: Any = pd.api.extensions.no_default) -> Any:
+        """Return a frame with this column alone, under another name if one is given; None is one too."""
+        is_given = name is not pd.api.extensions.no_default
+        return operate(Method("to_frame"), self, *((name,) if is_given else ()), label="to-frame")
 
     def between(self, left: Any, right: Any, inclusive: Any = "both") -> Any:
         """Return where values are between two limits: constants, or lazy series, arrays or lists with one for each row."""

@@ -267,10 +267,10 @@ def _dtype_of(meta: Any, name: Any) -> Any:
 
 def _is_cell(dtype: Any, value: Any) -> bool:
     """Whether one row of an object column gets a value whole, which holds others."""
-    is_scalar = is_node(value) or (isinstance(value, np.ndarray) and value.size == 1)
-    if is_scalar or not pd.api.types.is_object_dtype(dtype):
-        return False
-    return _has_each(value) or isinstance(value, (pd.Series, Mapping, set))
+    is_one = isinstance(value, np.ndarray) and value.size == 1
+    return (
+        pd.api.types.is_object_dtype(dtype) and pd.api.types.is_list_like(value) and not is_node(value) and not is_one
+    )
 
 
 def _as_one(value: Any) -> Any:

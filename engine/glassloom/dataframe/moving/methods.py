@@ -387,7 +387,7 @@ class MovingFrame(MovingRows):
         _require_usual("sort_values", "axis", axis, (0, "index"))
         names = tuple(_listed(by))
         if not names:
-            raise ValueError("sort_values needs a column to sort by; by=[] names none")
+            return wrap(self._expr)  # as pandas
         meta = self._expr.meta
         levels = () if sort_function is not None else levels_among(names, meta)
         require_columns([name for name in names if name not in levels], meta)

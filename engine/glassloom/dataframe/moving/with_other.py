@@ -145,7 +145,7 @@ class WithOther(Frame):
         Parameters
         ----------
         other
-            A lazy or pandas object, as in `combine_first`. Rows and columns that this object lacks are left out.
+            A lazy or pandas object, as in `combine_first`, or what pandas makes one of: a dict or list. Rows and columns that this object lacks are left out.
         join
             Only ``"left"``.
         overwrite
@@ -157,6 +157,8 @@ class WithOther(Frame):
         """
         if join != "left":
             raise OptionError(f"update: join={join!r} should be 'left'")
+        if isinstance(other, (dict, list)):
+            other = pd.DataFrame(other) if isinstance(self._meta, pd.DataFrame) else pd.Series(other)
         options: dict[str, Any] = {}
         if isinstance(self._meta, pd.DataFrame):
             if errors not in ("ignore", "raise"):
