@@ -104,7 +104,8 @@ def test_rows_that_two_results_need_are_read_once(folder):
 
 FILTERS = {
     "greater": (lambda f: f[f.x > 5], (("x", ">", 5),)),
-    "mirrored": (lambda f: f[f.x > 5], (("x", ">", 5),)),
+    "by a method": (lambda f: f[f.x.gt(5) & f.s.ne("a")], (("x", ">", 5), ("s", "!=", "a"))),
+    "mirrored": (lambda f: f[5 < f.x], (("x", ">", 5),)),  # noqa: SIM300
     "text": (lambda f: f[f.s == "b"], (("s", "==", "b"),)),
     "both": (lambda f: f[(f.x >= 2) & (f.y < 0.0)], (("x", ">=", 2), ("y", "<", 0.0))),
     "then a column": (lambda f: f[f.x <= 2].y, (("x", "<=", 2),)),

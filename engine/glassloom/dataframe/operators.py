@@ -258,15 +258,23 @@ def divided_by_method(lazy: Any, name: str, other: Any, fill_value: Any) -> tupl
 
 
 def _flexible(name: str) -> Callable[..., Any]:
+    plain = getattr(operator, _OPERATORS.get(name, name), None)
+
     def method(self: Any, other: Any, *, fill_value: Any = None, axis: Any = "columns") -> Any:
         kwargs: dict[str, Any] = {} if fill_value is None else {"fill_value": fill_value}
         if axis != "columns":
             kwargs["axis"] = axis
+        if plain is not None and not kwargs and pd.api.types.is_scalar(other) and isinstance(self._meta, pd.Series):
+            return plain(self, other)  # as pandas does
         return _by_method(Method(name), self, other, kwargs, axis)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Return ``self.{name}(other)`` as pandas does, partition by partition."
     return method
+
+
+_OPERATORS = {"div": "truediv", "divide": "truediv", "multiply": "mul", "subtract": "sub"}
+"""The operators of methods that are called otherwise."""
 
 
 class FlexibleOperators:
