@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from frame_helpers import assert_same
 from glassloom.backends.arrow_samples import samples_of_type
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 
 INLINE = {"scheduler": "inline"}
 VALUES = {
@@ -146,6 +147,8 @@ TIMES_OF_DAY = [datetime.time(hour, 30) for hour in (3, 1, 2, 9)]
 @pytest.mark.parametrize("rows", [[0, 1, 2, 3], [0, None, 1, 2], [None, None, None, 0], [None] * 4], ids=str)
 def test_dates_and_times_of_day_have_medians_and_quantiles(values, kind, rows):
     chosen = [None if place is None else values[place] for place in rows]
+    if not HAS_COPY_ON_WRITE and not any(chosen):
+        pytest.skip("pandas 2 makes floats of missing medians of a frame")
     frame = pd.DataFrame({"d": pd.array(chosen, dtype=pd.ArrowDtype(kind))})
     lazy = gd.from_pandas(frame, npartitions=3)
     for ask in (
