@@ -431,6 +431,7 @@ _DAYS = "".join(f"{number},{number + 1:02d}/02/2020,t{number},13/{number % 9 + 1
         (_ROWS, {"names": list("abc"), "engine": "python"}),
         (_ROWS, {"names": list("abcdef")}),
         (_ROWS, {"names": [1.5, 2.5, 3.5, 4.5]}),
+        (_ROWS, {"names": [True, False, "c", "d"]}),
         (_ROWS, {"names": [("a", 1), ("a", 2), ("b", 1), ("b", 2)]}),
         (_ROWS, {"names": ["p", "q"], "usecols": np.array([0, 2])}),
         ("a,b,c\n" + _ROWS, {"usecols": ["a", "b", "c"]}),
@@ -449,8 +450,21 @@ def test_columns_are_those_that_are_there_when_all_are_read(tmp_path, text, opti
     has_labels = not isinstance(wanted.index, pd.RangeIndex)
     choices = [[name] for name in wanted.columns] + [list(wanted.columns[:2])] + [[]]
     for columns in [list(wanted.columns), *choices]:
-        made = lazy[columns].compute(scheduler="inline")  # by itself: reads of several are one
-        assert_same(made if has_labels else made.reset_index(drop=True), wanted[columns])
+        places = [wanted.columns.tolist().index(name) for name in columns]  # of booleans pandas makes a mask
+        made = lazy.iloc[:, places].compute(scheduler="inline")  # by itself: reads of several are one
+        assert_same(made if has_labels else made.reset_index(drop=True), wanted.iloc[:, places])
+
+
+def test_columns_whose_names_are_booleans_are_chosen():
+    frame = pd.DataFrame({False: [1, 2, 3], True: [4.0, 5.0, 6.0]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    for ask in (
+        lambda f: f[True],
+        lambda f: f[f[True] > 4][False],
+        lambda f: f.drop(columns=True),
+        lambda f: f[[True, False, True]],
+    ):
+        assert_same(ask(lazy).compute(), ask(frame))
 
 
 def test_generators_of_names_are_those_of_all_blocks(tmp_path):

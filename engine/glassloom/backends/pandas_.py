@@ -107,8 +107,12 @@ def _with_equal_categories_by_place(blocks: list[Any]) -> list[Any]:
 
 
 def columns_of(frame: Any, columns: Any) -> Any:
-    """Return ``frame[columns]``. Lists of texts are looked up here, which takes a quarter of pandas' time."""
-    places = places_of(frame.columns, columns) if type(columns) is list and type(frame) is pd.DataFrame else None
+    """Return ``frame[columns]``; a list has labels. Texts are looked up here, which takes a quarter of pandas' time, and booleans, which it takes for a mask."""
+    if type(columns) is not list or type(frame) is not pd.DataFrame:
+        return frame[columns]
+    places = places_of(frame.columns, columns)
+    if places is None and any([isinstance(name, (bool, np.bool_)) for name in columns]):
+        places = frame.columns.get_indexer_for(pd.Index(columns, dtype=object)).tolist()
     return frame[columns] if places is None else frame.take(places, axis=1)
 
 

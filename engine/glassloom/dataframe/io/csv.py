@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.backends.pandas_ import columns_of
 from glassloom.config import Configured, chosen
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
@@ -84,7 +85,7 @@ class CsvSource(Source):
         if columns is not None and len(columns) < len(self.meta.columns):
             # Not of all: pandas would take labels without a name for one.
             parser = parser.for_columns(list(columns), self.meta.columns)
-        meta = self.meta if columns is None else self.meta[list(columns)]
+        meta = self.meta if columns is None else columns_of(self.meta, list(columns))
         if len(self.blocks) == 1:  # there are no others that its categories must be like
             meta = without_categories(meta)
         return BlockCall(read_block, (Block(0), parser, meta, columns is not None), label=self.label)

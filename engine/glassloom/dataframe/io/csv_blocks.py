@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_ import columns_of
 from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.dataframe.io.blocks import (
     Header,
@@ -327,7 +328,7 @@ def read_block(block: TextBlock, parser: Parser, meta: Any, are_chosen: bool = F
             "the files by themselves and put them together with concat()"
         )
     if not frame.columns.equals(meta.columns):
-        frame = frame[list(meta.columns)]
+        frame = columns_of(frame, list(meta.columns))
     formats = parser.options.get("date_format")
     if not isinstance(meta.index, pd.RangeIndex):
         has_labels = block.end is not None and parser.has_labels(block)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from glassloom.backends.byte_order import with_native_bytes
 from glassloom.backends.frames import converted, library_of
-from glassloom.backends.pandas_ import guarded, places_of, rows_between, without_values
+from glassloom.backends.pandas_ import columns_of, guarded, places_of, rows_between, without_values
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
@@ -142,4 +142,4 @@ def _cut_between_labels(index: pd.Index, bounds: tuple[int, ...]) -> tuple[tuple
 
 
 def _take(piece: Any, columns: list[Any], places: list[int] | None) -> Any:
-    return guarded(piece[columns] if places is None else piece.take(places, axis=1))
+    return guarded(columns_of(piece, columns) if places is None else piece.take(places, axis=1))

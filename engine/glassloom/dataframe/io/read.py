@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.backends.pandas_ import columns_of
 from glassloom.dataframe.category_order import can_divide
 from glassloom.dataframe.derived_meta import chosen_meta
 from glassloom.dataframe.io.conditions import Comparison, Condition, Term
@@ -199,4 +200,4 @@ def _without_columns(read: Callable[[Any], Any], columns: Any, piece: Any) -> An
 
 def _repeating(read: Callable[[Any], Any], columns: list[Any], piece: Any) -> Any:
     """Return the columns of a piece of which some are wanted more than once."""
-    return read(piece)[columns]
+    return columns_of(read(piece), columns)
