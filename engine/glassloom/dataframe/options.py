@@ -14,6 +14,8 @@ from glassloom.errors import OptionError
 
 FILL_METHOD = None if HAS_COPY_ON_WRITE else "ffill"
 """How `pct_change` fills missing values if it isn't told. Before version 3, pandas takes the value before."""
+_LONGEST = 100
+"""Characters of an index, series or frame that an error shows: it depends on pandas' version where it begins a new line."""
 
 
 def refused(method: str, name: str, value: Any, instead: str) -> NotImplementedError:
@@ -23,7 +25,8 @@ def refused(method: str, name: str, value: Any, instead: str) -> NotImplementedE
     shift(freq='infer') isn't supported: name the frequency
     """
     text = repr(value)
-    shown = text if "\n" not in text else f"<{type(value).__name__}>"
+    is_long = isinstance(value, (pd.Index, pd.Series, pd.DataFrame)) and len(text) > _LONGEST
+    shown = f"<{type(value).__name__}>" if is_long or "\n" in text else text
     return NotImplementedError(f"{method}({name}={shown}) isn't supported: {instead}")
 
 

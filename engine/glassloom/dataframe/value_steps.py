@@ -15,7 +15,10 @@ def _series_of_value(value: Any, dtype: Any) -> Any:
     """Return a series of one value, whose dtype fits the value."""
     if pd.api.types.is_object_dtype(dtype):  # as it is: pandas would make text of text, and numbers of numbers
         return pd.Series([value], dtype=object)
-    if value is None or value is pd.NA or value is pd.NaT or pd.api.types.is_string_dtype(dtype):
+    is_arrow_time = (
+        isinstance(dtype, pd.ArrowDtype) and dtype.kind in "mM"
+    )  # pandas' own beside a missing one are objects, before 3.1
+    if value is None or value is pd.NA or value is pd.NaT or is_arrow_time or pd.api.types.is_string_dtype(dtype):
         return pd.Series([value], dtype=dtype)
     return pd.Series([value])
 
