@@ -38,7 +38,13 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 def test_columns_of_arrows_types_are_computed_with(values, call):
     series = pd.Series(pd.arrays.ArrowExtensionArray(VALUES[values]))
-    lazy, expected = CALLS[call](gd.from_pandas(series, npartitions=3)), CALLS[call](series)
+    lazy = CALLS[call](gd.from_pandas(series, npartitions=3))
+    try:
+        expected = CALLS[call](series)
+    except ValueError as error:
+        if HAS_COPY_ON_WRITE:
+            raise
+        pytest.skip(f"this pandas raises {error!r}")  # pandas 2.3 of texts of lists
     found = lazy.compute(**INLINE)
     if isinstance(expected, pd.Series):
         assert_same(found, expected)
