@@ -21,12 +21,13 @@ from glassloom.dataframe.column_nodes import ChosenByColumns, are_some
 from glassloom.dataframe.column_places import columns_at, numeric_columns
 from glassloom.dataframe.columns import has_known_categories, require_columns
 from glassloom.dataframe.columnwise import instead_of
+from glassloom.dataframe.kept_rows import keep_some
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, LabelKeeping, SomeRows
 from glassloom.dataframe.numbered_levels import level_at, unnamed
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.plain_dummies import plain_dummies
-from glassloom.dataframe.reduce import Operation, keep_some, tree
+from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.statistics import is_text_or_object
 from glassloom.dataframe.time_texts import times_of_texts
 from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap

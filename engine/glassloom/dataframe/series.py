@@ -21,6 +21,7 @@ from glassloom.dataframe.factorizing import Factorizing
 from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
 from glassloom.dataframe.io.writers import SeriesWriters
+from glassloom.dataframe.kept_rows import keep_some
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.keys_of_rows import with_keys_of_its_rows
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
@@ -37,7 +38,6 @@ from glassloom.dataframe.nodes import SomeRows
 from glassloom.dataframe.operators import divided_by_method
 from glassloom.dataframe.options import is_of_positions, number_of_outputs, refused
 from glassloom.dataframe.order_checks import OrderChecks
-from glassloom.dataframe.reduce import keep_some
 from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rowwise import SeriesRowByRow
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask

@@ -12,6 +12,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_nodes import are_some, of_needed_columns
 from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.divisions import Redivide
+from glassloom.dataframe.kept_rows import compared_columns
 from glassloom.dataframe.moving.distinct import distinct_of
 from glassloom.dataframe.moving.exchange import Exchange, Split
 from glassloom.dataframe.moving.joining import AnyJoin, Joining
@@ -22,7 +23,7 @@ from glassloom.dataframe.moving.shape import Concat, Repartition, Sample, SetDiv
 from glassloom.dataframe.moving.shuffle import HashShuffle
 from glassloom.dataframe.moving.sort import SortedBlocks, SortedEnds, SortedExchange
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, empty
-from glassloom.dataframe.reduce import Length, compared_columns
+from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps
 from glassloom.expr import Expr, apply_rules, rule, walk
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.kept_rows import keep_some
 from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split
 from glassloom.dataframe.moving.hashing import hash_column, is_text, places_of
 from glassloom.dataframe.moving.numbering import renumber
@@ -21,7 +22,7 @@ from glassloom.dataframe.moving.repeated import without_repeated
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.sort import Sorting, sort, sort_order
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
-from glassloom.dataframe.reduce import Operation, counts_of_values, keep_some, missing_are_last, tree, value_counts
+from glassloom.dataframe.reduce import Operation, counts_of_values, missing_are_last, tree, value_counts
 from glassloom.dataframe.wrap import operate, wrap
 
 _VALUE, _COUNT, _PARTITION, _PLACE = "value", "count", "partition", "place"
