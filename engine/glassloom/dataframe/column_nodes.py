@@ -13,7 +13,7 @@ from glassloom.dataframe.arrow.blocks import TableBlock
 from glassloom.dataframe.arrow.forms import Form
 from glassloom.dataframe.call import Attribute, Block, BlockCall, Method
 from glassloom.dataframe.derived_meta import meta_with_labels, names_of
-from glassloom.dataframe.nodes import Assign, BlockOp, Columnwise, FrameExpr, Projection, Rowwise, SomeRows
+from glassloom.dataframe.nodes import Assign, BlockOp, Columnwise, FrameExpr, Projection, RowsByLabel, Rowwise, SomeRows
 from glassloom.expr import Expr
 
 _OF_VALUES = frozenset(
@@ -97,6 +97,57 @@ class ChosenByColumns(SomeRows):
     def columns(self) -> list[Any]:
         """The labels of those columns."""
         return self.call.kwargs["subset"]
+
+
+_OF_EACH_COLUMN = frozenset(
+    [
+        "add", "div", "droplevel", "eq", "floordiv", "ge", "gt", "le", "lt", "mask", "mod", "mul", "ne", "pow", "radd", "rdiv", "rename_axis",
+        "replace", "rfloordiv", "rmod", "rmul", "rpow", "rsub", "rtruediv", "sub", "to_period", "to_timestamp", "truediv", "tz_convert",
+        "tz_localize", "where",
+    ]
+)  # fmt: skip
+"""Methods of frames that treat each column by itself, beside other frames with the column of its label."""
+
+
+def of_fewer_columns(node: BlockOp, wanted: Sequence[Any]) -> FrameExpr | None:
+    """Return a node with some of its columns alone, if what it does treats each by itself; None else, or if those are all."""
+    if not _treats_columns_apart(node):
+        return None
+    needed = [name for name in names_of(node.frame.meta) if name in set(wanted)]
+    if not 0 < len(needed) < len(node.frame.meta.columns):
+        return None
+    others = [Projection(one, needed) if isinstance(one.meta, pd.DataFrame) else one for one in node.others]
+    made: BlockOp = node.rebuild([Projection(node.frame, needed), tuple(others), *node.operands[2:]])
+    return made if list(names_of(made.meta)) == needed else None
+
+
+def _treats_columns_apart(node: BlockOp) -> bool:
+    columns = node.meta.columns if isinstance(node.meta, pd.DataFrame) else None
+    if columns is None or not are_some((), node.frame) or not columns.identical(node.frame.meta.columns):
+        return False
+    if isinstance(node, RowsByLabel):
+        return True
+    function, given = node.call.function, [*node.call.args, *node.call.kwargs.values()]
+    if not all(is_one_value(one) or _has_columns(one, columns) or _is_for_all(one, node.call) for one in node.others):
+        return False
+    if not all(isinstance(value, Block) or pd.api.types.is_scalar(value) for value in given):
+        return False
+    if isinstance(function, Method):
+        return function.path[-1] in _OF_EACH_COLUMN and len(function.path) == 1
+    return isinstance(node, Rowwise) and getattr(function, "__module__", None) == "_operator"
+
+
+def _has_columns(node: FrameExpr, columns: pd.Index) -> bool:
+    return isinstance(node.meta, pd.DataFrame) and len(node.meta.columns) == len(columns) and are_some(columns, node)
+
+
+def _is_for_all(node: FrameExpr, call: BlockCall) -> bool:
+    """Whether an operand is a series of rows that a method takes for each column."""
+    takes_rows = call.kwargs.get("axis") in (0, "index") or getattr(call.function, "path", ()) in (
+        ("where",),
+        ("mask",),
+    )
+    return isinstance(node.meta, pd.Series) and takes_rows
 
 
 def is_of_values(node: Rowwise) -> bool:

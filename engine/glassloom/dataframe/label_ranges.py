@@ -9,14 +9,14 @@ import numpy as np
 
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.category_order import comparable
-from glassloom.dataframe.nodes import FrameExpr, SomeRows
+from glassloom.dataframe.nodes import FrameExpr, RowsByLabel
 from glassloom.dataframe.partitions import Partitions
 
 
 def rows_in_range(node: FrameExpr, low: Any, high: Any) -> FrameExpr:
     """Return the rows between labels, both included, out of the partitions that may have any."""
     some = partitions_in_range(node, low, high)
-    return SomeRows(some, (), BlockCall(between, (Block(0), low, high), label="loc"))
+    return RowsByLabel(some, (), BlockCall(between, (Block(0), low, high), label="loc"))
 
 
 def partitions_in_range(node: FrameExpr, low: Any, high: Any) -> FrameExpr:

@@ -365,6 +365,14 @@ class SomeRows(LabelKeeping):
         return self.frame.has_unique_labels
 
 
+class RowsByLabel(SomeRows):
+    """Rows that are chosen by their labels or places alone, whatever columns there are."""
+
+    @found_bottom_up
+    def rows(self) -> str:
+        return f"chosen-{tokenize(self.frame.rows, self.call, [node.name for node in self.others])}"
+
+
 class Rowwise(SomeRows):
     """A block-wise operation that computes each row from the row at the same place alone."""
 

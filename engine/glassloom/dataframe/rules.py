@@ -10,7 +10,14 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import BlockCall, Method
-from glassloom.dataframe.column_nodes import ByLabel, ChosenByColumns, Renamed, are_some, of_needed_columns
+from glassloom.dataframe.column_nodes import (
+    ByLabel,
+    ChosenByColumns,
+    Renamed,
+    are_some,
+    of_fewer_columns,
+    of_needed_columns,
+)
 from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.for_each import RawResults
 from glassloom.dataframe.io.read import Read
@@ -23,6 +30,7 @@ from glassloom.dataframe.nodes import (
     FrameBlockwise,
     FrameExpr,
     Held,
+    LabelKeeping,
     Projection,
     Relabelled,
     Rowwise,
@@ -119,6 +127,28 @@ def project_before_choosing(node: Projection, inner: ChosenByColumns) -> Expr | 
     if inner.others or not are_some(tuple(wanted), inner.frame):
         return None
     made = of_needed_columns(inner, [name for name in names_of(inner.frame.meta) if name in wanted])
+    return None if made is None else Projection(made, node.columns, origin=node.origin)
+
+
+@rule(Projection, LabelKeeping)
+def project_before_exploding(node: Projection, inner: LabelKeeping) -> Expr | None:
+    """Leave columns out before lists in others become rows."""
+    is_exploded = isinstance(inner.call.function, Method) and inner.call.function.path == ("explode",)
+    if not is_exploded or inner.others or not isinstance(inner.frame.meta, pd.DataFrame):
+        return None
+    column = inner.call.kwargs.get("column")
+    exploded = column if isinstance(column, list) else [column]
+    if not are_some([*exploded, *node.labels], inner.frame):
+        return None
+    wanted = {*exploded, *node.labels}
+    made = of_needed_columns(inner, [name for name in names_of(inner.frame.meta) if name in wanted])
+    return None if made is None else Projection(made, node.columns, origin=node.origin)
+
+
+@rule(Projection, BlockOp)
+def project_before_columns_apart(node: Projection, inner: BlockOp) -> Expr | None:
+    """Leave columns out before what treats each column by itself."""
+    made = of_fewer_columns(inner, node.labels)
     return None if made is None else Projection(made, node.columns, origin=node.origin)
 
 

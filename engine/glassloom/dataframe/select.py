@@ -24,7 +24,7 @@ from glassloom.dataframe.key_levels import (
 )
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_slices import rows_between
-from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, Projection, SomeRows
+from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, Projection, RowsByLabel
 from glassloom.dataframe.positions import mask_of_rows, rows_and_columns, rows_by_label, rows_of_one_label, value_at
 from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rows_of_label import RowsOfLabel
@@ -261,7 +261,7 @@ def _rows_of_partitions(node: FrameExpr, method: str, n: int) -> FrameExpr:
     if isinstance(node.meta, pd.Index):
         bounds = slice(None, n) if method == "head" else slice(-n, None)
         return BlockOp(node, (), BlockCall(_sliced, (Block(0), bounds), label=method))
-    return SomeRows(node, (), BlockCall(Method(method), (Block(0), n), label=method))
+    return RowsByLabel(node, (), BlockCall(Method(method), (Block(0), n), label=method))
 
 
 def _sliced(index: Any, bounds: slice) -> Any:

@@ -11,7 +11,7 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.label_slices import truncated
-from glassloom.dataframe.nodes import Rowwise, SomeRows
+from glassloom.dataframe.nodes import RowsByLabel, Rowwise
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.upsampling import as_freq
 from glassloom.dataframe.wrap import operate, wrap
@@ -23,13 +23,13 @@ class TimeLabels(Frame):
     def at_time(self, time: Any, asof: bool = False, axis: Any = None) -> Any:
         """Return the rows at a time of day."""
         require_rows("at_time", axis)
-        return self._with_labels("at_time", {"time": time, "asof": asof}, SomeRows)
+        return self._with_labels("at_time", {"time": time, "asof": asof}, RowsByLabel)
 
     def between_time(self, start_time: Any, end_time: Any, inclusive: Any = "both", axis: Any = None) -> Any:
         """Return the rows between two times of day."""
         require_rows("between_time", axis)
         kwargs = {"start_time": start_time, "end_time": end_time, "inclusive": inclusive}
-        return self._with_labels("between_time", kwargs, SomeRows)
+        return self._with_labels("between_time", kwargs, RowsByLabel)
 
     def tz_convert(self, tz: Any, axis: Any = 0, level: Any = None) -> Any:
         """Return the same rows with labels in another time zone."""

@@ -11,7 +11,7 @@ import pandas as pd
 from glassloom.dataframe import times_as_text
 from glassloom.dataframe.across_columns import AcrossColumns
 from glassloom.dataframe.call import Attribute, Method
-from glassloom.dataframe.column_nodes import ByLabel
+from glassloom.dataframe.column_nodes import ByLabel, renamed_columns
 from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.columns import require_columns
 from glassloom.dataframe.cumulative import Along
@@ -50,6 +50,8 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
         if not isinstance(self._meta, pd.DataFrame) or not is_columns(axis, "set_axis"):
             raise ValueError(f"No axis named {axis} for object type {type(self._meta).__name__}")
         names = labels if isinstance(labels, pd.Index) else list(labels)
+        if len(names) == len(self._meta.columns) and all(isinstance(name, (str, int)) for name in names):
+            return wrap(renamed_columns(self._expr, names, label="set-axis"))
         return operate(Method("set_axis"), self, names, kwargs={"axis": 1}, label="set-axis")
 
     @property

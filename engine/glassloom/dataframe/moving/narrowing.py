@@ -70,6 +70,7 @@ def project_before_set_index(node: Projection, inner: SetIndex) -> Expr | None:
 
 @rule(Projection, Sample)
 @rule(Projection, Repartition)
+@rule(Projection, SetDivisions)
 def project_before_rows_are_chosen(node: Projection, inner: Any) -> Expr | None:
     return inner.rebuild([Projection(inner.frame, node.columns, origin=node.origin), *inner.operands[1:]])
 

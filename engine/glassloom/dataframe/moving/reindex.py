@@ -11,6 +11,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.column_nodes import are_some
 from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, empty
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.positions import rows_of_labels
@@ -53,6 +54,8 @@ def reindexed_collection(frame: Any, labels: Any, index: Any, columns: Any, axis
         )
         if index is not None and _is_of_both(meta, names, options):
             of_both = {"columns": names}
+        elif isinstance(names, list) and len(set(names)) == len(names) and are_some(names, frame.expr):
+            frame = frame[names]
         else:
             frame = operate(Method("reindex"), frame, kwargs={"columns": names, **options}, label="reindex")
     if is_node(index):
