@@ -133,12 +133,20 @@ def _treats_columns_apart(node: BlockOp) -> bool:
     if not all(isinstance(value, Block) or pd.api.types.is_scalar(value) for value in given):
         return False
     if isinstance(function, Method):
-        return function.path[-1] in _OF_EACH_COLUMN and len(function.path) == 1
+        is_known = len(function.path) == 1 and function.path[0] in _OF_EACH_COLUMN
+        return is_known and (function.path[0] not in ("where", "mask") or all(map(_stays, node.frame.meta.dtypes)))
     return isinstance(node, Rowwise) and getattr(function, "__module__", None) == "_operator"
 
 
+def _stays(dtype: Any) -> bool:
+    """Whether a column of a dtype keeps it if values are replaced: else pandas changes that of all columns that lie in memory with it."""
+    return not isinstance(dtype, np.dtype) or dtype.kind in "Mm" or dtype == np.float64
+
+
 def _has_columns(node: FrameExpr, columns: pd.Index) -> bool:
-    return isinstance(node.meta, pd.DataFrame) and len(node.meta.columns) == len(columns) and are_some(columns, node)
+    return (
+        isinstance(node.meta, pd.DataFrame) and len(node.meta.columns) == len(columns) and are_some(list(columns), node)
+    )
 
 
 def _is_for_all(node: FrameExpr, call: BlockCall) -> bool:
