@@ -112,19 +112,19 @@ def blocks_of(lazy):
     return glassloom.compute(*(lazy.partitions[number] for number in range(lazy.npartitions)), scheduler="inline")
 
 
-def plan(*collections):
-    """Return the simplified nodes of collections, as (label, node) without what lies below."""
-    return walk(simplify([collection.expr for collection in collections]))
+def plan(*collections, keeps_blocks=True):
+    """Return the simplified nodes of collections; without `keeps_blocks` those of concrete values."""
+    return walk(simplify([collection.expr for collection in collections], keeps_blocks=keeps_blocks))
 
 
-def labels(*collections):
+def labels(*collections, **options):
     """Return the labels of the simplified nodes, sources first."""
-    return [node.label for node in plan(*collections)]
+    return [node.label for node in plan(*collections, **options)]
 
 
-def reads(*collections):
+def reads(*collections, **options):
     """Return the simplified nodes that read."""
-    return [node for node in plan(*collections) if type(node).__name__ == "Read"]
+    return [node for node in plan(*collections, **options) if type(node).__name__ == "Read"]
 
 
 @st.composite

@@ -105,6 +105,43 @@ def test_numbers_of_sorted_rows_are_those_in_their_order():
     assert choose(numbered).compute(**INLINE) == choose(FRAME.sort_values(by).reset_index(drop=True).reset_index())
 
 
+ALIGNED = {
+    "a filter": lambda s, n: n[s.a > 1].x.sum(),
+    "a filter of a column": lambda s, n: n.x[s.a > 1].sum(),
+    "a column": lambda s, n: (lambda f: f[f.x > 5].z.sum())(n.assign(z=s.a)),
+}
+
+
+@pytest.mark.parametrize("reduce", ALIGNED.values(), ids=ALIGNED)
+def test_rows_that_are_aligned_with_others_by_new_labels_are_sorted(reduce):
+    frame = pd.DataFrame({"a": [3, 1, 2], "x": [1, 10, 100]})
+    ordered = gd.from_pandas(frame, npartitions=1).sort_values("a")
+    plain = frame.sort_values("a")
+    got = reduce(ordered, ordered.reset_index(drop=True)).compute(**INLINE)
+    assert got == reduce(plain, plain.reset_index(drop=True))
+
+
+def test_numbers_of_rows_that_become_a_column_after_concat_are_those_in_order():
+    make = lambda lib, f: lib.concat([f.sort_values("a").reset_index(drop=True), f.set_index("x")]).reset_index()  # noqa: E731
+    frame = pd.DataFrame({"a": [3, 1, 2], "x": [1, 10, 100]})
+    got = make(gd, gd.from_pandas(frame, npartitions=1)).groupby("a")["index"].sum().compute(**INLINE)
+    assert_same(got, make(pd, frame).groupby("a")["index"].sum())
+
+
+def test_a_sort_that_fails_is_not_left_out():
+    mixed = pd.DataFrame({"o": pd.Series([1, "a", 2], dtype=object), "b": 1})
+    for options in ({}, {"key": lambda values: values - 1}):
+        with pytest.raises(TypeError):
+            gd.from_pandas(mixed, npartitions=1).sort_values("o", **options).b.sum().compute(**INLINE)
+
+
+def test_groups_of_zeros_have_the_sign_of_the_first():
+    frame = pd.DataFrame({"z": [0.0, -0.0, 0.0, -0.0], "b": [1, 2, 3, 4]})
+    reduce = lambda f: f.sort_values("b", ascending=False).groupby("z").b.count()  # noqa: E731
+    got = reduce(gd.from_pandas(frame, npartitions=1)).compute(**INLINE)
+    assert np.signbit(got.index[0]) == np.signbit(reduce(frame).index[0])
+
+
 def test_a_shuffle_is_left_out_unless_groups_need_it():
     shuffled = gd.from_pandas(FRAME, npartitions=4).shuffle("k")
     assert not moves(shuffled.b.sum())

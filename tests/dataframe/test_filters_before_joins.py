@@ -126,6 +126,60 @@ def test_other_filters_stay_after_the_join(choose):
     assert_same(made.compute(**INLINE), choose(whole))
 
 
+KEYS = {
+    "whole numbers": [0, 1, 2],
+    "floats": [0.0, 1.0, 2.0],
+    "nullable": pd.array([0, 1, 2], dtype="Int64"),
+    "objects": pd.array([0, 1, 2], dtype=object),
+    "times": pd.date_range("2020", periods=3, tz="UTC"),
+    "texts": ["a", "b", "c"],
+}
+
+
+@pytest.mark.parametrize("keys", KEYS.values(), ids=KEYS)
+@pytest.mark.parametrize("how", ["inner", "left", "right"])
+def test_conditions_of_shared_keys_hold_for_rows_without_a_partner(how, keys):
+    left = pd.DataFrame({"k": keys, "b": [1.0, 2.0, 3.0]})[:2]
+    right = pd.DataFrame({"k": keys, "g": [10.0, 20.0, 30.0]})[1:]
+    for options in ({"on": "k"}, {"left_on": "k", "right_on": "k"}):
+        for choose in (lambda m: m[m.k != left.k[0]], lambda m: m[m.k != right.k[2]], lambda m: m[m.k == left.k[1]]):
+            total = lambda m, choose=choose: choose(m)[["b", "g"]].sum()  # noqa: E731
+            expected = total(left.merge(right, how=how, **options))
+            for broadcast in (True, False):
+                lazy = gd.from_pandas(left, npartitions=2).merge(
+                    gd.from_pandas(right, npartitions=1), how=how, broadcast=broadcast, **options
+                )
+                assert_same(total(lazy).compute(**INLINE), expected)
+
+
+ALIGNED = {
+    "a column": lambda x, other: x.assign(z=other).z.sum(),
+    "a column of groups": lambda x, other: x.assign(z=other).groupby("z").g.sum(),
+    "a filter": lambda x, other: x[other > 1].g.sum(),
+}
+
+
+@pytest.mark.parametrize("reduce", ALIGNED.values(), ids=ALIGNED)
+def test_rows_that_are_aligned_with_others_by_their_numbers_are_filtered_after_the_join(reduce):
+    left, right = pd.DataFrame({"k": [1, 2], "b": [1, 2]}), pd.DataFrame({"k": [1, 2], "g": [10.0, 20.0]})
+
+    def make(left, right):
+        joined = left.merge(right, on="k")
+        return reduce(joined[joined.b > 1], left.b)
+
+    got = make(gd.from_pandas(left, npartitions=1), gd.from_pandas(right, npartitions=1)).compute(**INLINE)
+    assert_same(got, make(left, right), check_dtype=False)
+
+
+def test_many_conditions_stay_after_the_join():
+    frame = pd.DataFrame({"k": [1], "a": [1]})
+    joined = gd.from_pandas(frame, npartitions=1).merge(frame.rename(columns={"a": "g"}), on="k")
+    condition = joined.a > 0
+    for number in range(300):
+        condition = condition & (joined.a > -number)
+    assert joined[condition].g.sum().compute(**INLINE) == 1
+
+
 def test_a_join_that_a_filter_and_something_else_need_is_made_once():
     (left, right, _), options = in_memory(True)
     merged = left.merge(right, on="k", **options)
@@ -145,9 +199,9 @@ def test_columns_that_may_get_missing_values_keep_their_dtypes():
 def test_conditions_that_might_fail_stay_where_they_are():
     left = pd.DataFrame({"k": [0, 1, 2], "o": pd.Series([1, 2, "three"], dtype=object)})
     right = pd.DataFrame({"k": [0, 1], "n": [5.0, 6.0]})
-    choose = lambda m: m[m.o > 1].n.sum()  # noqa: E731
     lazy = gd.from_pandas(left, npartitions=2).merge(gd.from_pandas(right, npartitions=1), on="k")
-    assert choose(lazy).compute(**INLINE) == choose(left.merge(right, on="k"))
+    for choose in (lambda m: m[m.o > 1].n.sum(), lambda m: m[(m.o & 1) == (m.o & 3)].n.sum()):
+        assert choose(lazy).compute(**INLINE) == choose(left.merge(right, on="k"))
 
 
 def test_what_is_validated_is_all_rows():

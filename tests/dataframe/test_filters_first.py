@@ -42,7 +42,7 @@ SORTED = {
 @pytest.mark.parametrize("choose", SORTED.values(), ids=SORTED)
 def test_rows_are_filtered_before_they_are_sorted(lazy, choose, by):
     made = choose(lazy.sort_values(by))
-    order = labels(made)
+    order = labels(made, keeps_blocks=False)
     assert "filter" not in order or order.index("filter") < order.index("sort")
     expected = choose(FRAME.sort_values(by, kind="stable"))
     assert_same(made.compute(**INLINE).reset_index(drop=True), expected.reset_index(drop=True))
@@ -60,7 +60,7 @@ MOVED = {
 @pytest.mark.parametrize("move", MOVED.values(), ids=MOVED)
 def test_rows_are_filtered_before_they_go_to_other_partitions(lazy, choose, move):
     made = choose(move(lazy))
-    assert all(read.condition for read in reads(made)) or "d" in made.expr.meta
+    assert all(read.condition for read in reads(made, keeps_blocks=False)) or "d" in made.expr.meta
     assert made.npartitions == move(lazy).npartitions
     assert_same(made.compute(**INLINE).sort_index(), choose(FRAME))
 
@@ -71,7 +71,44 @@ def test_conditions_reach_the_file_through_a_sort_and_concat(lazy):
         (lambda f: f[f.b > 3])(gd.concat([lazy, lazy])),
         (lambda f: f[f.b > 3].c)(gd.concat([lazy, lazy]).sort_values("a")),
     ):
-        assert all(read.condition for read in reads(made))
+        assert all(read.condition for read in reads(made, keeps_blocks=False))
+
+
+CUT = {
+    "sorted": lambda f: f.sort_values("u"),
+    "in more partitions": lambda f: f.repartition(npartitions=9),
+    "shuffled": lambda f: f.shuffle("u"),
+}
+
+
+@pytest.mark.parametrize("move", CUT.values(), ids=CUT)
+def test_partitions_of_filtered_rows_are_the_same_in_each_computation(move):
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame({"u": random.permutation(60), "b": random.random(60)})
+    made = (lambda f: f[f.b > 0.5])(move(gd.from_pandas(frame, npartitions=4)))
+    lengths = made.map_partitions(len).compute(**INLINE).tolist()
+    assert lengths == [len(made.partitions[number].compute(**INLINE)) for number in range(made.npartitions)]
+    assert made.to_dask_array(lengths=True).compute().shape == (sum(lengths), 2)
+
+
+def test_rows_sorted_by_a_function_of_all_are_all_there():
+    frame = pd.DataFrame({"a": [-100.0, 1, 5, 6], "x": [0, 1, 1, 1]})
+    far = lambda f: f.sort_values("a", key=lambda values: (values - values.mean()).abs())  # noqa: E731
+    choose = lambda f: f[f.x > 0].a  # noqa: E731
+    assert_same(choose(far(gd.from_pandas(frame, npartitions=1))).compute(**INLINE), choose(far(frame)))
+
+
+def test_conditions_of_objects_are_not_taken_apart():
+    frame = pd.DataFrame({"p": pd.Series([True, None, False, True], dtype=object), "x": [1.0, 2.0, 3.0, 4.0]})
+    both = lambda f: f[f.p & (f.x > 1)].x.cumsum().max() + f[f.p & (f.x > 2)].x.cumsum().max()  # noqa: E731
+    assert both(gd.from_pandas(frame, npartitions=3).shuffle("x")).compute(**INLINE) == both(frame)
+
+
+def test_categories_that_are_found_in_values_are_those_of_all_rows():
+    frame = pd.DataFrame({"s": ["x", "y"], "b": [1, 9], "u": [1, 0]})
+    choose = lambda f: (lambda g: g[g.b > 5].c.value_counts().sort_index())(f.assign(c=f.s.astype("category")))  # noqa: E731
+    got = choose(gd.from_pandas(frame, npartitions=1).sort_values("u")).compute(**INLINE)
+    assert got.tolist() == choose(frame).tolist() == [0, 1]
 
 
 def of_one_partition(tmp_path):

@@ -112,7 +112,8 @@ def columns_of(frame: Any, columns: Any) -> Any:
         return frame[columns]
     places = places_of(frame.columns, columns)
     if places is None and any([isinstance(name, (bool, np.bool_)) for name in columns]):
-        places = frame.columns.get_indexer_for(pd.Index(columns, dtype=object)).tolist()
+        found = frame.columns.get_indexer_for(pd.Index(columns, dtype=object)).tolist()
+        places = None if -1 in found else found
     return frame[columns] if places is None else frame.take(places, axis=1)
 
 

@@ -173,7 +173,7 @@ def is_row_by_row(node: Expr) -> bool:
     """
     if not isinstance(node, Rowwise):
         return isinstance(node, (Projection, Assign))
-    if not node.aligns_labels:  # as it gives rows other labels
+    if not node.aligns_labels or _finds_categories(node):  # as it gives rows other labels, or needs all values
         return False
     if isinstance(node, (Columnwise, Renamed, ByLabel)) or is_of_values(node):
         return node.keeps_rows
@@ -181,6 +181,21 @@ def is_row_by_row(node: Expr) -> bool:
     is_index = isinstance(function, Attribute) and function.path == ("index",)
     is_users = getattr(function, "calls_for_each", False) and function.__name__ in ("map", "apply")
     return (is_index or is_users) and node.keeps_rows
+
+
+def _finds_categories(node: Rowwise) -> bool:
+    """Whether the categories of a result are those that are found among the values."""
+    before = {type(one) for one in _dtypes(node.frame.meta)}
+    return pd.CategoricalDtype not in before and has_unknown_categories(node.meta)
+
+
+def has_unknown_categories(meta: Any) -> bool:
+    """Whether there is a column of categories that aren't known before values are read."""
+    return any(isinstance(dtype, pd.CategoricalDtype) and not len(dtype.categories) for dtype in _dtypes(meta))
+
+
+def _dtypes(meta: Any) -> list[Any]:
+    return list(meta.dtypes) if isinstance(meta, pd.DataFrame) else [getattr(meta, "dtype", None)]
 
 
 def is_one_value(node: Expr) -> bool:

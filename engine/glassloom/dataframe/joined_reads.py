@@ -19,7 +19,7 @@ from glassloom.dataframe.moving.size import row_bytes
 from glassloom.dataframe.nodes import Assign, Columnwise, Filter, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.plan import rebuilt
 from glassloom.dataframe.reduction_nodes import SIBLINGS_FROM, Chunk, RowsChunk, TreeReduce, ValuesChunk
-from glassloom.expr import Expr, walk, whole_results
+from glassloom.expr import Expr, walk
 
 JOINED_BYTES = 24 * 2**20
 """Partitions are joined up to about so many bytes of the columns that are read."""
@@ -35,7 +35,6 @@ class WholeFrame(Expr):
     frame: FrameExpr
 
 
-@whole_results
 def read_results_together(roots: Sequence[Expr]) -> list[Expr]:
     """Join partitions of files whose rows become one frame; see `read_several_partitions`."""
     if not any(isinstance(root, FrameExpr) and root.npartitions > LEAST_PARTITIONS for root in roots):

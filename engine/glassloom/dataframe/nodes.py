@@ -338,6 +338,10 @@ class Relabelled(BlockOp):
 
     adds_no_rows = True
 
+    @found_bottom_up
+    def rows(self) -> str:
+        return f"relabelled-{tokenize(self.frame.rows, self.call, [node.name for node in self.others])}"
+
     @property
     def has_unique_labels(self) -> bool:
         return isinstance(self.meta.index, pd.RangeIndex)

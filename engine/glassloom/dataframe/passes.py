@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from glassloom.dataframe.backend import move_to_host
 from glassloom.dataframe.grouping.before_joins import aggregate_before_joins
-from glassloom.dataframe.joined_reads import read_several_partitions
+from glassloom.dataframe.joined_reads import read_results_together, read_several_partitions
 from glassloom.dataframe.moving.distinct_in_pieces import reduce_distinct_rows_in_pieces
 from glassloom.dataframe.moving.dropped_moves import drop_moves
 from glassloom.dataframe.moving.filters_before_joins import filter_before_joining
-from glassloom.dataframe.moving.filters_first import filter_before_moving
+from glassloom.dataframe.moving.filters_first import filter_before_moving, filter_results_before_moving
 from glassloom.dataframe.moving.narrowing import move_needed_columns
 from glassloom.dataframe.plan import filter_while_reading, read_once
-from glassloom.expr import whole_plan
+from glassloom.expr import whole_plan, whole_results
 
 whole_plan(move_to_host)
 whole_plan(drop_moves)
@@ -23,3 +23,5 @@ whole_plan(read_once)
 whole_plan(aggregate_before_joins)
 whole_plan(read_several_partitions)
 whole_plan(reduce_distinct_rows_in_pieces)
+whole_results(filter_results_before_moving)
+whole_results(read_results_together)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -104,25 +104,37 @@ def _filtered_reads(
     reads: list[Read], order: Sequence[Expr], consumers: dict[str, list[Expr]], root_names: set[str]
 ) -> dict[str, Expr]:
     """Return what replaces the filters of reads of the same rows; nothing unless all that is needed is filtered."""
-    region = region_of(reads, order)
-    if not region.filters or root_names & region.inside.keys():
-        return {}
-    known = region.inside.keys() | region.filters.keys()
-    if any(user.name not in known for name in region.inside for user in consumers[name]):
-        return {}
-    parts = conditions_of(region, consumers, root_names)
-    common = set.intersection(*({part.name for part in found} for found in parts.values()))
+    region, parts = filtered_region(reads, order, consumers, root_names)
     condition: Condition = ()
     done: set[str] = set()
-    for part in next(iter(parts.values())):
-        found = condition_of(part, region.sources, reads[0].source.accept) if part.name in common - done else None
+    for part in parts:
+        found = condition_of(part, region.sources, reads[0].source.accept)
         if found is not None:
             condition = (*condition, *found)
             done.add(part.name)
     return _with_condition(region, condition, done) if condition else {}
 
 
-def conditions_of(region: Region, consumers: dict[str, list[Expr]], root_names: set[str]) -> dict[str, list[Expr]]:
+def filtered_region(
+    sources: Sequence[Expr], order: Sequence[Expr], consumers: dict[str, list[Expr]], root_names: set[str]
+) -> tuple[Region, list[FrameExpr]]:
+    """Return the region of sources of the same rows, and the conditions that all rows fulfil of which something else is made.
+
+    There are none if not all that leaves the region is filtered.
+    """
+    region = region_of(sources, order)
+    if not region.filters or root_names & region.inside.keys():
+        return region, []
+    known = region.inside.keys() | region.filters.keys()
+    if any(user.name not in known for name in region.inside for user in consumers[name]):
+        return region, []
+    parts = _conditions_of(region, consumers, root_names)
+    common = set.intersection(*({part.name for part in found} for found in parts.values()))
+    first: list[Any] = next(iter(parts.values()))
+    return region, list({part.name: part for part in first if part.name in common}.values())
+
+
+def _conditions_of(region: Region, consumers: dict[str, list[Expr]], root_names: set[str]) -> dict[str, list[Expr]]:
     """Return what is asked of the rows that leave the region, by the name of the filter by which they do."""
     parts: dict[str, list[Expr]] = {}
     for one in region.filters.values():

@@ -22,11 +22,16 @@ Accept = Callable[[Comparison], "Term | None"]
 
 def conjuncts(node: Expr) -> list[Expr]:
     """Return the series that must all be true for the predicate to be true."""
-    if _operation(node) == "and_":
-        left, right = _operands(node) or (None, None)
-        if left is not None and right is not None:
-            return [*conjuncts(left), *conjuncts(right)]
-    return [node]
+    operands = _conditions_in(node)
+    return [node] if operands is None else [*conjuncts(operands[0]), *conjuncts(operands[1])]
+
+
+def _conditions_in(node: Expr) -> tuple[FrameExpr, FrameExpr] | None:
+    """Return the two series of a predicate that is true where both are: each is a predicate by itself, as series of objects aren't."""
+    operands = _operands(node) if _operation(node) == "and_" else None
+    if operands is None or not all(getattr(one.meta.dtype, "kind", "O") == "b" for one in operands):
+        return None
+    return operands
 
 
 def both_hold(left: FrameExpr, right: FrameExpr) -> FrameExpr:
@@ -38,7 +43,7 @@ def without(node: Expr, done: Collection[str]) -> Expr | None:
     """Return what of a predicate is left to check when the `conjuncts` of these names have been; None: nothing."""
     if node.name in done:
         return None
-    operands = _operands(node) if _operation(node) == "and_" else None
+    operands = _conditions_in(node)
     if operands is None:
         return node
     left, right = (without(operand, done) for operand in operands)

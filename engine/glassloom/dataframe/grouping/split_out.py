@@ -88,8 +88,10 @@ def _chunk_type(reduction: Reduction) -> type[Chunk]:
         return RowsChunk
     meta = grouping.node.meta
     keys = recipe.key_values(meta, [block.meta for block in grouping.blocks])
-    if not recipe.sort or any(pd.api.types.is_object_dtype(key) for key in keys):
-        return ValuesChunk  # groups come in the order of their first rows, or each has the key of its first row
+    if not recipe.sort or any(getattr(key.dtype, "kind", "O") in "fc" or key.dtype == object for key in keys):
+        return (
+            ValuesChunk  # groups come in the order of their first rows, or each has the key of its first row, as -0.0
+        )
     columns = [meta if grouping.is_series else meta[label] for label in reduction.values]
     dtypes = [getattr(column, "dtype", None) for column in columns]  # None: several are called so
     is_any_order = all(one.place < 0 or is_unordered(one.how, dtypes[one.place]) for one in reduction.wanted)

@@ -12,8 +12,8 @@ from glassloom.dataframe.moving.lookup import LookupJoin
 from glassloom.dataframe.moving.set_index import SetIndex
 from glassloom.dataframe.moving.shape import Concat, Repartition
 from glassloom.dataframe.moving.shuffle import HashShuffle
-from glassloom.dataframe.moving.sort import SortedBlocks, SortedExchange
-from glassloom.dataframe.nodes import Assign, Filter, Projection, Relabelled, Rowwise
+from glassloom.dataframe.moving.sort import SortedBlocks, SortedExchange, sorting_of
+from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, Relabelled, Rowwise
 from glassloom.dataframe.plan import consumers_of, rebuilt
 from glassloom.dataframe.reduction_nodes import UnorderedChunk
 from glassloom.expr import Expr, apply_rules, walk
@@ -30,11 +30,22 @@ def drop_moves(roots: Sequence[Expr]) -> list[Expr]:
         if not moves:
             break
         consumers, root_names = consumers_of(order), {root.name for root in simple}
-        move = next((node for node in reversed(moves) if _is_unneeded(node, consumers, root_names)), None)
+        unneeded = (
+            node for node in reversed(moves) if not _may_fail(node) and _is_unneeded(node, consumers, root_names)
+        )
+        move = next(unneeded, None)
         if move is None:
             break
         simple = apply_rules(rebuilt(simple, order, {move.name: move.frame}))
     return simple
+
+
+def _may_fail(move: FrameExpr) -> bool:
+    """Whether rows are sorted by a user's function, or by objects, which may have no order."""
+    sorting = sorting_of(move)
+    if sorting is None:
+        return False
+    return sorting.key is not None or any(key.dtype == object for _, key in sorting.keys_of(move.meta).items())
 
 
 def _is_unneeded(move: Expr, consumers: dict[str, list[Expr]], root_names: set[str]) -> bool:
@@ -54,7 +65,9 @@ def _is_unneeded(move: Expr, consumers: dict[str, list[Expr]], root_names: set[s
             if not _passes_rows_on(user):
                 return False
             stack.append(user.name)
-    return bool(users) and all(_is_of_rows(user, inside) for user in users)
+    numbering = [user for user in users if isinstance(user, (LookupJoin, Relabelled))]
+    are_kept = len(numbering) < 2 or all(_drops_labels(user) for user in numbering)  # no numbers become a column
+    return bool(users) and are_kept and all(_is_of_rows(user, inside) for user in users)
 
 
 def _passes_rows_on(node: Expr) -> bool:
@@ -65,12 +78,19 @@ def _passes_rows_on(node: Expr) -> bool:
     if isinstance(node, Relabelled):
         is_reset = isinstance(node.call.function, Method) and node.call.function.path == ("reset_index",)
         counts_rows = isinstance(node.frame.meta.index, pd.RangeIndex)  # and those numbers become a column
-        return is_reset and not node.others and (node.call.kwargs.get("drop") is True or not counts_rows)
+        return is_reset and not node.others and (_drops_labels(node) or not counts_rows)
     return isinstance(node, (Assign, ChosenByColumns, Concat, Filter, LookupJoin, Projection, Repartition))
 
 
+def _drops_labels(node: LookupJoin | Relabelled) -> bool:
+    return isinstance(node, LookupJoin) or node.call.kwargs.get("drop") is True
+
+
 def _is_of_rows(node: Expr, inside: Collection[str]) -> bool:
-    """Whether a node needs no other rows beside these at the same places."""
+    """Whether a node needs no other rows beside these at the same places, under the same labels."""
     if isinstance(node, LookupJoin):
         return node.frame.name in inside and node.table.name not in inside
-    return isinstance(node, Concat) or all(one.name in inside or is_one_value(one) for one in node.dependencies)
+    if isinstance(node, Concat):
+        return True
+    many = [one for one in node.dependencies if not is_one_value(one)]
+    return all(one.name in inside for one in many) and len({(one.rows, one.layout) for one in many}) == 1  # type: ignore[attr-defined]

@@ -15,7 +15,14 @@ import pandas as pd
 
 from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.dataframe.call import Attribute, Method
-from glassloom.dataframe.column_nodes import Renamed, are_some, is_of_values, is_one_value, is_row_by_row
+from glassloom.dataframe.column_nodes import (
+    Renamed,
+    are_some,
+    has_unknown_categories,
+    is_of_values,
+    is_one_value,
+    is_row_by_row,
+)
 from glassloom.dataframe.moving.empty_sides import depends_on_rows
 from glassloom.dataframe.moving.exchange import Split
 from glassloom.dataframe.moving.joining import result_names
@@ -26,10 +33,9 @@ from glassloom.dataframe.moving.shape import Concat, Repartition
 from glassloom.dataframe.moving.shuffle import HashShuffle
 from glassloom.dataframe.nodes import Assign, Columnwise, Filter, FrameExpr, Projection, Relabelled, Rowwise
 from glassloom.dataframe.plan import (
-    conditions_of,
     consumers_of,
+    filtered_region,
     rebuilt,
-    region_of,
     with_less,
 )
 from glassloom.dataframe.predicates import both_hold
@@ -39,6 +45,7 @@ from glassloom.dataframe.widening import can_miss_nothing
 from glassloom.expr import Expr, apply_rules, walk
 
 _MOST_MOVES = 50
+"""Times that filters move below a join."""
 _MOST_PARTS = 50
 """Conditions of a filter that are moved."""
 _DEEPEST = 50
@@ -49,8 +56,9 @@ _KEEP_LABELS = ("leftsemi", "leftanti")
 _DECISIVE = {
     "inner": (_LEFT, _RIGHT), "cross": (_LEFT, _RIGHT), "left": (_LEFT,), "right": (_RIGHT,), "leftsemi": (_LEFT,), "leftanti": (_LEFT,),
 }  # fmt: skip
-"""The sides of which a row without which a joined row isn't there gives that one its values."""
-_OF_ANY_VALUES = frozenset(["eq", "ne", "and_", "or_", "xor", "invert", "isna", "isnull", "notna", "notnull"])
+"""The sides each of whose rows is left out with the joined rows that it is in: all rows of the other side of a left join stay in it."""
+_OF_ANY_VALUES = frozenset(["eq", "isna", "isnull", "ne", "notna", "notnull"])
+_OF_BOOLEANS = frozenset(["and_", "invert", "or_", "xor"])
 _OF_ORDERED_VALUES = frozenset(["lt", "le", "gt", "ge", "between", "isin"])
 _OF_NUMBERS = frozenset(["add", "sub", "mul", "truediv", "neg", "abs"])
 _OF_TEXTS = frozenset(["contains", "endswith", "len", "startswith"])
@@ -91,23 +99,16 @@ class _Plan:
         users = self._consumers[join.name]
         if join.name in self._root_names or not all(isinstance(one, Filter) or is_row_by_row(one) for one in users):
             return {}
-        region = region_of([join], self._order)
-        known = region.inside.keys() | region.filters.keys()
-        if not region.filters or self._root_names & region.inside.keys():
+        region, parts = filtered_region([join], self._order, self._consumers, self._root_names)
+        if not 0 < len(parts) <= _MOST_PARTS or not _is_of_its_sides(join) or self._may_be_seen(join):
             return {}
-        if any(user.name not in known for name in region.inside for user in self._consumers[name]):
-            return {}
-        if not _is_of_its_sides(join) or self._may_be_seen(join):
-            return {}
-        asked = conditions_of(region, self._consumers, self._root_names)
-        common = set.intersection(*({part.name for part in found} for found in asked.values()))
-        parts = list({part.name: part for part in next(iter(asked.values())) if part.name in common}.values())
         sides = list(join.sides)
         done: set[str] = set()
         for place, side in enumerate(join.sides):
             condition = _OfSide(join, place, side)
-            own = [part for part in parts[:_MOST_PARTS] if condition.part(part) is not None]
-            done.update(part.name for part in own)
+            own: list[Expr] = [part for part in parts if condition.part(part) is not None]
+            if place in _DECISIVE[join.joining.how]:
+                done.update(part.name for part in own)
             sides[place] = self._filtered(join, place, side, own)
         return with_less(region, {join.name: join.of_sides(*sides)}, done) if done else {}
 
@@ -129,22 +130,26 @@ class _Plan:
         """Whether something that is made of joined rows may depend on their numbers."""
         if join.joining.how in _KEEP_LABELS:
             return False
-        stack, seen = [join.name], {join.name}
+        stack, derived, operands = [join.name], {join.name}, list[Expr]()
         while stack:
             name = stack.pop()
             if name in self._root_names:
                 return True
             for user in self._consumers[name]:
-                if user.name in seen or _takes_no_labels(user):
+                if user.name in derived:
+                    continue
+                if not isinstance(user, (Join, LookupJoin, Concat)):
+                    operands.extend(user.dependencies)
+                if _drops_labels(user):
                     continue
                 if not _passes_labels_on(user):
                     return True
-                seen.add(user.name)
+                derived.add(user.name)
                 stack.append(user.name)
-        return False
+        return any(one.name not in derived and not is_one_value(one) for one in operands)  # aligned by label
 
 
-def _takes_no_labels(node: Expr) -> bool:
+def _drops_labels(node: Expr) -> bool:
     """Whether a node's rows have other labels than those that it is made of, whatever these are, or none."""
     if isinstance(node, (Join, LookupJoin)):
         joining = node.joining
@@ -186,6 +191,8 @@ def _is_of_its_sides(join: Join | LookupJoin) -> bool:
         return False  # in which order rows of equal keys come depends on all rows
     if not are_some(joining.left_on or (), left) or not are_some(joining.right_on or (), right):
         return False
+    if has_unknown_categories(join.meta):
+        return False  # which there are depends on all rows
     is_half = joining.how in _KEEP_LABELS
     names = list(left.meta.columns) if is_half else result_names(left.meta.columns, right.meta.columns, joining)
     if list(join.meta.columns) != names or not are_some(names, join) or depends_on_rows(left.meta, right.meta, joining):
@@ -249,15 +256,14 @@ class _OfSide:
         place: Any = self._join.meta.columns.get_loc(label)
         keys = [list(joining.left_on or ()), list(joining.right_on or ())]
         n_left = len(metas[_LEFT].columns)
+        decisive = _DECISIVE[joining.how]
+        shared = keys[_LEFT] if joining.same_keys else []
         if place < n_left:
             origin, own = _LEFT, metas[_LEFT].columns[place]
-            is_shared = joining.same_keys and own in keys[_LEFT]
+            origin = decisive[0] if own in shared else origin
         else:
-            shared = keys[_LEFT] if joining.same_keys else []
-            own = [name for name in metas[_RIGHT].columns if name not in shared][place - n_left]
-            origin, is_shared = _RIGHT, False
-        decisive = _DECISIVE[joining.how]
-        if origin not in decisive and not is_shared:
+            origin, own = _RIGHT, [name for name in metas[_RIGHT].columns if name not in shared][place - n_left]
+        if origin not in decisive:
             return None
         if origin == self._place:
             return (own,)
@@ -286,6 +292,8 @@ def _cannot_fail(node: Rowwise) -> bool:
     name = function.path[-1] if isinstance(function, (Method, Attribute)) else getattr(function, "__name__", "")
     if name in _OF_ANY_VALUES:
         return True
+    if name in _OF_BOOLEANS:
+        return all(getattr(dtype, "kind", "O") == "b" for dtype in dtypes)
     if name in _OF_ORDERED_VALUES:
         return not any(getattr(dtype, "kind", "") == "O" for dtype in dtypes if isinstance(dtype, np.dtype))
     return name in _OF_NUMBERS and all(isinstance(dtype, np.dtype) and dtype.kind in "iuf" for dtype in dtypes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import reduce
 from typing import Any
 
@@ -11,25 +11,23 @@ import pandas as pd
 
 from glassloom.dataframe.column_nodes import is_one_value, is_row_by_row
 from glassloom.dataframe.moving.exchange import Split
+from glassloom.dataframe.moving.lookup import LookupTable
+from glassloom.dataframe.moving.narrowing import move_needed_columns
 from glassloom.dataframe.moving.shape import Concat, Repartition
 from glassloom.dataframe.moving.shuffle import HashShuffle
-from glassloom.dataframe.moving.sort import SortedBlocks, SortedExchange, sort
+from glassloom.dataframe.moving.sort import SortedBlocks, SortedExchange, sort, sorting_of
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, Rowwise
-from glassloom.dataframe.plan import (
-    conditions_of,
-    consumers_of,
-    rebuilt,
-    region_of,
-    with_less,
-)
+from glassloom.dataframe.plan import consumers_of, filter_while_reading, filtered_region, read_once, rebuilt, with_less
 from glassloom.dataframe.predicates import both_hold
-from glassloom.dataframe.reduction_nodes import TreeReduce
+from glassloom.dataframe.reduce import Length
+from glassloom.dataframe.reduction_nodes import RowsChunk, TreeReduce
 from glassloom.expr import Expr, apply_rules, rule, walk
 
 _Move = SortedExchange | SortedBlocks | HashShuffle | Repartition
 _DEEPEST = 50
 """Operations in each other of a condition that is moved."""
 _MOST_FILTERS = 50
+"""Times that filters move."""
 _MOST_PARTS = 50
 """Conditions of a filter that are moved."""
 
@@ -71,9 +69,8 @@ class _OfFrame:
             if part is None:
                 return None
             found[below.name] = part
-        if not is_row_by_row(
-            node
-        ):  # after those below, as it follows from theirs: conditions may be deeper than Python's stack
+        # Asked after those below, as it follows from theirs: conditions may be deeper than Python's stack.
+        if not is_row_by_row(node):
             return None
         return node.substitute(lambda child: found[child.name])
 
@@ -86,7 +83,20 @@ def _are_alike(meta: Any, other: Any) -> bool:
 
 
 def filter_before_moving(roots: Sequence[Expr]) -> list[Expr]:
-    """Filter rows before they move if all that is made of them afterwards, row by row, ends in a filter."""
+    """Filter rows before they move if all that is made of them afterwards, row by row, ends in a filter.
+
+    Where the places at which partitions are cut follow from all rows, only if nothing shows which rows are in which partition.
+    """
+    return _filtered_first(roots, shows_blocks=True)[0]
+
+
+def filter_results_before_moving(roots: Sequence[Expr]) -> list[Expr]:
+    """Do the same for concrete values, which don't show how their rows were partitioned."""
+    made, is_changed = _filtered_first(roots, shows_blocks=False)
+    return read_once(filter_while_reading(move_needed_columns(made))) if is_changed else made
+
+
+def _filtered_first(roots: Sequence[Expr], *, shows_blocks: bool) -> tuple[list[Expr], bool]:
     simple = list(roots)
     for n_moved in range(_MOST_FILTERS):
         order, root_names = walk(simple), {root.name for root in simple}
@@ -94,27 +104,28 @@ def filter_before_moving(roots: Sequence[Expr]) -> list[Expr]:
         for node in order:
             if isinstance(node, _Move):
                 by_rows[node.rows].append(node)
-        found = (_filtered_before(moves, order, root_names) for moves in by_rows.values())
+        consumers = consumers_of(order) if by_rows else {}
+        shown = root_names if shows_blocks else set()
+        found = (_filtered_before(moves, order, consumers, root_names, shown) for moves in by_rows.values())
         new = next(filter(None, found), None)
         if new is None:
-            return apply_rules(simple) if n_moved else simple
+            return (apply_rules(simple) if n_moved else simple), n_moved > 0
         simple = rebuilt(simple, order, new)
-    return simple
+    return apply_rules(simple), True
 
 
-def _filtered_before(moves: list[_Move], order: Sequence[Expr], root_names: set[str]) -> dict[str, Expr]:
+def _filtered_before(
+    moves: list[_Move],
+    order: Sequence[Expr],
+    consumers: dict[str, list[Expr]],
+    root_names: set[str],
+    shown: Collection[str],
+) -> dict[str, Expr]:
     """Return what replaces the filters of the same rows that move, by name; nothing if other rows are needed too."""
-    consumers = consumers_of(order)
-    region = region_of(moves, order)
-    known = region.inside.keys() | region.filters.keys()
-    if not region.filters or root_names & region.inside.keys():
-        return {}
-    if any(user.name not in known for name in region.inside for user in consumers[name]):
-        return {}
-    asked = conditions_of(region, consumers, root_names)
-    common = set.intersection(*({part.name for part in found} for found in asked.values()))
-    parts = [part for part in next(iter(asked.values())) if part.name in common]
+    region, parts = filtered_region(moves, order, consumers, root_names)
     if not 0 < len(parts) <= _MOST_PARTS:
+        return {}
+    if not all(map(_is_cut_anyhow, moves)) and _are_partitions_seen(region.filters, consumers, shown):
         return {}
     below: dict[str, FrameExpr] = {node.name: node.frame for node in moves}
     for one in region.inside.values():
@@ -130,18 +141,42 @@ def _filtered_before(moves: list[_Move], order: Sequence[Expr], root_names: set[
     return with_less(region, filtered, {part.name for part in parts})
 
 
+def _is_cut_anyhow(move: _Move) -> bool:
+    """Whether a row goes to the same partition whatever other rows there are."""
+    if isinstance(move, Repartition):
+        return move.count <= move.frame.npartitions
+    return not isinstance(move, SortedExchange) or not move.split.others
+
+
+def _are_partitions_seen(made: Collection[str], consumers: dict[str, list[Expr]], shown: Collection[str]) -> bool:
+    """Whether what is made of some nodes may depend on which rows are in which partition."""
+    stack, seen = list(made), set(made)
+    while stack:
+        name = stack.pop()
+        if name in shown:
+            return True
+        for user in consumers[name]:
+            if user.name in seen or isinstance(user, (RowsChunk, Length, LookupTable)):
+                continue
+            if not (isinstance(user, Filter) or (is_row_by_row(user) and getattr(user, "keeps_rows", True))):
+                return True
+            seen.add(user.name)
+            stack.append(user.name)
+    return False
+
+
 def _moved_again(node: _Move, frame: FrameExpr) -> Expr | None:
-    """Return another frame moved as one is."""
+    """Return another frame moved as one is; None by a user's function, which may look at all rows."""
+    sorting = sorting_of(node)
+    if sorting is not None and sorting.key is not None:
+        return None
     if isinstance(node, (Repartition, SortedBlocks)):
         return node.rebuild([frame, *node.operands[1:]])
     split = node.split
     if not split.others:
         return node.rebuild([Split(frame, (), split.call, origin=split.origin), *node.operands[1:]])
     (boundaries,) = split.others if len(split.others) == 1 else (None,)
-    if (
-        not isinstance(boundaries, TreeReduce)
-        or boundaries.title != "boundaries"
-        or not isinstance(node, SortedExchange)
-    ):
+    is_cut = isinstance(boundaries, TreeReduce) and boundaries.title == "boundaries"
+    if not isinstance(node, SortedExchange) or node.found_divisions is not None or not is_cut:
         return None
-    return sort(frame, node.sorting, node.count) if node.found_divisions is None else None
+    return sort(frame, node.sorting, node.count)

@@ -223,6 +223,13 @@ class SortedEnds(_OfSorting):
     """The first or last rows of each partition as it would be sorted by itself."""
 
 
+def sorting_of(node: FrameExpr) -> Sorting | None:
+    """Return what a node sorts rows by, throughout or in each partition; None of other nodes."""
+    if isinstance(node, SortedExchange):
+        return node.sorting
+    return node.call.function.__self__ if isinstance(node, SortedBlocks) else None  # type: ignore[attr-defined]
+
+
 class SampledChunk(Chunk):
     """Samples of the keys of each partition."""
 
