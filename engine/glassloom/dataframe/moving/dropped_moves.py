@@ -66,7 +66,9 @@ def _is_unneeded(move: Expr, consumers: dict[str, list[Expr]], root_names: set[s
                 return False
             stack.append(user.name)
     numbering = [user for user in users if isinstance(user, (LookupJoin, Relabelled))]
-    are_kept = len(numbering) < 2 or all(_drops_labels(user) for user in numbering)  # no numbers become a column
+    are_kept = len({user.rows for user in numbering}) < 2 or all(
+        _drops_labels(user) for user in numbering
+    )  # no numbers become a column
     return bool(users) and are_kept and all(_is_of_rows(user, inside) for user in users)
 
 
