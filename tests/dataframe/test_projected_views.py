@@ -97,7 +97,7 @@ def test_a_sibling_of_a_group_by_sees_no_other_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    "columns", [["x", "a"], ["a", "a"], [], ["a", 3], [3], "a", ["missing", "a"], ["a", None], [True, False]],
+    "columns", [["x", "a"], ["a", "a"], [], ["a", 3], [3], "a", ["missing", "a"], ["a", None], [True, "a"]],
     ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("labels", [["a", "b", "x", 3], ["a", "b", "a", "x"], [("a", 1), ("a", 2), ("x", 1), ("b", 1)]])
@@ -114,3 +114,17 @@ def test_columns_that_are_looked_up_are_what_pandas_chooses(labels: list[Any], c
         found = columns_of(frame, columns)
         assert type(found) is type(expected) and found.attrs == expected.attrs
         getattr(pd.testing, "assert_frame_equal" if found.ndim == 2 else "assert_series_equal")(found, expected)
+
+
+@pytest.mark.parametrize("labels", [[True, "a", False], [False, True, True], [True, False, False]], ids=str)
+@pytest.mark.parametrize("columns", [[True, False], [False, False, True], [np.True_]], ids=str)
+def test_lists_of_booleans_are_labels_of_columns(labels: list[Any], columns: list[Any]) -> None:
+    frame = pd.DataFrame([[1, 2.5, "u"], [2, 3.5, "v"], [3, 4.5, "w"]], columns=labels)
+    places = [place for name in columns for place, label in enumerate(labels) if label == name]
+    pd.testing.assert_frame_equal(columns_of(frame, columns), frame.iloc[:, places])
+
+
+def test_booleans_that_are_no_labels_of_columns_are_no_mask() -> None:
+    for labels in (["a", "b"], [False, "b"], [(True, "a"), (False, "b")]):
+        with pytest.raises(KeyError, match=r"\[True\] not in index"):
+            columns_of(pd.DataFrame([[1, 2]], columns=labels), [True])

@@ -111,9 +111,10 @@ def columns_of(frame: Any, columns: Any) -> Any:
     if type(columns) is not list or type(frame) is not pd.DataFrame:
         return frame[columns]
     places = places_of(frame.columns, columns)
-    if places is None and any([isinstance(name, (bool, np.bool_)) for name in columns]):
-        found = frame.columns.get_indexer_for(pd.Index(columns, dtype=object)).tolist()
-        places = None if -1 in found else found
+    if places is None and all([isinstance(name, (bool, np.bool_)) for name in columns]):
+        places = frame.columns.get_indexer_for(pd.Index(columns, dtype=object)).tolist()
+        if -1 in places:
+            raise KeyError(f"{[name for name in columns if name not in frame.columns]} not in index")
     return frame[columns] if places is None else frame.take(places, axis=1)
 
 
