@@ -12,17 +12,20 @@ from hypothesis import strategies as st
 from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
+TEXT = pd.StringDtype(na_value=np.nan)
+"""Which pandas 3 gives text by itself."""
 
 
 def rows(n=60):
     random = np.random.default_rng(n)
     frame = pd.DataFrame({name: random.integers(0, 9, n) + 0.5 for name in "abc"})
     frame["k"] = random.integers(0, 5, n)
-    return frame.assign(s=random.choice(["x", "y", None], n), o=pd.Series(random.choice(["p", "q"], n), dtype=object))
+    texts = pd.Series(random.choice(["x", "y", None], n), dtype=TEXT)
+    return frame.assign(s=texts, o=pd.Series(random.choice(["p", "q"], n), dtype=object))
 
 
 FRAME = rows()
-NAMES = pd.DataFrame({"k": [0, 1, 2, 3], "name": ["zero", "one", "two", "two"]})
+NAMES = pd.DataFrame({"k": [0, 1, 2, 3], "name": pd.Series(["zero", "one", "two", "two"], dtype=TEXT)})
 MOVED = {
     "sorted": lambda f: f.sort_values("a"),
     "sorted by several": lambda f: f.sort_values(["s", "a"], ascending=[False, True]),

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
+TEXT = pd.StringDtype(na_value=np.nan)
+"""Which pandas 3 gives text by itself."""
 
 
 def rows(n, names, seed):
@@ -20,7 +22,7 @@ def rows(n, names, seed):
     frame = pd.DataFrame({name: random.integers(0, 9, n) + 0.5 for name in names})
     frame["k"] = random.integers(0, 12, n)
     frame["t"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(random.integers(0, 900, n), "D")
-    frame["s" + names[0]] = random.choice(["xa", "ya", None], n)
+    frame["s" + names[0]] = pd.Series(random.choice(["xa", "ya", None], n), dtype=TEXT)
     return frame
 
 
