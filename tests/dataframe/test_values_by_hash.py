@@ -1,5 +1,7 @@
 """`value_counts` and `unique` have pandas' order also where their results have several partitions."""
 
+import warnings
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -59,6 +61,14 @@ def test_counts_in_several_partitions_have_the_order_of_pandas(name, split_out):
         got = lazy.value_counts(**options, split_out=split_out)
         assert got.npartitions == (5 if split_out is True else split_out)
         assert_same(of_no_order(got.compute(**INLINE)), of_no_order(series.value_counts(**options)))
+
+
+@pytest.mark.parametrize("split_out", [1, 2])
+@pytest.mark.parametrize("name", ["integers", "floats", "booleans", "texts", "times"])
+def test_counting_warns_of_nothing_that_pandas_does_not_warn_of(name, split_out):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert partitions_of(SERIES[name]).value_counts(split_out=split_out).compute(**INLINE).sum()
 
 
 @pytest.mark.parametrize("split_out", [1, 3])

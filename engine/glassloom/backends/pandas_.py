@@ -34,6 +34,12 @@ def rows_between(value: Any, start: int | None, stop: int | None) -> Any:
     return value[start:stop] if isinstance(value, pd.Index) else value.iloc[start:stop]
 
 
+def array_of(values: Any) -> Any:
+    """Return the array of a series or index. (Before pandas 3, `groupby` warns of `NumpyExtensionArray`, which holds what NumPy has.)"""
+    array = values.array
+    return array if HAS_COPY_ON_WRITE or type(array) is not pd.arrays.NumpyExtensionArray else array.to_numpy()
+
+
 # Blocks.
 
 

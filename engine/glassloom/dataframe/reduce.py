@@ -16,7 +16,7 @@ import pandas as pd
 from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.frames import converted, takes_any_library
-from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.backends.pandas_ import array_of, concat, of_samples
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe import on_device
 from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
@@ -523,7 +523,7 @@ def _join_counts(dropna: bool, counts: list[Any]) -> Any:
     if joined.index.nlevels > 1:
         return joined.groupby(level=0, sort=False, dropna=dropna, observed=False).sum()
     labels = joined.index  # as an array: pandas looks for a row that has an index's name as its label
-    made = joined.groupby(labels.array, sort=False, dropna=dropna, observed=False).sum()
+    made = joined.groupby(array_of(labels), sort=False, dropna=dropna, observed=False).sum()
     made.index.name = labels.name
     return made
 

@@ -336,7 +336,7 @@ def _path_of_sample(states: Sequence[State], parser: Parser) -> str:
 
 def _read_sample(path: str, parser: Parser) -> Any:
     """Return the first rows' columns and dtypes."""
-    return _first_rows(path, parser)[:0]
+    return _first_rows(path, parser).iloc[:0]
 
 
 def _first_rows(path: str, parser: Parser) -> Any:

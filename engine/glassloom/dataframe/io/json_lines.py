@@ -169,7 +169,7 @@ def _is_list(states: Sequence[State], files: Files, options: dict[str, Any]) -> 
 
 
 def _sample(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:
-    return _first_rows(block, files, settings)[:0]
+    return _first_rows(block, files, settings).iloc[:0]
 
 
 def _first_rows(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:

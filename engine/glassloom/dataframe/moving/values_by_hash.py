@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat
+from glassloom.backends.pandas_ import array_of, concat
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.kept_rows import keep_some
 from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split
@@ -140,7 +140,7 @@ def _first_of_equal(table: pd.DataFrame) -> pd.DataFrame:
 
 def _added(table: pd.DataFrame) -> pd.DataFrame:
     """Return the sum of the counts of each value, at the first place of it: rows come in the order of the partitions."""
-    groups = table.groupby(table[_VALUE].array, sort=False, dropna=False)
+    groups = table.groupby(array_of(table[_VALUE]), sort=False, dropna=False)
     sums, firsts = groups[_COUNT].sum(), groups[list(_WHERE)].first()
     if missing_are_last(table[_VALUE].dtype):
         firsts[_PARTITION] = np.where(sums.index.isna(), np.iinfo(np.int64).max, firsts[_PARTITION])
