@@ -141,8 +141,7 @@ def _with_values_by_label(series: Any, rows: RowsToSet, values: pd.Series) -> An
     """
     own = sample(series.expr.meta)
     if not HAS_COPY_ON_WRITE:
-        own = own.iloc[:1].set_axis(["own"], axis=0)
-        own = own.reindex([*own.index, *range(len(values))], method="ffill") if len(values) else own
+        own = own.iloc[np.zeros(len(values) + 1, dtype="int64")]
         own.iloc[1:] = values.array
     if can_miss_nothing(series.dtype):
         labels = values.index[values.notna()]
