@@ -31,6 +31,12 @@ class Cell:
     value: Any
 
 
+class _WiderIfNeeded(Carried):
+    """Values set in partitions that get a wider dtype only where one of them doesn't fit: pandas 2 keeps whole numbers if only such are set."""
+
+    makes_unlike_dtypes = True
+
+
 def set_values(
     frame: Any, rows: RowsToSet | None, columns: Any, value: Any, what: str, *, by_label: bool = True
 ) -> None:
@@ -116,6 +122,7 @@ def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
         return wrap(_set_all(series, None, value))
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.cat.as_known()  # a partition may lack the category
+    is_wider_if_needed = is_node(value) and not HAS_COPY_ON_WRITE
     if _has_each(value):
         numbers = rows.numbers(len(value))
         value = _each_own(numbers, _as_set(series, value)) if len(value) else operate(_unchanged, series, numbers)
@@ -124,14 +131,15 @@ def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
     else:
         nodes, call = bind(_with_rows_set, (series, rows.condition, value), {}, label="setitem")
         wide = empty(of_samples(call, *[node.meta for node in nodes]))
-        if (
-            is_node(value) and not HAS_COPY_ON_WRITE
-        ):  # since pandas 3 the dtype stays, and values that don't fit are errors
+        if is_node(value) and not HAS_COPY_ON_WRITE:
+            # Since pandas 3 the dtype stays, and values that don't fit are errors.
             wide = with_common_dtypes(wide, value.expr.meta)
-    nodes, call = bind(partial(_with_rows_set, dtype=wide.dtype), (series, rows.condition, value), {}, label="setitem")
+    set_rows = _with_rows_set if is_wider_if_needed else partial(_with_rows_set, dtype=wide.dtype)
+    nodes, call = bind(set_rows, (series, rows.condition, value), {}, label="setitem")
     lazy = [node for node in nodes if node.has_rows]
     nodes, pairs = paired_among(nodes, lazy, "setting values")
-    return wrap(pairs.result(Carried(nodes[0], tuple(nodes[1:]), call, wide, None)))
+    kind = _WiderIfNeeded if is_wider_if_needed else Carried
+    return wrap(pairs.result(kind(nodes[0], tuple(nodes[1:]), call, wide, None)))
 
 
 def _with_values_by_label(series: Any, rows: RowsToSet, values: pd.Series) -> Any:
