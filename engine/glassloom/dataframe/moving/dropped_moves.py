@@ -65,11 +65,15 @@ def _is_unneeded(move: Expr, consumers: dict[str, list[Expr]], root_names: set[s
             if not _passes_rows_on(user):
                 return False
             stack.append(user.name)
+    return bool(users) and not _shows_numbers(users) and all(_is_of_rows(user, inside) for user in users)
+
+
+def _shows_numbers(users: Sequence[Expr]) -> bool:
+    """Whether rows are numbered, in the order that they have come in, and those numbers become a column."""
     numbering = [user for user in users if isinstance(user, (LookupJoin, Relabelled))]
-    are_kept = len({user.rows for user in numbering}) < 2 or all(
-        _drops_labels(user) for user in numbering
-    )  # no numbers become a column
-    return bool(users) and are_kept and all(_is_of_rows(user, inside) for user in users)
+    names = {user.name for user in numbering}
+    resets = [user.frame for user in numbering if not _drops_labels(user)]
+    return any(node.name in names for node in walk(resets))
 
 
 def _passes_rows_on(node: Expr) -> bool:
