@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import os
+from collections import defaultdict
 
 import fsspec
 import glassloom.dataframe as gd
@@ -438,6 +441,20 @@ _DAYS = "".join(f"{number},{number + 1:02d}/02/2020,t{number},13/{number % 9 + 1
         ("a,b,c\n" + _ROWS, {"usecols": [0, 1, 2]}),
         ("a,b,c,d\n" + _ROWS, {"dtype": {1: "float32", "a": "Int64"}}),
         ("a,a,b,b\nx,y,x,y\n" + _ROWS, {"header": [0, 1], "blocksize": None}),
+        ("a,b,c,d\n" + _ROWS, {"dtype": {1: "float32", 3: str}, "engine": "python"}),
+        ("a,b,c,d\n" + _ROWS, {"dtype": {1: str}, "engine": "python", "usecols": ["b", "d"]}),
+        ("a,b,c,d\n" + _ROWS, {"converters": {0: str}}),
+        ("a,b,c,d\n" + _ROWS, {"converters": {0: str}, "engine": "python"}),
+        ("a,b,c,d\n" + _ROWS, {"na_values": {0: ["4"], 2: ["t3"]}, "engine": "python"}),
+        (_ROWS, {"header": None, "converters": {3: str}, "engine": "python"}),
+        ("a,b,c,d\n" + _ROWS, {"dtype": defaultdict(lambda: str, b=float)}),
+        ("a,a,a,a\n" + _ROWS, {"dtype": {"a": str}}),
+        ("a,a,a,a\n" + _ROWS, {"dtype": {"a": str}, "engine": "python"}),
+        (_ROWS, {"header": None, "usecols": lambda name: name != 0}),
+        (_ROWS, {"header": None, "usecols": lambda name: name != 0, "engine": "python"}),
+        (_ROWS, {"header": None, "engine": "pyarrow"}),
+        (_ROWS, {"names": list("abcd"), "engine": "pyarrow"}),
+        ("a,a,,a\n" + _ROWS, {"engine": "pyarrow"}),
         (_DAYS, {"header": None, "parse_dates": [1], "date_format": "%d/%m/%Y"}),
         (_DAYS, {"header": None, "parse_dates": [0], "usecols": [1, 3]}),
         ("a,b,c,d\n" + _DAYS, {"usecols": [1, 3], "parse_dates": [0], "dayfirst": True}),
@@ -453,6 +470,36 @@ def test_columns_are_those_that_are_there_when_all_are_read(tmp_path, text, opti
         places = [wanted.columns.tolist().index(name) for name in columns]  # of booleans pandas makes a mask
         made = lazy.iloc[:, places].compute(scheduler="inline")  # by itself: reads of several are one
         assert_same(made if has_labels else made.reset_index(drop=True), wanted.iloc[:, places])
+
+
+@pytest.mark.parametrize("text", ["a,b,c\n1,2,3\n4,5,6\n", "a,b,c\n0,1,2,3\n1,4,5,6\n"], ids=["columns", "labels"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "gzip"},
+        {"compression": "bz2"},
+        {"encoding": "utf-16"},
+        {"skipfooter": 1, "engine": "python"},
+        {"lineterminator": "\n", "escapechar": "!"},
+    ],
+)
+@pytest.mark.parametrize("chosen", [["a", "b"], ["a", "b", "c"]])
+def test_fewer_columns_of_those_chosen_are_read_from_files_that_cannot_be_cut(tmp_path, text, options, chosen):
+    opened = {"gzip": gzip.open, "bz2": bz2.open}.get(options.get("compression"), open)
+    with opened(tmp_path / "a.txt", "wb") as file:
+        file.write(text.encode(options.get("encoding", "utf-8")))
+    for name in ("read_csv", "read_table"):
+        lazy, wanted = (
+            getattr(module, name)(tmp_path / "a.txt", sep=",", usecols=chosen, **options) for module in (gd, pd)
+        )
+        assert_same(lazy[["a"]].compute(), wanted[["a"]])
+
+
+@pytest.mark.parametrize("options", [{"header": None, "usecols": [1, 2, 3]}, {"names": [2, 1, 0, 3]}])
+def test_labels_are_the_column_at_a_place_where_names_are_numbers(tmp_path, options):
+    (tmp_path / "a.csv").write_text(_ROWS)
+    lazy, wanted = (module.read_csv(tmp_path / "a.csv", index_col=1, **options) for module in (gd, pd))
+    assert_same(lazy.compute(), wanted)
 
 
 def test_columns_whose_names_are_booleans_are_chosen():

@@ -20,12 +20,12 @@ from glassloom.dataframe.io.blocks import (
     TextBlock,
     cut_files,
     encoded_text,
-    has_lines_of_bytes,
     likely_rows,
 )
 from glassloom.dataframe.io.compression import ENDINGS
 from glassloom.dataframe.io.csv_blocks import (
     Parser,
+    has_cuttable_lines,
     header_of,
     is_compressed,
     read_block,
@@ -249,10 +249,8 @@ def _read_text(
         is_all=lambda rows: len(states) == 1 and len(rows) < SAMPLE_ROWS,
     )
     parser = replace(parser, options=options)
-    cuttable = options.get("escapechar") is None and options.get("lineterminator") is None
-    cuttable &= has_lines_of_bytes(options.get("encoding")) and not options.get("skipfooter")
     compressed = [is_compressed(state[0], options) for state in states]
-    whole = [not cuttable or one for one in compressed]
+    whole = [not has_cuttable_lines(state[0], options) for state in states]
     if options.get("nrows") is not None:
         if len(states) > 1:
             raise OptionError(
@@ -309,7 +307,7 @@ def _with_labels(frame: Any, wanted: Any, parser: Parser) -> Any:
     columns = [name for name in frame.columns if not parser.is_path(name)]
     keys = []
     for one in wanted if isinstance(wanted, (list, tuple)) else [wanted]:
-        is_place = isinstance(one, int) and one not in columns
+        is_place = isinstance(one, int)  # also where names are numbers
         if one not in columns and not (is_place and -len(columns) <= one < len(columns)):
             raise ValueError(f"index_col={wanted!r}: Index {one} invalid; the columns are {columns}")
         keys.append(columns[one] if is_place else one)

@@ -7,6 +7,7 @@ import itertools
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from glassloom.dataframe.io.blocks import (
     TextBlock,
     encoded_text,
     first_line,
+    has_lines_of_bytes,
 )
 from glassloom.dataframe.io.common_types import is_text
 from glassloom.dataframe.io.compression import chosen_compression
@@ -37,6 +39,8 @@ from glassloom.errors import MetaError, OptionError, ParseError
 _FIRST_BYTES = 1 << 14
 _BAD_LINE = re.compile(r"Expected \d+ fields in line (\d+), saw \d+")
 _OF_COLUMNS = frozenset(["usecols", "index_col", "dtype", "converters", "parse_dates", "date_format", "nrows"])
+
+_BY_COLUMN = ("dtype", "converters", "na_values")
 
 
 class FirstRow(NamedTuple):
@@ -173,20 +177,34 @@ class Parser:
             isinstance(name, str) or (names is None and not has_places and _is_number(name)) for name in named
         ):
             return self
-        if isinstance(chosen.get("dtype"), dict):  # also of places in the file
-            others = set(known) - set(columns)
-            chosen["dtype"] = {name: dtype for name, dtype in chosen["dtype"].items() if name not in others}
+        if self._has_moving_places(columns, known):
+            return self
+        chosen |= _without_numbers(chosen, {*known} - {*columns})
         return replace(self, options=chosen, of_all=self)
+
+    def _has_moving_places(self, columns: list[Any], known: Collection[Any]) -> bool:
+        """Whether numbers in the options, or names that are numbers, stand for other columns where fewer are read."""
+        options = self.options
+        is_named = options.get("names") is None and options.get("header", "infer") is not None
+        if options.get("engine") == "pyarrow" and not is_named:
+            return options.get("header") is None  # it knows the fields by names of its own
+        if callable(options.get("usecols")) and any(map(_is_number, columns)):  # what it leaves out isn't counted
+            return True
+        keys = [key for option in _BY_COLUMN if isinstance(options.get(option), dict) for key in options[option]]
+        are_places = any(_is_number(key) and key not in known for key in keys)
+        return are_places and not takes_bytes(self.function, options)  # the C parser takes them for places in the file
 
     def parse(self, block: TextBlock, **options: Any) -> Any:
         """Return the frame of a block; of all columns if pandas refuses to read some of them, or takes labels without a name for one then."""
         if self.of_all is None:
             return self._parsed(block, options)
-        if self.of_all.options.get("usecols") is not None and self.has_labels(block):
+        if self.of_all.options.get("usecols") is not None and (
+            not has_cuttable_lines(block.path, self.options) or self.has_labels(block)
+        ):
             return self.of_all.parse(block, **options)
         try:
             return self._parsed(block, options)
-        except ValueError:  # names of fewer fields than rows have, or of more
+        except (ValueError, KeyError):  # names of fewer fields than rows have, or of more, or that pandas makes
             return self.of_all.parse(block, **options)
 
     def _parsed(self, block: TextBlock, options: dict[str, Any]) -> Any:
@@ -252,6 +270,24 @@ def _choice(columns: list[Any], options: dict[str, Any]) -> dict[str, Any]:
     return {"names": kept, "usecols": [number_of[name] for name in kept]}
 
 
+def _without_numbers(options: dict[str, Any], names: Collection[Any]) -> dict[str, Any]:
+    """Return the options of single columns without these names, where they are numbers, which would be places.
+
+    Texts stay: the name of a column that isn't read is also that of those that repeat it.
+    """
+    made = {}
+    for option in _BY_COLUMN:
+        given = options.get(option)
+        if not isinstance(given, dict):
+            continue
+        left_out = [key for key in given if _is_number(key) and key in names]
+        if left_out:
+            made[option] = copy(given)  # with the default value that it may have
+            for key in left_out:
+                del made[option][key]
+    return made
+
+
 def _is_number(one: Any) -> bool:
     return isinstance(one, (int, np.integer)) and not isinstance(one, bool)
 
@@ -284,6 +320,14 @@ def skipped_lines(options: dict[str, Any]) -> int | None:
 def is_compressed(path: str, options: dict[str, Any]) -> bool:
     """Whether a file is compressed, by its options or its name."""
     return _compression_of(path, options) is not None
+
+
+def has_cuttable_lines(path: str, options: dict[str, Any]) -> bool:
+    """Whether lines end where the bytes of a file do that are a line feed: then a block or a first row is found without parsing all of it."""
+    if is_compressed(path, options) or options.get("skipfooter"):
+        return False
+    plain = options.get("escapechar") is None and options.get("lineterminator") is None
+    return plain and has_lines_of_bytes(options.get("encoding"))
 
 
 def _compression_of(path: str, options: dict[str, Any]) -> Any:
