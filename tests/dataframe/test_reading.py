@@ -500,6 +500,8 @@ def test_labels_are_the_column_at_a_place_where_names_are_numbers(tmp_path, opti
     (tmp_path / "a.csv").write_text(_ROWS)
     lazy, wanted = (module.read_csv(tmp_path / "a.csv", index_col=1, **options) for module in (gd, pd))
     assert_same(lazy.compute(), wanted)
+    with pytest.raises(ValueError, match="Index 9 invalid; the columns are"):
+        gd.read_csv(tmp_path / "a.csv", index_col=9, header=None, names=[9, 8, 7, 6])
 
 
 def test_columns_whose_names_are_booleans_are_chosen():

@@ -32,6 +32,7 @@ from glassloom.dataframe.io.csv_blocks import (
     without_categories,
 )
 from glassloom.dataframe.io.date_formats import with_date_formats
+from glassloom.dataframe.io.dated_columns import with_plain_labels
 from glassloom.dataframe.io.filesystems import State, locate
 from glassloom.dataframe.io.fitting import (
     SAMPLE_ROWS,
@@ -242,6 +243,15 @@ def _read_text(
         parser = replace(parser, options=options)
         sample = _read_sample(sample_path, parser)
     options = _with_dates_by_name(options, sample_path, parser, sample)
+    if labels is not None and _are_first_values(sample_path, parser, labels, sample):
+        labels = None
+    keys = [] if labels is None else _label_columns(sample.columns, labels, parser)
+    changed = with_plain_labels(
+        function, options, keys, lambda given: _first_rows(sample_path, replace(parser, options=given))
+    )
+    if changed is not options:
+        options, parser = changed, replace(parser, options=changed)
+        sample = _read_sample(sample_path, parser)
     options, sample = with_date_formats(
         options,
         sample,
@@ -269,9 +279,7 @@ def _read_text(
     token = tokenize(states, blocks, parser)
     rows = None if any(compressed) or options.get("nrows") is not None else likely_rows(blocks, states, files)
     read = wrap(Read(CsvSource(blocks, parser, sample, token, rows), None, None, None))
-    if labels is None or _are_first_values(sample_path, parser, labels, sample):
-        return read
-    return _with_labels(read, labels, parser)
+    return _with_labels(read, keys, parser) if keys else read
 
 
 def _are_first_values(path: str, parser: Parser, wanted: Any, sample: Any) -> bool:
@@ -296,21 +304,27 @@ def _are_first_values(path: str, parser: Parser, wanted: Any, sample: Any) -> bo
     )
 
 
-def _with_labels(frame: Any, wanted: Any, parser: Parser) -> Any:
-    """Return a frame labelled by some of its columns: by name, or by place among those that are read.
+def _label_columns(names: Any, wanted: Any, parser: Parser) -> list[Any]:
+    """Return the columns that become labels: by name, or by place among those that are read.
 
     Raises
     ------
     ValueError
         If there is no such column.
     """
-    columns = [name for name in frame.columns if not parser.is_path(name)]
+    columns = [name for name in names if not parser.is_path(name)]
     keys = []
     for one in wanted if isinstance(wanted, (list, tuple)) else [wanted]:
         is_place = isinstance(one, int)  # also where names are numbers
-        if one not in columns and not (is_place and -len(columns) <= one < len(columns)):
+        if not (-len(columns) <= one < len(columns) if is_place else one in columns):
             raise ValueError(f"index_col={wanted!r}: Index {one} invalid; the columns are {columns}")
         keys.append(columns[one] if is_place else one)
+    return keys
+
+
+def _with_labels(frame: Any, keys: list[Any], parser: Parser) -> Any:
+    """Return a frame labelled by some of its columns."""
+    columns = [name for name in frame.columns if not parser.is_path(name)]
     names = [None if name == f"Unnamed: {columns.index(name)}" else name for name in keys]  # of no name in the header
     return operate(_labelled, frame, keys, names, kind=NewLabels, label="set-index")
 
