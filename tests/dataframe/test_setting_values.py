@@ -288,3 +288,29 @@ def test_lazy_numbers_that_are_whole_are_set_among_whole_numbers(cuts, factor):
     assert type(found) is type(expected), found  # an error if a value doesn't fit, but with pandas 2
     if not isinstance(expected, Exception):
         pd.testing.assert_frame_equal(found, expected)
+
+
+MISSING = {
+    "an array, by labels": lambda frame: frame.loc.__setitem__(([0, 2], "i"), np.array([1.0, np.nan])),
+    "an array, by positions": lambda frame: frame.iloc.__setitem__((slice(0, 2), 0), np.array([np.nan, 1.0])),
+    "an array of one": lambda frame: frame.iloc.__setitem__((0, 0), np.array([np.nan])),
+    "an array by condition": lambda frame: frame.loc.__setitem__((frame.i < 2, "i"), np.array([1.0, np.nan])),
+    "an array of two axes": lambda frame: frame.loc.__setitem__(([0, 2], ["i", "f"]), np.array([[1, 2], [np.nan, 3]])),
+    "a series by position": lambda frame: frame.iloc.__setitem__(([0, 1], 0), pd.Series([1.0, np.nan])),
+    "a lazy series": lambda frame: frame.loc.__setitem__((frame.i < 2, "i"), frame.i.where(frame.i > 0)),
+    "a lazy series, none missing": lambda frame: frame.loc.__setitem__((frame.i < 2, "i"), frame.i.where(frame.i < 9)),
+    "a lazy frame": lambda frame: frame.loc.__setitem__(
+        (frame.i < 2, ["i", "f"]), frame[["i", "f"]].where(frame.i > 0)
+    ),
+    "rows of a lazy frame": lambda frame: frame.__setitem__(frame.i < 2, frame.where(frame.i > 0)),
+    "whole numbers": lambda frame: frame.loc.__setitem__(([0, 2], "i"), np.array([1.0, 7.0])),
+}
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="whole numbers became floats whenever some were set")
+@pytest.mark.parametrize("name", MISSING)
+def test_missing_values_set_among_whole_numbers_make_floats_of_all_partitions(name):
+    plain = FRAME[["i", "f"]]
+    lazy = gd.from_pandas(plain, npartitions=3)
+    check(MISSING[name], lazy, plain)
+    assert {part.compute(**INLINE).i.dtype for part in lazy.partitions} == {lazy.i.dtype}

@@ -18,6 +18,7 @@ from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.options import is_of_positions
 from glassloom.dataframe.positions import ILoc
 from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
+from glassloom.dataframe.widening import can_miss_nothing
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
@@ -64,7 +65,10 @@ class Setting(Frame):
         condition = condition if isinstance(condition, pd.DataFrame) else as_series(self, condition)
         if is_node(condition) and isinstance(condition.expr.meta, pd.Series):
             require_aligned([self._expr, condition.expr], "frame[condition] = value")
-            self._expr = operate(_set_rows, self, condition, value, label="setitem").expr
+            made = operate(_set_rows, self, condition, value, label="setitem")
+            if missing := _missing_among_whole_numbers(made, value):
+                made = operate(_set_rows, wrap(self._expr).astype(missing), condition, value, label="setitem")
+            self._expr = made.expr
             return
         columns = self._expr.meta.columns
         asked = [name for name in columns if name in condition.columns]
@@ -74,6 +78,17 @@ class Setting(Frame):
         part = wrap(Projection(self._expr, asked))  # others keep their dtypes
         part.mask(condition, value, inplace=True)
         self._expr = self._assigned({name: part[name] for name in asked})
+
+
+def _missing_among_whole_numbers(made: Any, value: Any) -> dict[Any, str]:
+    """Return the columns of whole numbers that get missing ones of a lazy frame, which is found out now, and the dtype that has them."""
+    if not is_node(value) or not isinstance(value.expr.meta, pd.DataFrame):
+        return {}
+    if all(map(can_miss_nothing, value.expr.meta.dtypes)) or not made.columns.is_unique:
+        return {}
+    names = [name for name, dtype in made.dtypes.items() if can_miss_nothing(dtype)]
+    found = made[names].isna().any().compute() if names else pd.Series(dtype=bool)
+    return dict.fromkeys(found.index[found], "float64")
 
 
 def _set_rows(block: Any, condition: Any, value: Any) -> Any:

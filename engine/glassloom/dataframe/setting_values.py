@@ -122,24 +122,48 @@ def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
         return wrap(_set_all(series, None, value))
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.cat.as_known()  # a partition may lack the category
-    is_wider_if_needed = is_node(value) and not HAS_COPY_ON_WRITE
-    if _has_each(value):
-        numbers = rows.numbers(len(value))
-        value = _each_own(numbers, _as_set(series, value)) if len(value) else operate(_unchanged, series, numbers)
-    if isinstance(value, pd.Series):
+    if is_node(value) and not HAS_COPY_ON_WRITE:  # since pandas 3 the dtype stays, and values that don't fit are errors
+        wide = with_common_dtypes(_tried(series, rows, value), value.expr.meta)
+        return _of_rows(_with_rows_set, series, rows, value, wide, _WiderIfNeeded)
+    if _has_each(value) and len(value):
+        array = _as_set(series, value)
+        wide = series.expr.meta.astype(array.dtype)  # what these values need, and not made-up ones
+        value = _each_own(rows.numbers(len(value)), array)
+    elif _has_each(value):
+        wide = series.expr.meta
+        value = operate(_unchanged, series, rows.numbers(0))
+    elif isinstance(value, pd.Series):
         wide = _with_values_by_label(series, rows, value)
     else:
-        nodes, call = bind(_with_rows_set, (series, rows.condition, value), {}, label="setitem")
-        wide = empty(of_samples(call, *[node.meta for node in nodes]))
-        if is_node(value) and not HAS_COPY_ON_WRITE:
-            # Since pandas 3 the dtype stays, and values that don't fit are errors.
-            wide = with_common_dtypes(wide, value.expr.meta)
-    set_rows = _with_rows_set if is_wider_if_needed else partial(_with_rows_set, dtype=wide.dtype)
-    nodes, call = bind(set_rows, (series, rows.condition, value), {}, label="setitem")
+        wide = _with_lazy_values(series, rows, value) if is_node(value) else _tried(series, rows, value)
+    return _of_rows(partial(_with_rows_set, dtype=wide.dtype), series, rows, value, wide)
+
+
+def _tried(series: Any, rows: RowsToSet, value: Any) -> Any:
+    """Return the meta of a lazy series with values of some rows set, found out with made-up rows."""
+    nodes, call = bind(_with_rows_set, (series, rows.condition, value), {}, label="setitem")
+    return empty(of_samples(call, *[node.meta for node in nodes]))
+
+
+def _of_rows(function: Any, series: Any, rows: RowsToSet, value: Any, meta: Any, kind: type[Carried] = Carried) -> Any:
+    """Return what a function makes of the partitions of a lazy series, where they are set, and a value."""
+    nodes, call = bind(function, (series, rows.condition, value), {}, label="setitem")
     lazy = [node for node in nodes if node.has_rows]
     nodes, pairs = paired_among(nodes, lazy, "setting values")
-    kind = _WiderIfNeeded if is_wider_if_needed else Carried
-    return wrap(pairs.result(kind(nodes[0], tuple(nodes[1:]), call, wide, None)))
+    return wrap(pairs.result(kind(nodes[0], tuple(nodes[1:]), call, meta, None)))
+
+
+def _with_lazy_values(series: Any, rows: RowsToSet, value: Any) -> Any:
+    """Return the meta of a lazy series that gets lazy values. Whole numbers are wider if one of these is missing: that is found out now."""
+    wide, node = _tried(series, rows, value), value.expr
+    may_miss = node.has_rows and (node.rows != series.expr.rows or not can_miss_nothing(node.meta.dtype))
+    if not may_miss or not can_miss_nothing(wide.dtype):
+        return wide
+    if not bool(_of_rows(_misses, series, rows, value, wide.astype(bool)).any().compute()):
+        return wide
+    own = sample(wide)
+    own.iloc[:1] = np.array([np.nan])
+    return wide.astype(own.dtype)
 
 
 def _with_values_by_label(series: Any, rows: RowsToSet, values: pd.Series) -> Any:
@@ -390,6 +414,10 @@ def _with_rows_set(block: Any, condition: Any, value: Any, dtype: Any = None) ->
         value = (value[chosen] if is_aligned else value.reindex(block.index[chosen])).array
     made.iloc[chosen] = value
     return made
+
+
+def _misses(block: Any, condition: Any, value: Any) -> Any:
+    return _with_rows_set(block, condition, value).isna()
 
 
 def _of_labels(condition: Any, labels: Any) -> Any:
