@@ -314,3 +314,31 @@ def test_missing_values_set_among_whole_numbers_make_floats_of_all_partitions(na
     lazy = gd.from_pandas(plain, npartitions=3)
     check(MISSING[name], lazy, plain)
     assert {part.compute(**INLINE).i.dtype for part in lazy.partitions} == {lazy.i.dtype}
+
+
+@pytest.mark.parametrize("values", [[None, 2.5, "x", None], [None, 2.5, 1, None], [1, 2, 3, 4]])
+def test_a_list_set_in_all_rows_of_an_object_column_keeps_its_values(values):
+    for change in (
+        lambda frame: frame.loc.__setitem__((slice(None), "a"), values),
+        lambda frame: frame.iloc.__setitem__((slice(None), 0), values),
+        lambda frame: frame.loc.__setitem__((slice(None), ["b", "a"]), [[1, value] for value in values]),
+    ):
+        lazy, plain = pieces(OBJECTS, [1, 3]), OBJECTS.copy()
+        change(lazy)
+        change(plain)
+        assert [*map(repr, lazy.compute(**INLINE).a)] == [*map(repr, plain.a)]
+
+
+@pytest.mark.skipif(PANDAS_VERSION < (3, 1), reason="lists in cells, and of one column, go by blocks")
+@pytest.mark.parametrize("value", [{"k": 1}, pd.Series([1, 2]), pd.Series([1]), [1, 2]])
+def test_at_and_iat_set_dicts_and_series_as_one_value_of_objects(value):
+    for change in (
+        lambda frame: frame.at.__setitem__(("q", "a"), value),
+        lambda frame: frame.iat.__setitem__((1, 0), value),
+    ):
+        lazy, plain = pieces(OBJECTS, [1, 3]), OBJECTS.copy()
+        change(lazy)
+        change(plain)
+        found, expected = lazy.compute(**INLINE).a.iloc[1], plain.a.iloc[1]
+        assert type(found) is type(expected)
+        assert repr(found) == repr(expected)

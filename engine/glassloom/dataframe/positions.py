@@ -31,7 +31,7 @@ from glassloom.dataframe.setting_rows import (
     positions_to_set,
     shown,
 )
-from glassloom.dataframe.setting_values import set_values
+from glassloom.dataframe.setting_values import as_cell, set_values
 from glassloom.dataframe.text_labels import label_of_text, labels_of_texts, rows_of_text, rows_of_time
 from glassloom.dataframe.wrap import is_node, wrap
 
@@ -269,6 +269,7 @@ class At:
         what = shown("at", key)
         if isinstance(label, (list, np.ndarray, pd.Index)):
             raise pd.errors.InvalidIndexError(f"{what} = ...: at has one label; loc takes a list of them")
+        value = as_cell(self._frame, columns, value)
         set_values(self._frame, labels_to_set(self._frame, label, what), columns, value, what)
 
 
@@ -286,7 +287,8 @@ class IAt:
     def __setitem__(self, key: Any, value: Any) -> None:
         key = key_at_hand(key)
         self._check(key)
-        self._frame.iloc[key] = value
+        column = self._frame.columns[key[1]] if self._frame.ndim == 2 else None
+        self._frame.iloc[key] = as_cell(self._frame, column, value)
 
     def _check(self, key: Any) -> None:
         places = key if isinstance(key, tuple) else (key,)

@@ -37,6 +37,13 @@ class _WiderIfNeeded(Carried):
     makes_unlike_dtypes = True
 
 
+def as_cell(frame: Any, column: Any, value: Any) -> Any:
+    """Return the value that `at` and `iat` set: a dict or series, too, is one value of an object column."""
+    meta = frame.expr.meta
+    dtype = meta.dtype if isinstance(meta, pd.Series) else _dtype_of(meta, column)
+    return Cell(value) if isinstance(value, (dict, pd.Series)) and _is_cell(dtype, value) else value
+
+
 def set_values(
     frame: Any, rows: RowsToSet | None, columns: Any, value: Any, what: str, *, by_label: bool = True
 ) -> None:
@@ -193,14 +200,19 @@ def _has_each(value: Any) -> bool:
 
 def _as_set(series: Any, values: Any) -> Any:
     """Return values at hand as an array of what a series has of them once they are set: of its dtype, or of another that holds both."""
-    if series.dtype == object and not hasattr(values, "dtype"):  # they may hold others
-        made = np.empty(len(values), dtype=object)
-        for place, one in enumerate(values):
-            made[place] = one
-        return made
+    if series.dtype == object and not hasattr(values, "dtype"):
+        return _as_objects(values)
     made = sample(series.expr.meta).iloc[np.zeros(len(values) + 1, dtype="int64")]
     made.iloc[1:] = values
     return made.iloc[1:].to_numpy() if isinstance(made.dtype, np.dtype) else made.iloc[1:].array
+
+
+def _as_objects(values: Any) -> Any:
+    """Return an array of objects of values as they are, which may hold others."""
+    made = np.empty(len(values), dtype=object)
+    for place, one in enumerate(values):
+        made[place] = one
+    return made
 
 
 def _each_own(numbers: Any, values: Any) -> Any:
@@ -293,7 +305,7 @@ class _ToSet:
 
 
 def _dtype_of(meta: Any, name: Any) -> Any:
-    return meta.dtypes[name] if name in meta.columns else None
+    return meta.dtypes[name] if name in meta.columns and meta.columns.is_unique else None
 
 
 def _is_cell(dtype: Any, value: Any) -> bool:
@@ -362,11 +374,11 @@ def _set_all(frame: Any, name: Any, value: Any) -> FrameExpr:
     if isinstance(value, (tuple, range)):
         value = list(value)
     if _has_each(value) or isinstance(value, pd.Series):
-        base = frame.to_frame() if name is None else frame
-        column = wrap(with_column_at_hand(base, "values" if name is None else name, value))[
-            "values" if name is None else name
-        ]
-        value = column
+        base, own = (frame.to_frame(), frame) if name is None else (frame, frame[name])
+        name_of_column = "values" if name is None else name
+        if own.dtype == object and isinstance(value, list):  # of which pandas makes no other values
+            value = _as_objects(value)
+        value = wrap(with_column_at_hand(base, name_of_column, value, infers=own.dtype != object))[name_of_column]
     made: FrameExpr = operate(_with_values, frame, name, value, label="setitem").expr
     return made
 
@@ -395,10 +407,7 @@ def _cells(cell: Cell, own: Any) -> Any:
     """
     if own.dtype != object:
         raise TypeError(f"Invalid value {cell.value!r} for dtype {str(own.dtype)!r}")
-    made = np.empty(len(own), dtype=object)
-    for place in range(len(made)):
-        made[place] = cell.value
-    return pd.Series(made, index=own.index, dtype=object)
+    return pd.Series(_as_objects([cell.value] * len(own)), index=own.index, dtype=object)
 
 
 def _with_rows_set(block: Any, condition: Any, value: Any, dtype: Any = None) -> Any:
