@@ -305,3 +305,17 @@ def test_the_last_rows_up_to_a_label_are_those_of_pandas(missing):
     unsorted = gd.from_pandas(frame[::-1], npartitions=3, sort=False)
     with pytest.raises(ValueError, match="asof requires a sorted index"):
         unsorted.asof([3]).compute(**INLINE)
+
+
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_an_update_is_an_error_only_where_both_have_values(is_lazy):
+    plain = pd.DataFrame({"i": range(6), "f": [None, 1, None, 3, 4, 5]})
+    for other in (pd.DataFrame({"f": [1.5, None, 2]}), pd.DataFrame({"i": [7]}, index=[9])):
+        lazy, expected = gd.from_pandas(plain, npartitions=3), plain.copy()
+        expected.update(other, errors="raise")
+        lazy.update(gd.from_pandas(other, npartitions=2) if is_lazy else other, errors="raise")
+        pd.testing.assert_frame_equal(lazy.compute(**INLINE), expected)
+        assert lazy.dtypes.equals(expected.dtypes)
+    lazy.update(pd.DataFrame({"f": [7.0]}, index=[4]), errors="raise")
+    with pytest.raises(ValueError, match="Data overlaps"):
+        lazy.compute(**INLINE)

@@ -153,7 +153,7 @@ class WithOther(Frame):
         filter_func
             Of frames: which values of a column may be replaced: a function of them that returns booleans.
         errors
-            Of frames: ``"raise"`` if both have a value.
+            Of frames: ``"raise"`` for a ValueError, when it is computed, if both have a value.
         """
         if join != "left":
             raise OptionError(f"update: join={join!r} should be 'left'")
@@ -163,8 +163,10 @@ class WithOther(Frame):
         if isinstance(self._meta, pd.DataFrame):
             if errors not in ("ignore", "raise"):
                 raise OptionError(f"update: errors={errors!r} should be 'ignore' or 'raise'")
-            options = {"overwrite": overwrite, "filter_func": filter_func, "errors": errors}
-        self._expr = _together(self, other, partial(_updated, options), "update").expr
+            options = {"overwrite": overwrite, "filter_func": filter_func}
+        tried = partial(_updated, options)  # made-up rows of both have values
+        function = partial(_updated, {**options, "errors": errors}) if options else tried
+        self._expr = _together(self, other, function, "update", tried=tried).expr
 
     def equals(self, other: Any) -> bool:
         """Compute whether another object has the same labels, values and dtypes; missing values are equal."""
@@ -186,9 +188,15 @@ def _name_of(function: Callable[[Any, Any], Any]) -> str:
 
 
 def _together(
-    frame: Any, other: Any, function: Callable[[Any, Any], Any], method: str, *, kind: type[Together] | None = None
+    frame: Any,
+    other: Any,
+    function: Callable[[Any, Any], Any],
+    method: str,
+    *,
+    kind: type[Together] | None = None,
+    tried: Callable[[Any, Any], Any] | None = None,
 ) -> Any:
-    """Return what a function makes of the partitions of two objects, cut at the same labels."""
+    """Return what a function makes of the partitions of two objects, cut at the same labels. Another one may be tried on made-up rows."""
     if not is_node(other):
         if not isinstance(other, (pd.DataFrame, pd.Series)):
             raise TypeError(f"{method} needs a lazy or pandas frame or series, got {type(other).__name__}")
@@ -198,8 +206,10 @@ def _together(
     call = BlockCall(function, (Block(0), Block(1)), label=method.replace("_", "-"))
     if nodes[0].name == nodes[1].name:
         nodes, call = nodes[:1], BlockCall(function, (Block(0), Block(0)), label=call.label)
-    tried = BlockCall(_labelled_alike, (call, *call.args), label=call.label) if method == "compare" else call
-    meta = infer_meta(tried, nodes, method)
+    trial = BlockCall(tried or function, call.args, label=call.label)
+    if method == "compare":
+        trial = BlockCall(_labelled_alike, (call, *call.args), label=call.label)
+    meta = infer_meta(trial, nodes, method)
     if method == "combine_first":
         meta = with_common_dtypes(meta, frame.expr.meta, other.expr.meta)
         call = BlockCall(partial(combined_first, meta, nodes[0].npartitions == 1), call.args, label=call.label)
