@@ -49,12 +49,23 @@ LOC = {
     "labels, a mixed row each": ([8, 4], ["i", "s"], [[1, "p"], [3, "q"]]),
     "labels, a new column": ([4, 6], "new", [7.5, 8]),
     "labels, too many values": ([2, 4], "i", [1, 2, 3]),
+    "labels repeated": ([8, 4, 8], ["i", "f"], 3),
+    "labels repeated, a value each": ([8, 4, 8], "i", [10, 20, 30]),
+    "labels repeated, a row each": ([8, 4, 8], ["i", "f"], [[1, 2.5], [3, 4.5], [5, 6.5]]),
+    "labels repeated, a new column": ([8, 4, 8], "new", [1, 2, 3]),
+    "labels repeated, too few values": ([8, 4, 8], "i", [1, 2]),
     "no labels": ([], "i", 1),
+    "no labels, a value": ([], "i", [1]),
+    "no labels, two values": ([], "i", [1, 2]),
     "a label that some lack": ([4, 5], "i", 1),
     "booleans": (HALF, "i", 3),
+    "too few booleans": (HALF[1:], "i", 3),
+    "too many booleans": (np.array(HALF * 2), "i", 3),
     "booleans in an array": (np.array(HALF), ["i", "f"], 3),
     "booleans in a series": (pd.Series(HALF, index=FRAME.index), "i", 3),
     "a condition": (lambda f: f.f > 3, "i", 5),
+    "a condition that no row fulfils, a value": (lambda f: f.f > 90, "i", [1]),
+    "a condition that no row fulfils, two values": (lambda f: f.f > 90, "i", [1, 2]),
     "a condition, a value each": (lambda f: f.f >= 4, "i", [1, 2, 3, 4]),
     "a condition, too few values": (lambda f: f.f > 3, "i", [1, 2]),
     "a condition, a lazy series": (lambda f: f.b, "i", lambda f: f.f.round().astype("int64")),
@@ -68,12 +79,17 @@ ILOC = {
     "a position, several columns": ((2, [0, 1]), [4, 5]),
     "positions, a value each": (([0, 3, -2], 1), [1, 2, 3]),
     "positions, a row each": (([0, 3], [0, 1]), [[1, 2], [3, 4]]),
+    "positions repeated": (([0, 3, 0], 1), 2.5),
+    "positions repeated, a value each": (([0, -20, 3], 1), [1, 2, 3]),
+    "no positions, a value": (([], 0), [1]),
+    "too few booleans": ((np.array(HALF[1:]), 0), 1),
     "positions in steps": ((slice(2, 9, 3), 0), 1),
     "the last, a value each": ((slice(-3, None), 0), [1, 2, 3]),
     "backwards, a value each": ((slice(9, 2, -3), 0), [5, 6, 7]),
     "a rectangle": ((slice(1, 3), slice(0, 2)), 9),
     "booleans": ((np.array(HALF), 0), 1),
     "a position beyond": ((20, 0), 1),
+    "a position beyond, repeated": (([20, 20], 0), 1),
     "a position before": ((-21, 0), 1),
 }
 
@@ -343,8 +359,6 @@ def test_what_cant_be_set_names_what_can():
         lazy.iloc["a", 0] = 1
     with pytest.raises(NotImplementedError, match=r"loc\[\{5\}, 'i'\] = ...: values are set for the rows of a label"):
         lazy.loc[{5}, "i"] = 1
-    with pytest.raises(ValueError, match=r"loc\[\[2, 2\], 'i'\] = ...: the list has a label several times"):
-        lazy.loc[[2, 2], "i"] = 1
     with pytest.raises(ValueError, match=r"at\[2\] = ...: it should be at\[label, column\]"):
         lazy.at[2] = 1
     with pytest.raises(pd.errors.InvalidIndexError, match=r"at\[\[2, 4\], 'i'\] = ...: at has one label; loc takes"):

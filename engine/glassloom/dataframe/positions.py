@@ -24,9 +24,9 @@ from glassloom.dataframe.rows_of_label import RowsOfLabel
 from glassloom.dataframe.setting_rows import (
     are_positions,
     by_place,
-    condition_at_hand,
     is_mask,
     labels_to_set,
+    mask_of_rows,
     partitions_with,
     positions_to_set,
     shown,
@@ -105,23 +105,6 @@ def rows_and_columns(name: str, key: Any, meta: Any, all_columns: Any) -> tuple[
         of_what = "a frame has rows and columns" if meta.ndim == 2 else "a series has no columns"
         raise pd.errors.IndexingError(f"{shown(name, key)}: Too many indexers; {of_what}")
     return parts[0] if parts else slice(None), parts[1] if len(parts) > 1 else all_columns
-
-
-def mask_of_rows(frame: Any, rows: Any, name: str) -> FrameExpr:
-    """Return the node of booleans for the rows of a frame.
-
-    Raises
-    ------
-    IndexError
-        If an array or list isn't as long as the frame.
-    """
-    try:
-        node: FrameExpr = condition_at_hand(frame, rows).expr
-    except ValueError as error:
-        if isinstance(rows, pd.Series):
-            raise
-        raise IndexError(f"{name}: Boolean index has wrong length: {len(rows)}; {error}") from error
-    return node
 
 
 def _is_of_labels(rows: Any) -> bool:

@@ -25,10 +25,10 @@ from glassloom.dataframe.key_levels import (
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_slices import rows_between
 from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, Projection, RowsByLabel
-from glassloom.dataframe.positions import mask_of_rows, rows_and_columns, rows_by_label, rows_of_one_label, value_at
+from glassloom.dataframe.positions import rows_and_columns, rows_by_label, rows_of_one_label, value_at
 from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rows_of_label import RowsOfLabel
-from glassloom.dataframe.setting_rows import is_mask, rows_to_set, shown
+from glassloom.dataframe.setting_rows import is_mask, mask_of_rows, rows_to_set, shown
 from glassloom.dataframe.setting_values import set_values
 from glassloom.dataframe.times_of_day import is_of_times_of_day, rows_at_times_of_day
 from glassloom.dataframe.wrap import is_node, operate, wrap

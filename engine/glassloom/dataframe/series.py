@@ -40,7 +40,7 @@ from glassloom.dataframe.options import is_of_positions, number_of_outputs, refu
 from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rowwise import SeriesRowByRow
-from glassloom.dataframe.setting_rows import condition_at_hand, is_mask
+from glassloom.dataframe.setting_rows import is_mask, mask_of_rows
 from glassloom.dataframe.setting_values import is_series
 from glassloom.dataframe.statistics import SeriesStatistics
 from glassloom.dataframe.support import did_you_mean, not_supported
@@ -157,7 +157,7 @@ class Series(
         if is_lazy_mask(condition):
             return wrap(rows_by_lazy_array(self, condition))
         if is_mask(condition):
-            condition = condition_at_hand(self, condition)
+            condition = wrap(mask_of_rows(self, condition, "series[...]"))
         if isinstance(condition, (list, pd.Index)):
             return self.loc[condition]
         if not is_node(condition):

@@ -67,7 +67,7 @@ def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
     if is_node(rows):
         return _where(as_series(frame, rows))
     if is_mask(rows):
-        return _where(condition_at_hand(frame, rows))
+        return _where(wrap(mask_of_rows(frame, rows, what)))
     if meta.index.nlevels > 1 and is_key_of_levels(
         rows if isinstance(rows, (tuple, list, slice)) else (rows,), meta.index
     ):
@@ -141,22 +141,22 @@ def labels_to_set(frame: Any, rows: Any, what: str) -> RowsToSet:
     if node.meta.index.nlevels > 1:
         raise NotImplementedError(f"{what} = ...: the index has several levels; reset_index() makes them columns")
     is_one = pd.api.types.is_scalar(rows)
-    labels = labels_of_texts(node.meta.index, [rows] if is_one else rows)
-    if not labels.is_unique:
-        raise ValueError(f"{what} = ...: the list has a label several times")
+    listed = labels_of_texts(node.meta.index, [rows] if is_one else rows)
+    last = np.flatnonzero(~listed.duplicated(keep="last"))  # of a label's values
+    labels = listed[last]
 
     def places(are_single: bool) -> Any:
         finish = partial(_check_counts, labels, what, are_single)
         counts = tree(
             partitions_with(node, list(labels)), Operation(partial(_count_each, labels), sum, finish), 0, "labels"
         )
-        return operate(_places_among, frame, labels, wrap(counts), label="labels")
+        return operate(_places_among, frame, labels, last, wrap(counts), label="labels")
 
     def numbers(count: int) -> Any:
         if is_one:
             return _where(places(False) >= 0).numbers(count)
-        if count != len(labels):
-            raise ValueError(f"{what} = {count} values: there are {len(labels)} labels, and each takes one")
+        if count != len(listed) and not (count == 1 and not len(listed)):
+            raise ValueError(f"{what} = {count} values: there are {len(listed)} labels, and each takes one")
         return places(True)
 
     return RowsToSet(places(False) >= 0, numbers, is_one)
@@ -169,7 +169,7 @@ def positions_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
     if is_node(rows):
         raise NotImplementedError(f"{what} = ...: a condition is for loc: frame.loc[frame.x > 1, 'x'] = 0")
     if is_mask(rows):
-        return _where(condition_at_hand(frame, by_place(rows)))
+        return _where(wrap(mask_of_rows(frame, by_place(rows), what)))
     is_one = isinstance(rows, (int, np.integer))
     if not (is_one or are_positions(rows) or isinstance(rows, slice)):
         raise NotImplementedError(f"{what} = ...: rows are set by positions, lists and slices of them, and booleans")
@@ -206,6 +206,23 @@ def condition_at_hand(frame: Any, values: Any) -> Any:
     column = values.astype("boolean") if isinstance(values, pd.Series) else pd.Series(list(values), dtype=bool).array
     named = wrap(with_column_at_hand(base, "condition", column))["condition"]
     return operate(_as_condition, named, label="condition")
+
+
+def mask_of_rows(frame: Any, rows: Any, name: str) -> FrameExpr:
+    """Return the node of booleans for the rows of a frame.
+
+    Raises
+    ------
+    IndexError
+        If an array or list isn't as long as the frame.
+    """
+    try:
+        node: FrameExpr = condition_at_hand(frame, rows).expr
+    except ValueError as error:
+        if isinstance(rows, pd.Series) or np.ndim(rows) != 1:
+            raise
+        raise IndexError(f"{name}: Boolean index has wrong length: {len(rows)}; {error}") from error
+    return node
 
 
 def shown(name: str, key: Any) -> str:
@@ -317,8 +334,9 @@ def _check_counts(labels: pd.Index, what: str, are_single: bool, counts: Any) ->
     return 0
 
 
-def _places_among(block: Any, labels: pd.Index, checked: Any) -> Any:
-    return pd.Series(labels.get_indexer(block.index).astype("int64"), index=block.index)
+def _places_among(block: Any, labels: pd.Index, numbers: Any, checked: Any) -> Any:
+    """Return for each row the number of its label, or -1."""
+    return pd.Series(np.append(numbers, -1)[labels.get_indexer(block.index)], index=block.index, dtype="int64")
 
 
 def _places_of_positions(wanted: Any, n_values: int | None, block: Any, before: int | None, count: int) -> Any:
@@ -334,9 +352,8 @@ def _places_of_positions(wanted: Any, n_values: int | None, block: Any, before: 
     if len(outside):
         raise IndexError(f"iloc[{outside[0]}] = ...: iloc cannot enlarge its target object, which has {count} rows")
     places = pd.Index(np.where(wanted < 0, wanted + count, wanted))
-    if not places.is_unique:
-        raise ValueError(f"iloc[{list(wanted)!r}] = ...: the list has a position several times")
-    return pd.Series(places.get_indexer(own).astype("int64"), index=block.index)
+    last = np.flatnonzero(~places.duplicated(keep="last"))  # of a position's values
+    return pd.Series(np.append(last, -1)[places[last].get_indexer(own)], index=block.index, dtype="int64")
 
 
 def _places_where(places: Any, condition: Any, checked: Any) -> Any:
@@ -348,7 +365,7 @@ def _count_true(condition: Any) -> int:
 
 
 def _check_total(count: int, totals: list[int]) -> int:
-    if sum(totals) != count:
+    if sum(totals) != count and not (count == 1 and not sum(totals)):  # one value for no row is none too many
         raise ValueError(
             f"cannot set using a list-like indexer with a different length than the value: {count} values for {sum(totals)} rows"
         )
