@@ -141,6 +141,11 @@ RESULTS = (
     ),
     ("`loc[label] = value` of a label that no row has", "an error when computing", "a new row"),
     (
+        "`loc[label, names] = ` a dict or series with a value for each column, of a label that several rows have",
+        "an error when computing",
+        "missing values",
+    ),
+    (
         "operators and methods of two frames of other rows (`f + f[f.x > 0]`) whose divisions aren't known",
         "rows in the order of the partitions; an error if equal labels are in several partitions",
         "rows in the order of their labels",

@@ -426,3 +426,17 @@ def test_columns_that_a_condition_says_nothing_of_keep_their_dtypes(npartitions)
     expected[FRAME[["i"]].iloc[4:] > 3] = 0
     lazy[gd.from_pandas(FRAME[["i"]].iloc[4:], npartitions=2) > 3] = 0
     pd.testing.assert_frame_equal(lazy.compute(**INLINE), expected)
+
+
+@pytest.mark.parametrize("value", [{"i": 7, "f": 8}, pd.Series({"i": 7, "f": 8})])
+def test_values_by_column_are_of_one_row(value):
+    lazy = gd.from_pandas(FRAME.set_axis(np.arange(20) // 2), npartitions=3)
+    lazy.loc[3, ["i", "f"]] = value
+    with pytest.raises(
+        ValueError,
+        match=r"several rows have the label 3; one value, or one list of a value for each column, is set in all",
+    ):
+        lazy.compute(**INLINE)
+    lazy = gd.from_pandas(FRAME.set_axis(np.arange(20) // 2), npartitions=3)
+    lazy.loc[3, ["i", "f"]] = list(value.values() if isinstance(value, dict) else value)
+    assert lazy.compute(**INLINE).loc[3, "i"].tolist() == [7, 7]

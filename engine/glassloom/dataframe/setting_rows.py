@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -43,12 +43,17 @@ from glassloom.dataframe.wrap import is_node, operate, wrap
 class RowsToSet:
     """Which rows are set, as a lazy boolean series, and for each of these rows the number of its value if there is one for each.
 
-    `is_one` says that they were given as one label.
+    `is_one` says that they were given as one label. If several rows may have it, `of_one_row` returns the condition that raises ValueError then.
     """
 
     condition: Any
     numbers: Callable[[int], Any]
     is_one: bool = False
+    of_one_row: Callable[[], Any] | None = None
+
+    def as_one_row(self) -> RowsToSet:
+        """Return these rows, which are an error if one label was given that several have."""
+        return self if self.of_one_row is None else replace(self, condition=self.of_one_row())
 
 
 def rows_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
@@ -159,7 +164,7 @@ def labels_to_set(frame: Any, rows: Any, what: str) -> RowsToSet:
             raise ValueError(f"{what} = {count} values: there are {len(listed)} labels, and each takes one")
         return places(True)
 
-    return RowsToSet(places(False) >= 0, numbers, is_one)
+    return RowsToSet(places(False) >= 0, numbers, is_one, (lambda: places(True) >= 0) if is_one else None)
 
 
 def positions_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
@@ -329,7 +334,8 @@ def _check_counts(labels: pd.Index, what: str, are_single: bool, counts: Any) ->
         )
     if are_single and (found > 1).any():
         raise ValueError(
-            f"{what} = values, one for each label: several rows have the label {labels[found > 1].tolist()[0]!r}"
+            f"{what} = values, one for each label: several rows have the label {labels[found > 1].tolist()[0]!r}; "
+            "one value, or one list of a value for each column, is set in all of them"
         )
     return 0
 

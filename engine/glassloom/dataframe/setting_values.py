@@ -80,6 +80,10 @@ def set_values(
     if not meta.columns.is_unique:
         _set_in_places(frame, rows, columns, value, what)
         return
+    if rows is not None and isinstance(
+        value, (dict, pd.Series)
+    ):  # of a label of several rows pandas sets missing values
+        rows = rows.as_one_row()
     names = _named(meta, columns)
     is_name = pd.api.types.is_scalar(columns) or (isinstance(columns, tuple) and not are_keys_of_levels(columns))
     given = _ToSet(value, what, rows, by_label=by_label, are_listed=not is_name)
