@@ -176,3 +176,17 @@ def test_missing_values_among_those_looked_for_are_found_where_files_are_read(tm
         lazy, plain = gd.read_parquet(tmp_path, dtype_backend=backend), pd.read_parquet(tmp_path, dtype_backend=backend)
         for values in ([1, 2, np.nan], [1, None], [pd.NA, 4], [1, 2]):
             assert_same(lazy[lazy.x.isin(values)].compute(**INLINE), plain[plain.x.isin(values)])
+
+
+@pytest.mark.parametrize("values", [[0, "1", None], ["0", "1", "2"]])
+def test_objects_that_arrow_compares_otherwise_in_each_partition_are_refused(values):
+    plain = pd.DataFrame({"a": pd.Series(range(6), dtype="int64[pyarrow]"), "s": list("abcdef")})
+    other = pd.Series(values, dtype=object)
+    lazy = gd.from_pandas(plain, npartitions=3)
+    for given in (other, pd.DataFrame({"a": other})):
+        with pytest.raises(NotImplementedError, match=r"beside column 'a' of dtype 'int64\[pyarrow\]': .*astype\("):
+            lazy.isin(given)
+        assert_same(gd.from_pandas(plain, npartitions=1).isin(given).compute(**INLINE), plain.isin(given))
+    assert_same(lazy.isin(pd.DataFrame({"s": other})).compute(**INLINE), plain.isin(pd.DataFrame({"s": other})))
+    numbers = pd.Series([0, 7, None], dtype=object)
+    assert_same(lazy.isin(numbers).compute(**INLINE), plain.isin(numbers))

@@ -18,7 +18,7 @@ from glassloom.dataframe.columns import some_columns
 from glassloom.dataframe.moving.argsort import argsorted
 from glassloom.dataframe.moving.as_of import last_rows_before
 from glassloom.dataframe.moving.duplicated import duplicated_rows
-from glassloom.dataframe.moving.membership import prepared, rows_among
+from glassloom.dataframe.moving.membership import prepared, require_same_comparison, rows_among
 from glassloom.dataframe.moving.ranks import Ranking, comparable, is_unordered, ranked
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.options import is_columns, refused
@@ -43,6 +43,8 @@ class AmongAll(Frame):
         """
         if is_node(values):
             return wrap(rows_among(self._expr, values))
+        if isinstance(self._expr.meta, pd.DataFrame):
+            require_same_comparison(self._expr, values)
         kind = Rowwise if isinstance(values, dict) else Columnwise
         at_hand = list(values) if isinstance(values, (set, frozenset)) else values
         dtype = self._expr.meta.dtype if isinstance(self._expr.meta, pd.Series) else None

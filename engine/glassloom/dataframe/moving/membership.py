@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from glassloom.backends.pandas_ import sample
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.nodes import FrameExpr, Rowwise
@@ -54,6 +55,37 @@ def _is_among(block: Any, values: Any) -> Any:
 
 
 # Values at hand.
+
+
+def require_same_comparison(node: FrameExpr, values: Any) -> None:
+    """Check that pandas compares a series or frame at hand with the columns of a frame alike in each partition.
+
+    Objects that Arrow can't hold, or can't compare with a column of its own, pandas compares one by one, and then missing ones are unequal.
+    A partition whose rows have none of these objects has missing results.
+
+    Raises
+    ------
+    NotImplementedError
+        If it doesn't.
+    """
+    if node.npartitions == 1 or not isinstance(values, (pd.Series, pd.DataFrame)):
+        return
+    for name, dtype in zip(node.meta.columns, node.meta.dtypes, strict=True):
+        beside = values if isinstance(values, pd.Series) else values.get(name)
+        if not _has_missing_results(dtype) or not isinstance(beside, pd.Series) or beside.dtype != object:
+            continue
+        try:
+            pc.equal(pa.array(sample(pd.Series(dtype=dtype)).array)[:1], pa.array(beside, from_pandas=True)[:1])
+        except pa.ArrowException as error:
+            raise NotImplementedError(
+                f"isin of a {type(values).__name__} of objects beside column {name!r} of dtype {str(dtype)!r}: {error}. pandas compares "
+                f"these in another way than those of other rows; astype({str(dtype)!r}) of what is given makes them alike"
+            ) from error
+
+
+def _has_missing_results(dtype: Any) -> bool:
+    return isinstance(dtype, pd.ArrowDtype) or (_is_arrow_text(dtype) and dtype.na_value is pd.NA)
+
 
 _MANY = 1000
 """Fewer values stay a list, by which what reads may leave out rows: see `predicates`."""
