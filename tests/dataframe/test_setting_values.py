@@ -303,6 +303,8 @@ MISSING = {
         (frame.i < 2, ["i", "f"]), frame[["i", "f"]].where(frame.i > 0)
     ),
     "rows of a lazy frame": lambda frame: frame.__setitem__(frame.i < 2, frame.where(frame.i > 0)),
+    "a lazy scalar": lambda frame: frame.loc.__setitem__((frame.i < 2, "i"), frame.f[frame.i > 90].max()),
+    "a series of other rows": lambda frame: frame.loc.__setitem__((frame.i < 4, "i"), frame.i[frame.i > 1]),
     "whole numbers": lambda frame: frame.loc.__setitem__(([0, 2], "i"), np.array([1.0, 7.0])),
 }
 

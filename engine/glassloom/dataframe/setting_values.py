@@ -167,7 +167,8 @@ def _of_rows(function: Any, series: Any, rows: RowsToSet, value: Any, meta: Any,
 def _with_lazy_values(series: Any, rows: RowsToSet, value: Any) -> Any:
     """Return the meta of a lazy series that gets lazy values. Whole numbers are wider if one of these is missing: that is found out now."""
     wide, node = _tried(series, rows, value), value.expr
-    may_miss = node.has_rows and (node.rows != series.expr.rows or not can_miss_nothing(node.meta.dtype))
+    dtype = node.meta.dtype if hasattr(node.meta, "dtype") else np.asarray(node.meta).dtype
+    may_miss = not can_miss_nothing(dtype) or (node.has_rows and node.rows != series.expr.rows)
     if not may_miss or not can_miss_nothing(wide.dtype):
         return wide
     if not bool(_of_rows(_misses, series, rows, value, wide.astype(bool)).any().compute()):
