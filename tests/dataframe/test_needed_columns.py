@@ -172,6 +172,59 @@ WHOLE = {
 }
 
 
+DIVIDED = {
+    "by a frame": lambda f: (f // f)["a"],
+    "the rest": lambda f: (f % f)[["a"]],
+    "a number by a frame": lambda f: (5 // f)["a"],
+    "by a method": lambda f: f.rmod(5)["a"],
+    "by a series": lambda f: f.rfloordiv(f.b, axis=0)[["a"]],
+}
+
+
+@pytest.mark.parametrize("make", DIVIDED.values(), ids=DIVIDED)
+def test_whole_numbers_are_divided_beside_the_columns_on_which_their_dtype_depends(make):
+    frame = pd.DataFrame({"a": [4, 5, 6, 7], "b": [1, 0, 2, 1]})
+    assert_same(make(gd.from_pandas(frame, npartitions=1)).compute(**INLINE), make(frame))
+
+
+def test_columns_that_others_make_objects_of_stay_beside_them():
+    frame = pd.DataFrame({"a": [1.5, 2.0], "b": [1.0, 2.0]})
+    choose = lambda f, other: f.where(f > 9, other)["a"]  # noqa: E731
+    texts = frame.assign(b=["u", "v"])
+    lazy, other = gd.from_pandas(frame, npartitions=1), gd.from_pandas(texts, npartitions=1)
+    assert_same(choose(lazy, other).compute(**INLINE), choose(frame, texts))
+    objects = pd.DataFrame({"b": pd.Series([1, 2, pd.NA], dtype=object), "d": pd.Series([1, "q", None], dtype=object)})
+    got = gd.from_pandas(objects, npartitions=1).mul(2)["b"].compute(**INLINE)
+    assert list(map(repr, got)) == list(map(repr, objects.mul(2)["b"]))
+
+
+def test_rows_chosen_by_other_labels_of_the_same_rows_are_others():
+    times = pd.date_range("2020", periods=40, freq="3h", tz="UTC")
+    frame = pd.DataFrame({"x": np.arange(40.0), "y": np.arange(40.0)}, index=times)
+    both = lambda f: f.at_time("03:00").x + f.tz_convert("Asia/Tokyo").at_time("03:00").y  # noqa: E731
+    assert len(both(gd.from_pandas(frame, npartitions=1, sort=False))) == len(both(frame)) == 10
+
+
+def test_frames_are_reindexed_to_labels_as_they_are_given():
+    for columns, names in (
+        ([1, 2], [1.0]),
+        ([1, 2], [True]),
+        (pd.CategoricalIndex(["a", "b"]), ["b"]),
+        (["a", 1], [1]),
+    ):
+        frame = pd.DataFrame([[1, 2], [3, 4]], columns=columns)
+        got = gd.from_pandas(frame, npartitions=2).reindex(columns=names).compute(**INLINE)
+        pd.testing.assert_frame_equal(got, frame.reindex(columns=names))
+
+
+def test_columns_that_are_computed_one_by_one_share_what_lies_below():
+    frame = pd.DataFrame(np.arange(60.0).reshape(6, 10), columns=list("abcdefghij"))
+    lazy = gd.from_pandas(frame, npartitions=2)
+    chosen = (lambda f: f.where(f > 3).loc[1:4])(lazy.add(lazy.shift(1)))
+    assert labels(*[chosen[name].sum() for name in frame.columns]).count("loc") == 1
+    assert labels(chosen.a.sum(), chosen.b.sum()).count("where") == 1
+
+
 @pytest.mark.parametrize("make", WHOLE.values(), ids=WHOLE)
 def test_what_is_harder_to_tell_apart_is_as_in_pandas(make):
     """From memory: each partition of a file has labels of its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -99,22 +99,23 @@ class ChosenByColumns(SomeRows):
         return self.call.kwargs["subset"]
 
 
+_OF_LABELS = frozenset(["droplevel", "rename_axis", "to_period", "to_timestamp", "tz_convert", "tz_localize"])
+"""Methods of frames that look at labels alone."""
 _OF_EACH_COLUMN = frozenset(
     [
-        "add", "div", "droplevel", "eq", "floordiv", "ge", "gt", "le", "lt", "mask", "mod", "mul", "ne", "pow", "radd", "rdiv", "rename_axis",
-        "replace", "rfloordiv", "rmod", "rmul", "rpow", "rsub", "rtruediv", "sub", "to_period", "to_timestamp", "truediv", "tz_convert",
-        "tz_localize", "where",
+        "add", "div", "eq", "ge", "gt", "le", "lt", "mask", "mul", "ne", "pow", "radd", "rdiv", "replace", "rmul", "rsub", "rtruediv", "sub",
+        "truediv", "where",
     ]
 )  # fmt: skip
-"""Methods of frames that treat each column by itself, beside other frames with the column of its label."""
+"""Methods and operators of frames that treat each column by itself, beside other frames with the column of its label. What pandas makes of whole
+numbers by ``//`` and ``%`` depends on all of the frame, as it does of columns of objects."""
 
 
-def of_fewer_columns(node: BlockOp, wanted: Sequence[Any]) -> FrameExpr | None:
+def of_fewer_columns(node: BlockOp, wanted: Collection[Any]) -> FrameExpr | None:
     """Return a node with some of its columns alone, if what it does treats each by itself; None else, or if those are all."""
-    if not _treats_columns_apart(node):
-        return None
-    needed = [name for name in names_of(node.frame.meta) if name in set(wanted)]
-    if not 0 < len(needed) < len(node.frame.meta.columns):
+    names = set(wanted)
+    needed = [name for name in names_of(node.meta) if name in names]
+    if not 0 < len(needed) < len(names_of(node.meta)) or not _treats_columns_apart(node):
         return None
     others = [Projection(one, needed) if isinstance(one.meta, pd.DataFrame) else one for one in node.others]
     made: BlockOp = node.rebuild([Projection(node.frame, needed), tuple(others), *node.operands[2:]])
@@ -122,8 +123,8 @@ def of_fewer_columns(node: BlockOp, wanted: Sequence[Any]) -> FrameExpr | None:
 
 
 def _treats_columns_apart(node: BlockOp) -> bool:
-    columns = node.meta.columns if isinstance(node.meta, pd.DataFrame) else None
-    if columns is None or not are_some((), node.frame) or not columns.identical(node.frame.meta.columns):
+    columns = node.meta.columns
+    if not are_some((), node.frame) or not columns.identical(node.frame.meta.columns):
         return False
     if isinstance(node, RowsByLabel):
         return True
@@ -132,10 +133,25 @@ def _treats_columns_apart(node: BlockOp) -> bool:
         return False
     if not all(isinstance(value, Block) or pd.api.types.is_scalar(value) for value in given):
         return False
+    if isinstance(function, Method) and len(function.path) == 1 and function.path[0] in _OF_LABELS:
+        return True
+    return _operation(function) in _OF_EACH_COLUMN and _are_apart(node)
+
+
+def _operation(function: Any) -> str:
     if isinstance(function, Method):
-        is_known = len(function.path) == 1 and function.path[0] in _OF_EACH_COLUMN
-        return is_known and (function.path[0] not in ("where", "mask") or all(map(_stays, node.frame.meta.dtypes)))
-    return isinstance(node, Rowwise) and getattr(function, "__module__", None) == "_operator"
+        return function.path[0] if len(function.path) == 1 else ""
+    return function.__name__ if getattr(function, "__module__", None) == "_operator" else ""
+
+
+def _are_apart(node: BlockOp) -> bool:
+    """Whether the dtype that a column gets doesn't depend on the columns that lie in memory with it."""
+    many = [one.meta for one in node.operand_nodes if isinstance(one.meta, pd.DataFrame)]
+    if any(pd.api.types.is_object_dtype(dtype) for meta in many for dtype in meta.dtypes):
+        return False
+    if _operation(node.call.function) not in ("where", "mask"):
+        return True
+    return all(map(_stays, many[0].dtypes)) and all(len(set(meta.dtypes)) == 1 for meta in many[1:])
 
 
 def _stays(dtype: Any) -> bool:

@@ -374,7 +374,8 @@ class RowsByLabel(SomeRows):
 
     @found_bottom_up
     def rows(self) -> str:
-        return f"chosen-{tokenize(self.frame.rows, self.call, [node.name for node in self.others])}"
+        of_frame = self.frame.rows, self.frame.layout  # the same rows may have other labels
+        return f"chosen-{tokenize(of_frame, self.call, [node.name for node in self.others])}"
 
 
 class Rowwise(SomeRows):

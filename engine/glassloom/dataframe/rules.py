@@ -9,13 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.call import BlockCall, Method
+from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_nodes import (
     ByLabel,
     ChosenByColumns,
     Renamed,
     are_some,
-    of_fewer_columns,
     of_needed_columns,
 )
 from glassloom.dataframe.derived_meta import names_of
@@ -64,6 +63,9 @@ def project_once(node: Projection, inner: Projection) -> Expr | None:
 
 @rule(Projection, Columnwise)
 def project_before_columnwise(node: Projection, inner: Columnwise) -> Expr | None:
+    name, args = getattr(inner.call.function, "__name__", ""), inner.call.args
+    if name in ("floordiv", "mod") and not isinstance(args[0], Block):
+        return None  # zeros in a column of whole numbers make floats of others, too
     return inner.rebuild([Projection(inner.frame, node.columns, origin=node.origin), *inner.operands[1:]])
 
 
@@ -142,13 +144,6 @@ def project_before_exploding(node: Projection, inner: LabelKeeping) -> Expr | No
         return None
     wanted = {*exploded, *node.labels}
     made = of_needed_columns(inner, [name for name in names_of(inner.frame.meta) if name in wanted])
-    return None if made is None else Projection(made, node.columns, origin=node.origin)
-
-
-@rule(Projection, BlockOp)
-def project_before_columns_apart(node: Projection, inner: BlockOp) -> Expr | None:
-    """Leave columns out before what treats each column by itself."""
-    made = of_fewer_columns(inner, node.labels)
     return None if made is None else Projection(made, node.columns, origin=node.origin)
 
 

@@ -140,7 +140,7 @@ class _Plan:
                     continue
                 if not isinstance(user, (Join, LookupJoin, Concat)):
                     operands.extend(user.dependencies)
-                if _drops_labels(user):
+                if _has_other_labels(user):
                     continue
                 if not _passes_labels_on(user):
                     return True
@@ -149,7 +149,7 @@ class _Plan:
         return any(one.name not in derived and not is_one_value(one) for one in operands)  # aligned by label
 
 
-def _drops_labels(node: Expr) -> bool:
+def _has_other_labels(node: Expr) -> bool:
     """Whether a node's rows have other labels than those that it is made of, whatever these are, or none."""
     if isinstance(node, (Join, LookupJoin)):
         joining = node.joining

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.column_nodes import are_some, of_needed_columns
+from glassloom.dataframe.column_nodes import are_some, of_fewer_columns, of_needed_columns
 from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.divisions import Redivide
 from glassloom.dataframe.kept_rows import compared_columns
@@ -22,7 +22,7 @@ from glassloom.dataframe.moving.set_index import SetIndex
 from glassloom.dataframe.moving.shape import Concat, Repartition, Sample, SetDivisions
 from glassloom.dataframe.moving.shuffle import HashShuffle
 from glassloom.dataframe.moving.sort import SortedBlocks, SortedEnds, SortedExchange
-from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection, empty
+from glassloom.dataframe.nodes import Assign, BlockOp, Filter, FrameExpr, Projection, empty
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce, TreeSteps
 from glassloom.expr import Expr, apply_rules, rule, walk
@@ -171,14 +171,13 @@ def _is_count(node: Expr) -> bool:
 
 
 def _wanted_columns(node: Expr, consumers: Sequence[Expr]) -> set[Any] | None:
-    """Return the columns that are read of a node that moves rows; None if all are, or it doesn't."""
-    moves_rows = isinstance(node, (AnyJoin, HashShuffle, SortedExchange, SortedBlocks, SortedEnds))
-    if not consumers or not (moves_rows or _compared_in_tree(node) is not None):
+    """Return the columns that are read of a node that moves rows, or that may treat columns apart; None if all are, or it doesn't."""
+    if not consumers or not all(isinstance(consumer, Projection) or _is_count(consumer) for consumer in consumers):
+        return None
+    if not isinstance(node, (BlockOp, Exchange)) and _compared_in_tree(node) is None:
         return None
     assert isinstance(node, FrameExpr)
     if not isinstance(node.meta, pd.DataFrame) or not node.meta.columns.is_unique:
-        return None
-    if not all(isinstance(consumer, Projection) or _is_count(consumer) for consumer in consumers):
         return None
     lists = [consumer.columns for consumer in consumers if isinstance(consumer, Projection)]
     wanted = {name for columns in lists for name in (columns if isinstance(columns, list) else [columns])}
@@ -198,7 +197,9 @@ def _narrowed(node: Expr, wanted: set[Any], consumers: dict[str, list[Expr]]) ->
         return None if frame is None else node.rebuild([frame, *node.operands[1:]])
     if isinstance(node, TreeReduce):
         return _narrowed_tree(node, wanted)
-    return _narrowed_join(node, wanted, consumers) if isinstance(node, Join) else None
+    if isinstance(node, Join):
+        return _narrowed_join(node, wanted, consumers)
+    return of_fewer_columns(node, wanted) if isinstance(node, BlockOp) and not isinstance(node, AnyJoin) else None
 
 
 def _compared_in_tree(node: Expr) -> list[Any] | None:

@@ -54,7 +54,7 @@ def reindexed_collection(frame: Any, labels: Any, index: Any, columns: Any, axis
         )
         if index is not None and _is_of_both(meta, names, options):
             of_both = {"columns": names}
-        elif isinstance(names, list) and len(set(names)) == len(names) and are_some(names, frame.expr):
+        elif not options and _are_of_frame(names, frame.expr):
             frame = frame[names]
         else:
             frame = operate(Method("reindex"), frame, kwargs={"columns": names, **options}, label="reindex")
@@ -81,6 +81,14 @@ def _is_of_both(meta: pd.DataFrame, names: Any, options: dict[str, Any]) -> bool
     dtypes = set(meta.dtypes)
     is_plain = len(dtypes) == 1 and isinstance(next(iter(dtypes)), np.dtype)
     return is_plain and "method" not in options and not pd.Index(names).isin(meta.columns).all()
+
+
+def _are_of_frame(names: Any, node: FrameExpr) -> bool:
+    """Whether names are labels of a frame's columns, each of one and only once."""
+    if not isinstance(names, list) or not names or not are_some(names, node) or len(set(names)) < len(names):
+        return False
+    columns = node.meta.columns
+    return pd.Index(names, name=columns.name).identical(columns[columns.get_indexer(pd.Index(names))])
 
 
 def reindexed(node: FrameExpr, labels: Any, options: dict[str, Any], *, by_name: bool = False) -> FrameExpr:
