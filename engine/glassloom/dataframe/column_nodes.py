@@ -201,13 +201,20 @@ def is_row_by_row(node: Expr) -> bool:
 
 def _finds_categories(node: Rowwise) -> bool:
     """Whether the categories of a result are those that are found among the values."""
-    before = {type(one) for one in _dtypes(node.frame.meta)}
-    return pd.CategoricalDtype not in before and has_unknown_categories(node.meta)
+    made, before = _dtypes(node.meta), _dtypes(node.frame.meta)
+    if len(made) != len(before):
+        before = [None] * len(made)
+    pairs = zip(made, before, strict=True)
+    return any(_is_unknown(new) and not isinstance(old, pd.CategoricalDtype) for new, old in pairs)
 
 
 def has_unknown_categories(meta: Any) -> bool:
     """Whether there is a column of categories that aren't known before values are read."""
-    return any(isinstance(dtype, pd.CategoricalDtype) and not len(dtype.categories) for dtype in _dtypes(meta))
+    return any(map(_is_unknown, _dtypes(meta)))
+
+
+def _is_unknown(dtype: Any) -> bool:
+    return isinstance(dtype, pd.CategoricalDtype) and not len(dtype.categories)
 
 
 def _dtypes(meta: Any) -> list[Any]:

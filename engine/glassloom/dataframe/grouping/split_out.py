@@ -88,10 +88,9 @@ def _chunk_type(reduction: Reduction) -> type[Chunk]:
         return RowsChunk
     meta = grouping.node.meta
     keys = recipe.key_values(meta, [block.meta for block in grouping.blocks])
+    # Groups may come in the order of their first rows, or have the keys of these: -0.0, or one of several equal objects.
     if not recipe.sort or any(getattr(key.dtype, "kind", "O") in "fc" or key.dtype == object for key in keys):
-        return (
-            ValuesChunk  # groups come in the order of their first rows, or each has the key of its first row, as -0.0
-        )
+        return ValuesChunk
     columns = [meta if grouping.is_series else meta[label] for label in reduction.values]
     dtypes = [getattr(column, "dtype", None) for column in columns]  # None: several are called so
     is_any_order = all(one.place < 0 or is_unordered(one.how, dtypes[one.place]) for one in reduction.wanted)
