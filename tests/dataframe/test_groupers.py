@@ -154,7 +154,7 @@ def test_the_group_of_missing_categories_has_its_rows_when_groups_are_iterated(b
     assert [2, 4] in found
 
 
-@pytest.mark.skipif(not LOOKS_UP_SAFELY, reason="refused before pandas 3.1")
+@pytest.mark.skipif(not LOOKS_UP_SAFELY, reason="bins shorter than periods are an InvalidIndexError before pandas 3.1")
 def test_groups_of_periods_that_are_shorter_begin_at_the_end_of_these():
     series = pd.Series(range(6), index=pd.period_range("2020-01-06", periods=6, freq="W-SUN"), dtype=float)
     by_day = lambda s: s.groupby(pd.Grouper(freq="D")).sum()  # noqa: E731

@@ -257,6 +257,10 @@ def divided_by_method(lazy: Any, name: str, other: Any, fill_value: Any) -> tupl
     return made[0], made[1]
 
 
+_OPERATORS = {"div": "truediv", "divide": "truediv", "multiply": "mul", "subtract": "sub"}
+"""The operators of methods that are called otherwise."""
+
+
 def _flexible(name: str) -> Callable[..., Any]:
     plain = getattr(operator, _OPERATORS.get(name, name), None)
 
@@ -271,10 +275,6 @@ def _flexible(name: str) -> Callable[..., Any]:
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Return ``self.{name}(other)`` as pandas does, partition by partition."
     return method
-
-
-_OPERATORS = {"div": "truediv", "divide": "truediv", "multiply": "mul", "subtract": "sub"}
-"""The operators of methods that are called otherwise."""
 
 
 class FlexibleOperators:

@@ -143,7 +143,7 @@ class ValuesChunk(RowsChunk):
 
 
 class UnorderedChunk(ValuesChunk):
-    """The same for a reduction that gives the same in whichever order the rows come, but for how sums of floats are rounded."""
+    """The same for a reduction that gives the same in whichever order the rows come, but for rounding, and for which of 0.0 and -0.0 is the largest."""
 
 
 def is_unordered(how: str, dtype: Any) -> bool:

@@ -55,7 +55,8 @@ def set_values(
         A name, a list, slice or mask of names, or a function of the frame; of a series all that there is.
     value
         A constant; a lazy series, or frame, of the same rows; values for each column, for each row, or rows of values for each column.
-        Values of a series or frame at hand are set by label: of one row a series has a value for each column.
+        Values of a series or frame at hand are set by label: of one row a series has a value for each column. Whether one that is set among whole
+        numbers is missing is found out now, also of lazy ones.
     by_label
         Whether each row gets a series' value of its label. Else the values come in the order of the rows.
 
@@ -80,10 +81,8 @@ def set_values(
     if not meta.columns.is_unique:
         _set_in_places(frame, rows, columns, value, what)
         return
-    if rows is not None and isinstance(
-        value, (dict, pd.Series)
-    ):  # of a label of several rows pandas sets missing values
-        rows = rows.as_one_row()
+    if rows is not None and isinstance(value, (dict, pd.Series)):
+        rows = rows.as_one_row()  # of a label of several rows pandas sets missing values
     names = _named(meta, columns)
     is_name = pd.api.types.is_scalar(columns) or (isinstance(columns, tuple) and not are_keys_of_levels(columns))
     given = _ToSet(value, what, rows, by_label=by_label, are_listed=not is_name)
