@@ -14,7 +14,7 @@ THIRD_PARTY = {
     "glassloom_metrics": {"msgspec", "psutil"},
     "glassloom": {
         "cloudpickle", "jinja2", "markupsafe", "msgpack", "msgspec", "numpy", "pandas", "psutil", "pyarrow", "pynvml", "tblib",
-        "cupy", "cupyx", "cudf", "torch", "dask", "distributed", "joblib", "mpi4py", "threadpoolctl", "fsspec", "rmm", "ipykernel", "traitlets", "IPython", "h5py", "scipy", "sqlalchemy", "xarray", "yaml", "zarr",
+        "cupy", "cupyx", "cudf", "torch", "dask", "distributed", "joblib", "mpi4py", "polars", "threadpoolctl", "fsspec", "rmm", "ipykernel", "traitlets", "IPython", "h5py", "scipy", "sqlalchemy", "xarray", "yaml", "zarr",
     },
     "glassloom_dashboards": {"bokeh", "jinja2", "markupsafe", "numpy", "tornado"},
     "glassloom_server": {

@@ -166,6 +166,9 @@ def _start_process(options: HeadOptions, env: Mapping[str, str]) -> subprocess.P
     environ = {**os.environ, **config.environment(), **env}
     for variable in _BLAS_VARIABLES:
         environ.setdefault(variable, str(config.get("cluster.blas-threads")))
+    environ.setdefault(
+        "POLARS_MAX_THREADS", str(options.threads_per_worker)
+    )  # otherwise each worker starts a thread for each CPU
     if config.get("compute.tune-allocators"):
         environ.update(settings_for_processes(environ))
     start = {"path": _head_path(), "worker_path": _worker_path(env), "options": asdict(options)}

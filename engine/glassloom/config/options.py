@@ -215,6 +215,10 @@ OPTIONS: Mapping[str, Option] = _table(
         "`read_parquet`.",
     ),
     Option(
+        "dataframe.parquet-engine", _choice("auto", "pyarrow", "polars"), "auto", False,
+        "What reads Parquet files: the default of `engine` in `read_parquet`. `auto`: Polars where it is installed and there is much to read.",
+    ),
+    Option(
         "client.address", _ADDRESS, None, True,
         "What `Client()` connects to if it is told nothing: the name of a running cluster, or the address of a scheduler of dask.distributed. "
         "None: it starts a cluster.",

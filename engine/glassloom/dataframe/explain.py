@@ -116,7 +116,7 @@ def _step(node: Expr, depth: int, size: tuple[int | None, bool]) -> Step:
     reads = [one for one in _members(node) if isinstance(one, Read)]
     columns = "; ".join(_columns(read) + _condition(read) for read in reads)
     groups = "; ".join(filter(None, (_groups(read) for read in reads)))
-    form = "; ".join(filter(None, (read.source.form for read in reads)))
+    form = "; ".join(filter(None, (read.source.form_of(read.columns, read.condition) for read in reads)))
     place = str(node.origin).partition(": ")[0] if node.origin is not None else ""
     partitions = outer.npartitions if isinstance(outer, FrameExpr) else None
     operations = node.operations if isinstance(node, Fused) else (_label(node),)

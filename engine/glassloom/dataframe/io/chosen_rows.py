@@ -54,11 +54,27 @@ class Choice:
         return pc.take(column, self._indices, boundscheck=False)
 
 
+class Places:
+    """Rows by their numbers, which rise."""
+
+    def __init__(self, places: np.ndarray) -> None:
+        self.places = places
+        self.count = len(places)
+
+    def of(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Return the chosen rows of a column."""
+        if self.count == len(column):
+            return column
+        if column.num_chunks > 1 and pa.types.is_dictionary(column.type):
+            column = column.unify_dictionaries()  # as chunks without chosen rows are dropped, with their categories
+        return pc.take(column, pa.array(self.places), boundscheck=False)
+
+
 class RowNumbers(NamedTuple):
     """The numbers of some rows in all files: of those that are chosen among others, or of all of these."""
 
     rows: range
-    choice: Choice | None = None
+    choice: Choice | Places | None = None
 
     @property
     def n_rows(self) -> int:

@@ -74,7 +74,8 @@ def _among(column: Any, values: Iterable[Any], kind: pa.DataType, nullable: bool
         literal = _literal(value, kind)
         if literal is None:
             return None
-        found.append(literal[0])
+        # Arrow looks zeros up by their bits.
+        found += [0.0, -0.0] if pa.types.is_floating(kind) and literal[0] == 0 else literal
     return Comparison(column, "in", tuple(found))
 
 

@@ -20,11 +20,17 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.derived_meta import chosen_meta
 from glassloom.dataframe.io.common_types import CommonSchema, common_schema, without_labels
-from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term, condition_of_filters
+from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term, columns_of, condition_of_filters
 from glassloom.dataframe.io.filesystems import Files, State, locate
 from glassloom.dataframe.io.literals import adapted
 from glassloom.dataframe.io.noted_index import Level, NotedIndex, chosen_index, levels_of, noted_index
-from glassloom.dataframe.io.parquet_arguments import checked_split, folder_types, require_kinds, require_usual
+from glassloom.dataframe.io.parquet_arguments import (
+    checked_split,
+    chosen_engine,
+    folder_types,
+    require_dtype_backend,
+    require_kinds,
+)
 from glassloom.dataframe.io.parquet_files import (
     FilePiece,
     FolderTypes,
@@ -42,6 +48,7 @@ from glassloom.dataframe.io.parquet_files import (
 from glassloom.dataframe.io.parquet_filters import KnownFilters, filter_expression, known_filters, require_known_filters
 from glassloom.dataframe.io.parquet_rows import (
     Layout,
+    asks_polars,
     fragment_of,
     makes_plain_columns,
     may_match,
@@ -60,6 +67,7 @@ from glassloom.units import parse_bytes
 
 _SUFFIXES = (".parquet", ".parq", ".pq")
 _BLOCK_SIZE = Configured("dataframe.parquet-block-size")
+_ENGINE = Configured("dataframe.parquet-engine")
 _FOOTER_THREADS = 8
 _MOST_FILES_KEPT = 256
 """Files: what is known of more of them is found anew each time, so that little memory is kept."""
@@ -105,16 +113,25 @@ class ParquetSource(Source):
         return self.partitions[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        layout = self.layout if columns is None else self.layout._replace(columns=tuple(columns))
+        layout = self._layout_of(columns, condition)
         return BlockCall(read_partition, (Block(0), layout, condition), label=self.label)
 
     def block_reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any] | None:
         """See `Source.block_reader`. There is none where pandas' frame follows from more than the columns' types."""
-        layout = self.layout if columns is None else self.layout._replace(columns=tuple(columns))
+        layout = self._layout_of(columns, condition)
         meta = self.meta if columns is None else chosen_meta(self.meta, list(columns))
         if not meta.columns.is_unique or not makes_plain_columns(layout):
             return None
         return BlockCall(read_block, (Block(0), layout, condition, meta.columns, tuple(meta.dtypes)), label=self.label)
+
+    def form_of(self, columns: tuple[Any, ...] | None, condition: Any) -> str:
+        """See `Source.form_of`. Polars leaves to Arrow what it can't read."""
+        return "Polars" if asks_polars(self._layout_of(columns, condition), condition) else self.form
+
+    def _layout_of(self, columns: tuple[Any, ...] | None, condition: Condition | None) -> Layout:
+        layout = self.layout if columns is None else self.layout._replace(columns=tuple(columns))
+        n_columns = len({*layout.wanted, *columns_of((*(condition or ()), *layout.where))})
+        return layout._replace(n_values=sum(self._n_rows) * n_columns)
 
     def accept(self, comparison: Comparison) -> Term | None:
         """See `Source.accept`."""
@@ -163,7 +180,7 @@ def read_parquet(
     columns: str | Sequence[str] | None = None,
     filters: Any = None,
     index: str | Sequence[str] | bool | None = None,
-    engine: str = "auto",
+    engine: str | Configured = _ENGINE,
     split_row_groups: bool | int | str = "infer",
     aggregate_files: bool | str | None = None,
     blocksize: int | str | None | Configured = _BLOCK_SIZE,
@@ -198,7 +215,10 @@ def read_parquet(
         it wrote the files.
         Without such a column, rows are numbered through all files, or as pandas noted if there is one file.
     engine
-        ``"auto"`` or ``"pyarrow"``, which are the same.
+        What reads the files; the result is the same. ``"auto"``: Polars where it is installed (the extra ``polars``) and there is much
+        to read, as it leaves out of other columns what filters leave out of their rows; PyArrow otherwise, also on file systems other
+        than this machine's, and columns of types other than numbers, times without a zone, dates and text. ``"polars"``: also where there is little to
+        read. ``"pyarrow"``: never Polars. Default: the option ``dataframe.parquet-engine`` (``"auto"``).
     split_row_groups
         What becomes a partition. True: each row group. A number: so many row groups. False: each file. ``"adaptive"``:
         as many row groups of a file as `blocksize` holds. ``"infer"``: each row group; where there are more than 64,
@@ -247,7 +267,8 @@ def read_parquet(
     >>> len(gd.read_parquet(file))
     2
     """
-    require_usual(engine, dtype_backend)
+    reader = chosen_engine(chosen(engine))
+    require_dtype_backend(dtype_backend)
     split = checked_split(split_row_groups, partition_by)
     require_kinds(index, aggregate_files)
     files, names = locate(path, filesystem, storage_options)
@@ -255,7 +276,7 @@ def read_parquet(
     selected = (columns,) if isinstance(columns, str) else None if columns is None else tuple(columns)
     size = parse_bytes(chosen(_BLOCK_SIZE if blocksize == "default" else blocksize) or "128 MiB")
     types = folder_types(partitioning, dataset)
-    asked = (selected, index, dtype_backend, split, size, aggregate_files, types)
+    asked = (selected, index, dtype_backend, split, size, aggregate_files, types, reader)
     known = known_filters(filters) if _may_keep(states, index) else None
     if known is None:
         source = _source(files, states, *asked, filters)
@@ -291,9 +312,9 @@ def _kept_source(
 
     The dtype of texts follows from pandas' options.
     """
-    selected, index, dtype_backend, split, size, aggregate_files, types = asked
+    selected, index, dtype_backend, split, size, aggregate_files, types, engine = asked
     filtered = filters.filters
-    return _source(files, states, selected, index, dtype_backend, split, size, aggregate_files, types, filtered)
+    return _source(files, states, selected, index, dtype_backend, split, size, aggregate_files, types, engine, filtered)
 
 
 def _source(
@@ -306,6 +327,7 @@ def _source(
     size: int,
     aggregate_files: bool | str | None,
     types: FolderTypes,
+    engine: str,
     filters: Any,
 ) -> ParquetSource:
     """Return what the footers of files say. See `read_parquet`."""
@@ -327,6 +349,7 @@ def _source(
     )
     hive, values = hive_columns(paths, common.schema.names, types)
     layout = _layout(common, hive, schemas, footers, selected, index, noted, filters, files, dtype_backend)
+    layout = layout._replace(engine=engine)
     _require_in_all(paths, schemas, layout, noted)
     pieces = _pieces(states, footers, values, digests, noted.ranges)
     if layout.where:

@@ -9,14 +9,32 @@ import pyarrow.dataset as ds
 
 from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.io.parquet_files import FolderTypes
+from glassloom.dataframe.io.parquet_polars import LEAST_VERSION, is_installed
 from glassloom.errors import OptionError
 
 
-def require_usual(engine: str, dtype_backend: str | None) -> None:
-    if engine not in ("auto", "pyarrow"):
+def chosen_engine(engine: str) -> str:
+    """Return what reads the files.
+
+    Raises
+    ------
+    NotImplementedError
+        If it is something else than PyArrow or Polars.
+    OptionError
+        If it is Polars, and no version of it that is known is installed.
+    """
+    if engine not in ("auto", "pyarrow", "polars"):
         raise NotImplementedError(
-            f"engine={engine!r}: Parquet is read by PyArrow; give engine='pyarrow', or leave it out"
+            f"engine={engine!r}: Parquet is read by PyArrow or Polars; give engine='pyarrow' or 'polars', or leave it out"
         )
+    if engine == "polars" and not is_installed():
+        raise OptionError(
+            f"engine='polars' needs Polars from version {LEAST_VERSION} on: pip install 'glassloom[polars]', or leave engine= out"
+        )
+    return engine
+
+
+def require_dtype_backend(dtype_backend: str | None) -> None:
     if dtype_backend not in (None, "numpy_nullable", "pyarrow"):
         raise OptionError(f"dtype_backend={dtype_backend!r} should be 'numpy_nullable' or 'pyarrow'")
 

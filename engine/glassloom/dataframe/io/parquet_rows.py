@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from glassloom.dataframe.arrow.blocks import CodedText, Column, Rows, TableBlock, Values, array_of
 from glassloom.dataframe.arrow.text import is_text
-from glassloom.dataframe.io.chosen_rows import Choice, RowNumbers, joined_numbers
+from glassloom.dataframe.io.chosen_rows import Choice, Places, RowNumbers, joined_numbers
 from glassloom.dataframe.io.common_types import cast_column
 from glassloom.dataframe.io.conditions import Bounds, Condition, Mask, all_of, columns_of, mask_of, may_hold
 from glassloom.dataframe.io.filesystems import Files
@@ -34,6 +34,7 @@ from glassloom.dataframe.io.parquet_files import (
     unchanged,
 )
 from glassloom.dataframe.io.parquet_filters import filter_expression
+from glassloom.dataframe.io.parquet_polars import is_worthwhile, read_by_polars
 from glassloom.errors import OptionError, ReadError
 
 
@@ -59,6 +60,9 @@ class Layout(NamedTuple):
     files: Files
     backend: str | None
     like: dict[str, str]
+    engine: str = "auto"
+    n_values: int = 0
+    """Values of these columns in all partitions."""
 
     @property
     def wanted(self) -> list[str]:
@@ -77,6 +81,8 @@ _SMALL_ROWS = 100_000
 """Row groups are searched for rows in parts of so many rows at least."""
 _CACHED_ROWS = 2**17
 """A column of so many numbers is still in the processor's own cache when its rows are chosen, if no other is read meanwhile."""
+_FEWEST_COLUMNS = 2
+"""Of fewer columns PyArrow reads all rows in the same time as Polars."""
 
 
 def nullable_columns(schema: pa.Schema, backend: str | None) -> frozenset[str]:
@@ -179,22 +185,67 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *
     try:
         conditions = (*(condition or ()), *layout.where)
         encoded = _encoded_text(one, piece, layout.schema, {*wanted, *columns_of(conditions)})
-        decoded = [] if keeps_codes else encoded
         with (
             unchanged(piece, layout.files),
             pq.ParquetFile(
                 layout.files.source(piece.path), metadata=one, pre_buffer=not is_local, read_dictionary=encoded
             ) as file,
         ):
-            is_whole = not conditions or needs_data  # parts without rows have no categories
-            pieces = [piece] if is_whole else small_pieces(piece, one, _SMALL_ROWS)
             reader = PieceReader(file, layout, frozenset(encoded), is_local)
-            part = _read_parts(reader, pieces, condition, needs_data) or _without_rows(piece, layout)
-            return part._replace(table=_decoded(part.table, decoded))
+            part = _read_by_polars(reader, piece, condition)
+            if part is None:
+                is_whole = not conditions or needs_data  # parts without rows have no categories
+                pieces = [piece] if is_whole else small_pieces(piece, one, _SMALL_ROWS)
+                part = _read_parts(reader, pieces, condition, needs_data) or _without_rows(piece, layout)
+            return part._replace(table=_decoded(part.table, [] if keeps_codes else encoded))
     except (ReadError, FileNotFoundError):
         raise
     except (pa.ArrowException, OSError) as error:
         raise ReadError(f"{piece.path!r} can't be read: {error}") from error
+
+
+def asks_polars(layout: Layout, condition: Condition | None) -> bool:
+    """Whether Polars is to read rows, as far as it can."""
+    has_categories = any(pa.types.is_dictionary(layout.schema.field(name).type) for name in layout.wanted)
+    if layout.files.arrow is not None or layout.filters is not None or has_categories:
+        return False
+    is_chosen = bool(condition or layout.where)
+    return (is_chosen or len(layout.wanted) >= _FEWEST_COLUMNS) and is_worthwhile(layout.engine, layout.n_values)
+
+
+def _read_by_polars(reader: PieceReader, piece: FilePiece, condition: Condition | None) -> _Part | None:
+    """Return the wanted rows of a piece as Polars reads them, and PyArrow text that is codes; None: it is left to PyArrow."""
+    layout = reader.layout
+    if not asks_polars(layout, condition):
+        return None
+    constants = hive_constants(piece, layout)
+    conditions = [
+        (one, nullable)
+        for one, nullable in ((condition, layout.nullable), (layout.where, columns_of(layout.where)))
+        if one
+    ]
+    of_conditions = [name for one, _ in conditions for name in columns_of(one) if name not in constants]
+    own = [name for name in layout.wanted if name not in reader.encoded]
+    if not of_conditions and len(own) < _FEWEST_COLUMNS:
+        return None
+    read = read_by_polars(piece, layout.files, layout.schema, own, conditions, of_conditions)
+    if read is None:
+        return None
+    columns = dict(zip(read.table.column_names, read.table.columns, strict=True))
+    choice: Choice | Places | None = None if read.places is None else Places(read.places)
+    if conditions and not read.is_exact:
+        masks = [mask_of(one, columns, constants, nullable) for one, nullable in conditions]
+        mask = _rows_where(masks, read.table.num_rows)
+        if mask is not None:
+            again = Choice(mask)
+            columns = {name: again.of(column) for name, column in columns.items()}
+            choice = again if read.places is None else Places(read.places[mask])
+    if choice is not None and not choice.count:
+        return _without_rows(piece, layout)
+    codes = reader.columns(piece, [name for name in layout.wanted if name in reader.encoded])
+    columns |= codes if choice is None else {name: choice.of(column) for name, column in codes.items()}
+    table = pa.Table.from_arrays([columns[name] for name in layout.wanted], names=layout.wanted)
+    return _Part(piece, table, [RowNumbers(range(piece.first_row, piece.first_row + piece.n_rows), choice)])
 
 
 def _without_rows(piece: FilePiece, layout: Layout) -> _Part:
@@ -328,11 +379,16 @@ def _mask(columns: _ColumnsOfPiece, condition: Condition | None, constants: dict
         masks.append(mask_of(layout.where, columns, constants, columns_of(layout.where)))
     if layout.filters is not None:
         masks.append(_filter_mask(columns.reader.file, piece, layout))
+    return _rows_where(masks, piece.n_rows)
+
+
+def _rows_where(masks: Sequence[Mask], n_rows: int) -> np.ndarray | None:
+    """Return where all masks of so many rows hold; None: everywhere."""
     if not masks:
         return None
     mask = all_of(masks)
     if isinstance(mask, pa.Scalar):
-        return None if mask.as_py() else np.zeros(piece.n_rows, dtype=bool)
+        return None if mask.as_py() else np.zeros(n_rows, dtype=bool)
     return mask if isinstance(mask, np.ndarray) else pc.fill_null(mask, False).to_numpy()
 
 

@@ -77,6 +77,10 @@ class Source:
         """Return a function that reads a piece as a block of `glassloom.dataframe.arrow`; None if the source has no such."""
         return None
 
+    def form_of(self, columns: tuple[Any, ...] | None, condition: Any) -> str:
+        """Return what reads pieces so, for people: `form` unless the source chooses among several."""
+        return self.form
+
     def accept(self, comparison: Comparison) -> Term | None:
         """Return the comparison as the source can make it while it reads; None if not exactly as pandas does it."""
         return None
