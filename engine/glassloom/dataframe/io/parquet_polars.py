@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import os
 import sys
+import threading
 from collections.abc import Collection, Sequence
 from functools import cache, lru_cache, reduce
 from importlib import metadata, util
@@ -41,6 +42,7 @@ _COMPARE = {
 }
 
 _in_forked_child = False
+_importing, _has_imported = threading.Event(), threading.Event()
 
 
 def _note_fork() -> None:
@@ -63,10 +65,28 @@ def is_installed() -> bool:
 
 
 def is_worthwhile(engine: str, n_values: int) -> bool:
-    """Whether to read so many values by Polars, which takes a quarter of a second to import."""
+    """Whether to read so many values by Polars."""
     if engine == "pyarrow" or _in_forked_child or not is_installed():
         return False
     return engine == "polars" or "polars" in sys.modules or n_values >= _WORTH_LOADING
+
+
+def imported(engine: str) -> ModuleType | None:
+    """Return Polars; None while it is being imported, which takes a quarter of a second: unless it is asked for, no read waits for that."""
+    if engine == "polars":
+        import polars
+
+        return polars
+    if not _importing.is_set():
+        _importing.set()
+        threading.Thread(target=_import, name="glassloom-import-polars").start()
+    return sys.modules["polars"] if _has_imported.is_set() else None
+
+
+def _import() -> None:
+    import polars  # noqa: F401
+
+    _has_imported.set()
 
 
 class PolarsRows(NamedTuple):
@@ -78,6 +98,7 @@ class PolarsRows(NamedTuple):
 
 
 def read_by_polars(
+    polars: ModuleType,
     piece: FilePiece,
     files: Files,
     schema: pa.Schema,
@@ -101,8 +122,6 @@ def read_by_polars(
     names = {*wanted, *of_conditions}
     if start is None or not all(readable.get(name) == schema.field(name).type for name in names):
         return None
-    import polars
-
     chosen = _all_of([_Translation(polars, readable, nullable).of(one) for one, nullable in conditions])
     read = list(wanted if chosen.is_exact else dict.fromkeys([*wanted, *of_conditions]))
     is_filtered = chosen.expression is not None

@@ -34,7 +34,7 @@ from glassloom.dataframe.io.parquet_files import (
     unchanged,
 )
 from glassloom.dataframe.io.parquet_filters import filter_expression
-from glassloom.dataframe.io.parquet_polars import is_worthwhile, read_by_polars
+from glassloom.dataframe.io.parquet_polars import imported, is_worthwhile, read_by_polars
 from glassloom.errors import OptionError, ReadError
 
 
@@ -216,7 +216,8 @@ def asks_polars(layout: Layout, condition: Condition | None) -> bool:
 def _read_by_polars(reader: PieceReader, piece: FilePiece, condition: Condition | None) -> _Part | None:
     """Return the wanted rows of a piece as Polars reads them, and PyArrow text that is codes; None: it is left to PyArrow."""
     layout = reader.layout
-    if not asks_polars(layout, condition):
+    polars = imported(layout.engine) if asks_polars(layout, condition) else None
+    if polars is None:
         return None
     constants = hive_constants(piece, layout)
     conditions = [
@@ -228,7 +229,7 @@ def _read_by_polars(reader: PieceReader, piece: FilePiece, condition: Condition 
     own = [name for name in layout.wanted if name not in reader.encoded]
     if not of_conditions and len(own) < _FEWEST_COLUMNS:
         return None
-    read = read_by_polars(piece, layout.files, layout.schema, own, conditions, of_conditions)
+    read = read_by_polars(polars, piece, layout.files, layout.schema, own, conditions, of_conditions)
     if read is None:
         return None
     columns = dict(zip(read.table.column_names, read.table.columns, strict=True))
