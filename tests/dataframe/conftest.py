@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
+from glassloom import config
 from hypothesis import Phase, settings
 from long_tests import examples
 
@@ -18,3 +20,7 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 settings.load_profile("frames")
+
+# Otherwise what reads a file would depend on whether an earlier test of the same process imported Polars.
+if "GLASSLOOM_DATAFRAME__PARQUET_ENGINE" not in os.environ:
+    config.set({"dataframe.parquet-engine": "pyarrow"})

@@ -13,7 +13,7 @@ def frame(tmp_path):
     pd.DataFrame({"x": range(8), "y": [0.5, -1.0] * 4, "s": list("abcdefgh")}).to_parquet(
         tmp_path / "a.parquet", row_group_size=2
     )
-    return gd.read_parquet(tmp_path, engine="pyarrow")
+    return gd.read_parquet(tmp_path)
 
 
 def lines_of(plan, part):

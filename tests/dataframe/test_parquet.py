@@ -349,7 +349,7 @@ def test_only_row_groups_with_chosen_rows_are_read_whole(tmp_path, monkeypatch):
     frame = pd.DataFrame({"k": [1, 5, 1, 3, 5, 1, 5, 1], "x": np.arange(8) / 2})
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=2)
     read = _recorded_reads(monkeypatch)
-    lazy = gd.read_parquet(tmp_path / "a.parquet", engine="pyarrow")
+    lazy = gd.read_parquet(tmp_path / "a.parquet")
     assert_same(lazy[lazy.k == 3].compute(scheduler="inline"), frame[frame.k == 3])
     assert [groups for groups, columns in read if columns == ["k"]] == [(0,), (1,), (2,), (3,)]
     assert [groups for groups, columns in read if columns == ["x"]] == [(1,)]
@@ -366,10 +366,10 @@ def test_columns_of_conditions_are_read_until_no_row_is_left_and_elsewhere_by_on
         return lazy[(lazy.k == 4) & (lazy.n == 3)].compute(scheduler="inline")
 
     expected = frame[(frame.k == 4) & (frame.n == 3)]
-    assert_same(compute(gd.read_parquet(tmp_path / "a.parquet", engine="pyarrow")), expected)
+    assert_same(compute(gd.read_parquet(tmp_path / "a.parquet")), expected)
     assert read == [((0,), ["k"]), ((1,), ["k"]), ((1,), ["n"]), ((1,), ["x"]), ((1,), ["y"])]
     monkeypatch.setattr(parquet_rows, "_CACHED_ROWS", 1)
-    assert_same(compute(gd.read_parquet(tmp_path / "a.parquet", engine="pyarrow")), expected)
+    assert_same(compute(gd.read_parquet(tmp_path / "a.parquet")), expected)
     assert read == [((0,), ["k"]), ((1,), ["k"]), ((1,), ["n"]), ((1,), ["x", "y"])]
     elsewhere = pa.fs.SubTreeFileSystem(str(tmp_path), pa.fs.LocalFileSystem())
     assert_same(compute(gd.read_parquet("a.parquet", filesystem=elsewhere)), expected)

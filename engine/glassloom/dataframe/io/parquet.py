@@ -47,17 +47,15 @@ from glassloom.dataframe.io.parquet_files import (
 )
 from glassloom.dataframe.io.parquet_filters import KnownFilters, filter_expression, known_filters, require_known_filters
 from glassloom.dataframe.io.parquet_rows import (
-    Layout,
     asks_polars,
     fragment_of,
-    makes_plain_columns,
     may_match,
-    nullable_columns,
     read_block,
     read_partition,
     whole_schema,
 )
 from glassloom.dataframe.io.parquet_summary import without_summaries
+from glassloom.dataframe.io.parquet_to_pandas import Layout, makes_plain_columns, nullable_columns
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap

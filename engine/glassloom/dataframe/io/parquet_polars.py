@@ -89,6 +89,14 @@ def _import() -> None:
     _has_imported.set()
 
 
+class Asked(NamedTuple):
+    """A condition, the columns whose comparisons with missing values are missing, and those in which NaN is a missing value."""
+
+    condition: Condition
+    nullable: Collection[Any]
+    without_nan: Collection[Any] = ()
+
+
 class PolarsRows(NamedTuple):
     """Rows of a piece. `places` are their numbers in it, None if all were read; `is_exact`: all that remain fulfil the condition."""
 
@@ -103,7 +111,7 @@ def read_by_polars(
     files: Files,
     schema: pa.Schema,
     wanted: Sequence[str],
-    conditions: Sequence[tuple[Condition, Collection[Any]]],
+    conditions: Sequence[Asked],
     of_conditions: Collection[str],
 ) -> PolarsRows | None:
     """Return columns of the rows of a piece that may fulfil conditions; None if Polars can't read them as PyArrow does.
@@ -112,8 +120,6 @@ def read_by_polars(
     ----------
     schema
         The types that the columns should have.
-    conditions
-        Each with the columns whose comparisons with missing values are missing.
     of_conditions
         The columns of the conditions that the file has: they are returned, too, if the conditions have to be checked again.
     """
@@ -122,7 +128,7 @@ def read_by_polars(
     names = {*wanted, *of_conditions}
     if start is None or not all(readable.get(name) == schema.field(name).type for name in names):
         return None
-    chosen = _all_of([_Translation(polars, readable, nullable).of(one) for one, nullable in conditions])
+    chosen = _all_of([_Translation(polars, readable, one).of(one.condition) for one in conditions])
     read = list(wanted if chosen.is_exact else dict.fromkeys([*wanted, *of_conditions]))
     is_filtered = chosen.expression is not None
     try:
@@ -207,7 +213,7 @@ class _Translation(NamedTuple):
 
     polars: ModuleType
     kinds: dict[str, pa.DataType]
-    nullable: Collection[Any]
+    asked: Asked
 
     def of(self, condition: Condition) -> _Wanted:
         """Return where all terms may hold."""
@@ -231,6 +237,8 @@ class _Translation(NamedTuple):
         if kind is None:
             return _ALL_ROWS
         column = self.polars.col(term.column)
+        if term.column in self.asked.without_nan:
+            column = column.fill_nan(None)
         is_float = pa.types.is_floating(kind)
         if term.operator in ("isna", "notna"):
             is_missing = column.is_null() | column.is_nan() if is_float else column.is_null()
@@ -244,7 +252,7 @@ class _Translation(NamedTuple):
         if value is None:
             return _ALL_ROWS
         expression = _COMPARE[term.operator](column, value)
-        if term.operator == "!=" and term.column not in self.nullable:
+        if term.operator == "!=" and term.column not in self.asked.nullable:
             expression = expression | column.is_null()
         elif is_float and term.operator in (">", ">="):
             expression = expression & column.is_not_nan()  # to Polars it is larger than any number

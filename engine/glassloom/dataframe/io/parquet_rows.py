@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,16 +12,13 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from glassloom.dataframe.arrow.blocks import CodedText, Column, Rows, TableBlock, Values, array_of
-from glassloom.dataframe.arrow.text import is_text
-from glassloom.dataframe.io.chosen_rows import Choice, Places, RowNumbers, joined_numbers
+from glassloom.dataframe.arrow.blocks import Column, Rows, TableBlock
+from glassloom.dataframe.io.chosen_rows import Choice, Places, RowNumbers
 from glassloom.dataframe.io.common_types import cast_column
-from glassloom.dataframe.io.conditions import Bounds, Condition, Mask, all_of, columns_of, mask_of, may_hold
-from glassloom.dataframe.io.filesystems import Files
-from glassloom.dataframe.io.pandas_types import TYPES_MAPPERS, is_plain_text
+from glassloom.dataframe.io.conditions import Bounds, Columns, Condition, Mask, all_of, columns_of, mask_of, may_hold
+from glassloom.dataframe.io.pandas_types import is_plain_text
 from glassloom.dataframe.io.parquet_files import (
     FilePiece,
-    HiveColumn,
     Partition,
     footer,
     group_bounds,
@@ -34,48 +29,16 @@ from glassloom.dataframe.io.parquet_files import (
     unchanged,
 )
 from glassloom.dataframe.io.parquet_filters import filter_expression
-from glassloom.dataframe.io.parquet_polars import imported, is_worthwhile, read_by_polars
+from glassloom.dataframe.io.parquet_polars import Asked, imported, is_worthwhile, read_by_polars
+from glassloom.dataframe.io.parquet_to_pandas import (
+    Layout,
+    decoded_text,
+    row_labels,
+    text_as_codes,
+    to_frame,
+    values_of,
+)
 from glassloom.errors import OptionError, ReadError
-
-
-class Layout(NamedTuple):
-    """How a table becomes a frame.
-
-    `index_column` names the column that becomes the index; if None, rows are numbered from `start` in steps of `step`.
-    `casts` are integer and boolean columns that have missing values in some partition, and get the dtype that pandas
-    gives to such columns in all partitions. The user's filters are `where`, or if they can't be that, an expression of
-    PyArrow's in `filters`. `like` is that of `CommonSchema`.
-    """
-
-    columns: tuple[str, ...]
-    index_column: str | None
-    index_name: Any
-    start: int
-    step: int
-    casts: dict[str, str]
-    filters: Any
-    where: Condition
-    schema: pa.Schema
-    hive: tuple[HiveColumn, ...]
-    files: Files
-    backend: str | None
-    like: dict[str, str]
-    engine: str = "auto"
-    n_values: int = 0
-    """Values of these columns in all partitions."""
-
-    @property
-    def wanted(self) -> list[str]:
-        """The columns to read from files."""
-        hive = {column.name for column in self.hive}
-        index = [self.index_column] if self.index_column else []
-        return [name for name in dict.fromkeys([*self.columns, *index]) if name not in hive]
-
-    @property
-    def nullable(self) -> frozenset[str]:
-        """The columns whose comparisons with missing values are missing."""
-        return nullable_columns(self.schema, self.backend)
-
 
 _SMALL_ROWS = 100_000
 """Row groups are searched for rows in parts of so many rows at least."""
@@ -85,29 +48,29 @@ _FEWEST_COLUMNS = 2
 """Of fewer columns PyArrow reads all rows in the same time as Polars."""
 
 
-def nullable_columns(schema: pa.Schema, backend: str | None) -> frozenset[str]:
-    """Return the columns whose dtypes have a missing value of their own, by `backend` or as the files note them."""
-    return _nullable_columns(_Schema(schema), backend)
+class _WithoutNaN:
+    """Columns of which some have missing values in place of NaN."""
+
+    def __init__(self, columns: Columns, names: Collection[str]) -> None:
+        self._columns = columns
+        self._names = names
+
+    def __getitem__(self, name: Any) -> pa.ChunkedArray:
+        column = self._columns[name]
+        if name not in self._names:
+            return column
+        return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
 
 
-class _Schema:
-    """A schema that differs from another one with other metadata: PyArrow takes them for equal."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self.arrow = schema
-        self._hash = hash(tuple(schema.names))  # before PyArrow 17 schemas with metadata have none
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Schema) and self.arrow.equals(other.arrow, check_metadata=True)
-
-
-@lru_cache(maxsize=256)
-def _nullable_columns(schema: _Schema, backend: str | None) -> frozenset[str]:
-    dtypes = _plain_to_pandas(schema.arrow.empty_table(), backend).dtypes
-    return frozenset(name for name, dtype in dtypes.items() if getattr(dtype, "na_value", None) is pd.NA)
+def _masks(columns: Columns, condition: Condition | None, constants: dict[Any, Any], layout: Layout) -> list[Mask]:
+    """Return where a condition holds, as pandas decides it, and where the user's filters do, as PyArrow decides it."""
+    masks: list[Mask] = []
+    if condition:
+        as_in_pandas = _WithoutNaN(columns, layout.without_nan) if layout.without_nan else columns
+        masks.append(mask_of(condition, as_in_pandas, constants, layout.nullable))
+    if layout.where:
+        masks.append(mask_of(layout.where, columns, constants, columns_of(layout.where)))
+    return masks
 
 
 def read_partition(partition: Partition, layout: Layout, condition: Condition | None) -> Any:
@@ -141,21 +104,12 @@ def _read_table(
     table = filled[0]
     if len(filled) > 1:
         if keeps_codes and any(not one.schema.equals(table.schema) for one in filled):
-            filled = [_decoded(one, _text_as_codes(one, layout)) for one in filled]
+            filled = [decoded_text(one, text_as_codes(one, layout)) for one in filled]
         table = pa.concat_tables(filled, promote_options="permissive").unify_dictionaries()
     if layout.hive:
         table = _with_hive_columns(table, parts, layout)
     table = table.replace_schema_metadata(layout.schema.metadata)
     return table, [numbers for part in parts for numbers in part.numbers]
-
-
-def _text_as_codes(table: pa.Table, layout: Layout) -> list[str]:
-    """Return the columns of text that are codes of a dictionary in a table only."""
-    return [
-        field.name
-        for field in table.schema
-        if pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(layout.schema.field(field.name).type)
-    ]
 
 
 def _with_hive_columns(table: pa.Table, parts: Sequence[_Part], layout: Layout) -> pa.Table:
@@ -197,7 +151,7 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *
                 is_whole = not conditions or needs_data  # parts without rows have no categories
                 pieces = [piece] if is_whole else small_pieces(piece, one, _SMALL_ROWS)
                 part = _read_parts(reader, pieces, condition, needs_data) or _without_rows(piece, layout)
-            return part._replace(table=_decoded(part.table, [] if keeps_codes else encoded))
+            return part._replace(table=decoded_text(part.table, [] if keeps_codes else encoded))
     except (ReadError, FileNotFoundError):
         raise
     except (pa.ArrowException, OSError) as error:
@@ -220,12 +174,9 @@ def _read_by_polars(reader: PieceReader, piece: FilePiece, condition: Condition 
     if polars is None:
         return None
     constants = hive_constants(piece, layout)
-    conditions = [
-        (one, nullable)
-        for one, nullable in ((condition, layout.nullable), (layout.where, columns_of(layout.where)))
-        if one
-    ]
-    of_conditions = [name for one, _ in conditions for name in columns_of(one) if name not in constants]
+    conditions = [Asked(condition, layout.nullable, layout.without_nan)] if condition else []
+    conditions += [Asked(layout.where, columns_of(layout.where))] if layout.where else []
+    of_conditions = [name for one in conditions for name in columns_of(one.condition) if name not in constants]
     own = [name for name in layout.wanted if name not in reader.encoded]
     if not of_conditions and len(own) < _FEWEST_COLUMNS:
         return None
@@ -235,8 +186,7 @@ def _read_by_polars(reader: PieceReader, piece: FilePiece, condition: Condition 
     columns = dict(zip(read.table.column_names, read.table.columns, strict=True))
     choice: Choice | Places | None = None if read.places is None else Places(read.places)
     if conditions and not read.is_exact:
-        masks = [mask_of(one, columns, constants, nullable) for one, nullable in conditions]
-        mask = _rows_where(masks, read.table.num_rows)
+        mask = _rows_where(_masks(columns, condition, constants, layout), read.table.num_rows)
         if mask is not None:
             again = Choice(mask)
             columns = {name: again.of(column) for name, column in columns.items()}
@@ -359,25 +309,10 @@ def _encoded_text(one: Any, piece: FilePiece, schema: pa.Schema, names: Collecti
     return found
 
 
-def _decoded(table: pa.Table, encoded: Sequence[str]) -> pa.Table:
-    """Return a table with text that was read as codes of a dictionary, which is quicker also with this step, as text."""
-    for name in encoded:
-        place = table.schema.get_field_index(name)
-        if place >= 0 and pa.types.is_dictionary(table.schema.field(place).type):
-            field = table.schema.field(place)
-            kind = field.type.value_type
-            table = table.set_column(place, field.with_type(kind), table[place].cast(kind))
-    return table
-
-
 def _mask(columns: _ColumnsOfPiece, condition: Condition | None, constants: dict[Any, Any]) -> np.ndarray | None:
     """Return where rows of a piece are wanted; None: everywhere."""
     layout, piece = columns.reader.layout, columns.piece
-    masks: list[Mask] = []
-    if condition:
-        masks.append(mask_of(condition, columns, constants, layout.nullable))
-    if layout.where:
-        masks.append(mask_of(layout.where, columns, constants, columns_of(layout.where)))
+    masks = _masks(columns, condition, constants, layout)
     if layout.filters is not None:
         masks.append(_filter_mask(columns.reader.file, piece, layout))
     return _rows_where(masks, piece.n_rows)
@@ -474,15 +409,6 @@ def _bounds_finder(piece: FilePiece, layout: Layout, group: int) -> Callable[[An
 # From Arrow to pandas.
 
 
-def makes_plain_columns(layout: Layout) -> bool:
-    """Whether the array of each column follows from its type, and from no other column or note."""
-    if layout.backend is not None or layout.hive or any(name in layout.casts for name in layout.columns):
-        return False
-    fields = [layout.schema.field(name) for name in layout.wanted]
-    schema = pa.schema(fields, metadata=layout.schema.metadata)
-    return bool(layout.columns) and _notes_needed(_Schema(schema), None) is None
-
-
 def read_block(
     partition: Partition, layout: Layout, condition: Condition | None, labels: pd.Index, dtypes: tuple[Any, ...]
 ) -> TableBlock:
@@ -493,108 +419,17 @@ def read_block(
         kept = [name for name in layout._replace(columns=tuple(columns)).wanted]
         chosen = table.select(kept)
         return to_frame(
-            _decoded(chosen, _text_as_codes(chosen, layout)), numbers, layout._replace(columns=tuple(columns))
+            decoded_text(chosen, text_as_codes(chosen, layout)), numbers, layout._replace(columns=tuple(columns))
         )
 
     def index() -> pd.Index:
-        return _row_labels(numbers, layout) if layout.index_column is None else whole(()).index
+        return row_labels(numbers, layout) if layout.index_column is None else whole(()).index
 
-    columns = {name: Column(_values(table[name], dtype)) for name, dtype in zip(layout.columns, dtypes, strict=True)}
+    columns = {name: Column(values_of(table[name], dtype)) for name, dtype in zip(layout.columns, dtypes, strict=True)}
     return TableBlock(columns, labels, Rows(sum(part.n_rows for part in numbers), index), whole)
-
-
-def _values(column: pa.ChunkedArray, dtype: Any) -> Values:
-    """Return a column's values, which become an array of `dtype` where they have one of that already."""
-    if pa.types.is_dictionary(column.type) and not isinstance(dtype, pd.CategoricalDtype):
-        if is_text(dtype):
-            return CodedText(column, dtype)
-        column = column.cast(column.type.value_type)  # text as objects, before pandas 3
-    return Values(lambda: _array(column, dtype))
-
-
-def _array(column: pa.ChunkedArray, dtype: Any) -> Any:
-    """Return the array of a column: of numbers and instants without a copy if Arrow holds them in one piece."""
-    kind = column.type
-    if is_text(dtype) and is_plain_text(kind):
-        return dtype.__from_arrow__(column)
-    is_number = pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not column.null_count)
-    is_instant = pa.types.is_timestamp(kind) and kind.tz is None
-    if isinstance(dtype, np.dtype) and (is_number or is_instant):
-        made = column.chunk(0).to_numpy(zero_copy_only=False) if column.num_chunks == 1 else column.to_numpy()
-        if made.dtype == dtype:
-            return made
-    return array_of(_plain_to_pandas(pa.table({"": column}), None)[""])
-
-
-def to_frame(table: pa.Table, numbers: Sequence[RowNumbers], layout: Layout) -> Any:
-    """Return the frame of a table: pandas' dtypes, the index, and the columns in order."""
-    if not layout.columns and layout.index_column is None:
-        return pd.DataFrame(index=_row_labels(numbers, layout))
-    if layout.backend == "pyarrow":
-        table = _with_text_as_noted(table, layout.schema)
-    made = _plain_to_pandas(
-        table.select([name for name in table.schema.names if name in layout.columns or name == layout.index_column]),
-        layout.backend,
-    )
-    casts = {name: kind for name, kind in layout.casts.items() if name in made.columns}
-    if casts:
-        made = made.astype(casts)
-    if layout.index_column is not None:
-        values = made[layout.index_column]
-        made = made.drop(columns=layout.index_column) if layout.index_column not in layout.columns else made
-        made.index = pd.Index(values).rename(layout.index_name)
-    else:
-        made.index = _row_labels(numbers, layout)
-    return made if tuple(made.columns) == layout.columns else made[list(layout.columns)]
-
-
-def _with_text_as_noted(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table whose text is of the types that the files note: that of dictionaries is read as short texts."""
-    for place, field in enumerate(table.schema):
-        noted = schema.field(field.name).type if field.name in schema.names else field.type
-        if noted != field.type and is_plain_text(noted) and is_plain_text(field.type):
-            table = table.set_column(place, field.with_type(noted), table[place].cast(noted))
-    return table
 
 
 def _are_missing(column: pa.ChunkedArray, kind: pa.DataType) -> bool:
     """Whether a column that should be of categories has no values, so that its file has no categories."""
     is_plain = pa.types.is_dictionary(kind) and not pa.types.is_dictionary(column.type)
     return is_plain and column.null_count == len(column)
-
-
-def _plain_to_pandas(table: pa.Table, backend: str | None) -> Any:
-    """Return a frame with pandas' dtypes as they were noted, but without an index."""
-    plain = table.replace_schema_metadata(_notes_needed(_Schema(table.schema), backend))
-    return plain.to_pandas(use_threads=False, types_mapper=TYPES_MAPPERS[backend])
-
-
-@lru_cache(maxsize=256)
-def _notes_needed(schema: _Schema, backend: str | None) -> dict[bytes, bytes] | None:
-    """Return the metadata from which PyArrow makes the dtypes; None if they follow from the types alone.
-
-    PyArrow takes a millisecond to read them, in each partition anew.
-    """
-    metadata = dict(schema.arrow.metadata or {})
-    if b"pandas" not in metadata:
-        return None
-    noted = json.loads(metadata[b"pandas"])
-    noted["index_columns"] = []
-    for column in noted.get("columns", []):
-        column["name"] = column.get("field_name", column.get("name"))
-    metadata[b"pandas"] = json.dumps(noted).encode()
-    empty = schema.arrow.empty_table()
-    mapper = TYPES_MAPPERS[backend]
-    with_notes = empty.replace_schema_metadata(metadata).to_pandas(types_mapper=mapper)
-    without = empty.replace_schema_metadata(None).to_pandas(types_mapper=mapper)
-    is_same = with_notes.columns.identical(without.columns) and with_notes.dtypes.equals(without.dtypes)
-    return None if is_same and with_notes.attrs == without.attrs else metadata
-
-
-def _row_labels(parts: Sequence[RowNumbers], layout: Layout) -> pd.Index:
-    """Return the labels of rows by their numbers in all files: a range where they follow each other."""
-    numbers = joined_numbers(parts)
-    if isinstance(numbers, range):
-        start = layout.start + layout.step * numbers.start
-        return pd.RangeIndex(start, start + layout.step * len(numbers), layout.step, name=layout.index_name)
-    return pd.Index(layout.start + layout.step * numbers, name=layout.index_name)
