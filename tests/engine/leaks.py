@@ -84,7 +84,7 @@ class Watch:
         left += [f"record {path}" for path in self._registry.iterdir()]
         left += [f"folder {path}" for path in self._base.glob("glassloom-*")]
         for cluster_id in self.cluster_ids():
-            left += [f"shared memory {path}" for path in _SHARED_MEMORY.glob(f"glassloom-{cluster_id}*")]
+            left += [f"shared memory {path}" for path in shared_files(cluster_id)]
             left += [f"folder {path}" for path in Path("/tmp").glob(f"glassloom-{cluster_id}")]
         return left
 
@@ -103,6 +103,11 @@ class Watch:
     def wait_for_the_outside_to_be_clean(self) -> list[str]:
         """As `wait_for_leaks_to_go`, without what this process holds."""
         return _settled(self.left_outside)
+
+
+def shared_files(cluster_id: str) -> list[Path]:
+    """Return a cluster's files in shared memory, not those of clusters whose ids begin with this one."""
+    return [path for mark in "-." for path in _SHARED_MEMORY.glob(f"glassloom-{cluster_id}{mark}*")]
 
 
 def _settled(look) -> list[str]:

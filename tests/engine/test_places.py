@@ -22,12 +22,9 @@ from glassloom.protocol.identity import new_cluster_id
 from glassloom.protocol.places import Owner, make_places, remove_what_the_dead_left
 from glassloom_metrics.host import HostIdentity, process_started_s, this_host
 from glassloom_metrics.registry import read_records
+from leaks import shared_files
 
 # The dead
-
-
-def shared_files(cluster_id: str) -> list[Path]:
-    return list(Path("/dev/shm").glob(f"glassloom-{cluster_id}*"))
 
 
 @pytest.mark.fault("kill -9 of all processes of a cluster at once")
