@@ -119,7 +119,8 @@ def test_polars_reads_what_pyarrow_and_pandas_read(tmp_path_factory, data, table
         reject()
     by_polars = read("polars")
     pd.testing.assert_frame_equal(by_polars, read("pyarrow"), check_exact=True)
-    assert_same(by_polars, whole[chosen][columns])
+    if dtype_backend != "pyarrow":  # with which `isin` of pandas 3.1 cuts nanoseconds off
+        assert_same(by_polars, whole[chosen][columns])
 
 
 def _printed(script, path):

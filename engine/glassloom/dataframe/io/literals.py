@@ -74,8 +74,10 @@ def _among(column: Any, values: Iterable[Any], kind: pa.DataType, nullable: bool
         literal = _literal(value, kind)
         if literal is None:
             return None
-        # Arrow looks zeros up by their bits.
-        found += [0.0, -0.0] if pa.types.is_floating(kind) and literal[0] == 0 else literal
+        is_zero = pa.types.is_floating(kind) and literal[0] == 0
+        if is_zero and nullable:
+            return None  # whether the other zero is among them depends on the dtype
+        found += [0.0, -0.0] if is_zero else literal  # Arrow looks them up by their bits
     return Comparison(column, "in", tuple(found))
 
 
