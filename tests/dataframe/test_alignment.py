@@ -325,3 +325,32 @@ def test_columns_of_unlike_dtypes_become_objects_only_where_a_value_is_taken_fro
     expected = one.combine_first(two)
     found = gd.from_pandas(one, npartitions=3).combine_first(gd.from_pandas(two, npartitions=2)).compute(**INLINE)
     assert_same(found, expected)
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+def test_rows_are_combined_with_those_under_moved_labels(npartitions):
+    hours = pd.date_range("2024-01-01", periods=20, freq="h")
+    plain = pd.DataFrame({"x": range(20), "y": range(20, 40)}, index=hours)
+    lazy = gd.from_pandas(plain, npartitions=npartitions)
+    for combine in (
+        lambda frame: frame.x + frame.shift(freq="3h").y,
+        lambda frame: frame.shift(2, freq="h").x + frame.y.shift(-2, freq="h"),
+        lambda frame: frame.x - frame.shift(1, freq="D").y,
+        lambda frame: frame.tz_localize("UTC").tz_convert("Europe/Paris").x + frame.tz_localize("UTC").y,
+        lambda frame: frame.join(frame.shift(freq="1h"), rsuffix="_before"),
+    ):
+        combined, expected = combine(lazy), combine(plain)
+        assert len(combined) == len(expected)
+        assert_same(combined.compute(), expected)
+        assert combined.known_divisions
+
+
+def test_divisions_do_not_follow_labels_that_may_change_their_order_or_number():
+    hours = pd.date_range("2024-10-26", periods=60, freq="h")
+    lazy = gd.from_pandas(pd.Series(range(60), index=hours), npartitions=3)
+    assert not lazy.shift(1, freq="B").known_divisions
+    assert not lazy.tz_localize("Europe/Paris", ambiguous=[True] * 60).known_divisions
+    in_paris = lazy.tz_localize("UTC").tz_convert("Europe/Paris")
+    assert in_paris.known_divisions
+    assert not in_paris.shift(1, freq="MS").known_divisions
+    assert_same(in_paris.shift(1, freq="h").compute(), in_paris.compute().shift(1, freq="h"))

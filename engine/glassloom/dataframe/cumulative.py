@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.widening import is_narrowing
 from glassloom.dataframe.wrap import operate, wrap
 from glassloom.errors import OptionError
+from glassloom.graph import tokenize
 
 
 class Step:
@@ -304,7 +305,8 @@ class Along(Frame):
             if pd.api.types.is_list_like(periods) and self.npartitions > 1:
                 instead = "with freq= shift by one number after the other, and join() the results: their labels differ"
                 raise refused("shift", "periods", periods, instead)
-            return operate(Method("shift"), self, kind=NewLabels, kwargs={**kwargs, "freq": freq}, label="shift")
+            kind = MovedLabels if _keeps_order(self._meta.index, freq) else NewLabels
+            return operate(Method("shift"), self, kind=kind, kwargs={**kwargs, "freq": freq}, label="shift")
         if is_columns(axis, "shift"):
             return operate(AcrossColumns("shift"), self, kwargs={**kwargs, "axis": 1})
         is_list = isinstance(periods, (list, tuple, range))
@@ -398,12 +400,37 @@ class NewLabels(Rowwise):
         return (None,) * (self.frame.npartitions + 1)
 
     @property
+    def rows(self) -> str:
+        return f"labelled-{tokenize(self.frame.rows, self.call, [node.name for node in self.others])}"
+
+    @property
     def layout(self) -> str:
         return self.name
 
     @property
     def has_unique_labels(self) -> bool:
         return False
+
+
+class MovedLabels(NewLabels):
+    """The same rows under labels that follow from their own one by one, in the same order: divisions follow in the same way."""
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        known = self.frame.divisions
+        if known[0] is None:
+            return known
+        labels = pd.Index(list(known)).astype(self.frame.meta.index.dtype)
+        return tuple(self.call(pd.Series(0, index=labels)).index)
+
+
+def _keeps_order(labels: pd.Index, freq: Any) -> bool:
+    """Whether labels that are moved by a frequency are in the same order, and as many: always by the same length."""
+    if not isinstance(labels, (pd.DatetimeIndex, pd.TimedeltaIndex)):
+        return False
+    offset = pd.tseries.frequencies.to_offset(freq)
+    is_plain_day = isinstance(offset, pd.offsets.Day) and getattr(labels, "tz", None) is None
+    return is_plain_day or isinstance(offset, pd.offsets.Tick)
 
 
 def _valid_label(node: FrameExpr, how: str) -> FrameExpr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 import pandas as pd
@@ -9,12 +10,15 @@ import pandas as pd
 from glassloom.dataframe.ambiguous_times import is_of_plain_times, is_of_rows, localized_labels
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
-from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.cumulative import MovedLabels, NewLabels
 from glassloom.dataframe.label_slices import truncated
 from glassloom.dataframe.nodes import RowsByLabel, Rowwise
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.upsampling import as_freq
 from glassloom.dataframe.wrap import operate, wrap
+
+_WITHOUT_CHANGES = ("UTC", "utc", UTC)
+"""Zones whose clocks are never set to another time."""
 
 
 class TimeLabels(Frame):
@@ -33,7 +37,7 @@ class TimeLabels(Frame):
 
     def tz_convert(self, tz: Any, axis: Any = 0, level: Any = None) -> Any:
         """Return the same rows with labels in another time zone."""
-        return self._relabelled("tz_convert", axis, level, {"tz": tz})
+        return self._relabelled("tz_convert", axis, level, {"tz": tz}, MovedLabels)
 
     def tz_localize(
         self, tz: Any, axis: Any = 0, level: Any = None, ambiguous: Any = "raise", nonexistent: Any = "raise"
@@ -45,9 +49,9 @@ class TimeLabels(Frame):
         if is_of_rows(ambiguous) and is_of_plain_times(self._meta.index) and tz is not None and level is None:
             require_rows("tz_localize", axis)
             return localized_labels(self, tz, ambiguous, nonexistent)
-        return self._relabelled(
-            "tz_localize", axis, level, {"tz": tz, "ambiguous": ambiguous, "nonexistent": nonexistent}
-        )
+        kind = MovedLabels if tz in _WITHOUT_CHANGES and is_of_plain_times(self._meta.index) else NewLabels
+        kwargs = {"tz": tz, "ambiguous": ambiguous, "nonexistent": nonexistent}
+        return self._relabelled("tz_localize", axis, level, kwargs, kind)
 
     def to_timestamp(self, freq: Any = None, how: str = "start", axis: Any = 0) -> Any:
         """Return the same rows, their labels times in place of periods."""
@@ -59,11 +63,13 @@ class TimeLabels(Frame):
             raise refused("to_period", "freq", freq, "name the frequency, as in to_period('M')")
         return self._relabelled("to_period", axis, None, {"freq": freq})
 
-    def _relabelled(self, method: str, axis: Any, level: Any, kwargs: dict[str, Any]) -> Any:
+    def _relabelled(
+        self, method: str, axis: Any, level: Any, kwargs: dict[str, Any], kind: type[NewLabels] = NewLabels
+    ) -> Any:
         require_rows(method, axis)
         if level is not None:
             raise refused(method, "level", level, "divisions are of one level")
-        return self._with_labels(method, kwargs, NewLabels)
+        return self._with_labels(method, kwargs, kind)
 
     def _with_labels(self, method: str, kwargs: dict[str, Any], kind: Any = Rowwise) -> Any:
         return operate(Method(method), self, kind=kind, kwargs=kwargs, label=method.replace("_", "-"))

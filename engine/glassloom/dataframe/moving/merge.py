@@ -113,7 +113,7 @@ def with_sampled_labels(call: Callable[..., Any], metas: list[Any]) -> Any:
 
 
 class SortedJoin(Join):
-    """Partitions of equal divisions, joined by index."""
+    """Partitions joined by index, with the divisions of the first side: those of the other one are equal, or it adds no labels."""
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
@@ -269,8 +269,17 @@ def _broadcast_join(left: FrameExpr, right: FrameExpr, joining: Joining, side: s
     may_lack_rows = other.npartitions > 1 and (other.lengths is None or any(other.lengths))
     if may_lack_rows and depends_on_rows(left.meta, right.meta, joining):
         joining = replace(joining, whole=side)
-    joined = _join(moved, other, joining, None) if side == "left" else _join(other, moved, joining, None)
-    return _with_one_dtype(joined, joining)
+    kind = SortedJoin if _has_labels_of(other, moved, joining, side) else Join
+    both = (moved, other) if side == "left" else (other, moved)
+    return _with_one_dtype(_join(*both, joining, None, kind=kind), joining)
+
+
+def _has_labels_of(node: FrameExpr, moved: FrameExpr, joining: Joining, side: str) -> bool:
+    """Whether a join of each partition of a node with the whole of another side has labels of this partition only, of one dtype."""
+    allowed = _NEEDS_RIGHT_ONLY_ONCE if side == "right" else _NEEDS_LEFT_ONLY_ONCE
+    is_first = side == "right" or node.npartitions > 1  # see `_join`
+    by_index = joining.left_index and joining.right_index and joining.how in allowed
+    return is_first and by_index and node.meta.index.dtype == moved.meta.index.dtype and node.meta.index.nlevels == 1
 
 
 def _keys_of_rows(left: FrameExpr, right: FrameExpr, joining: Joining) -> tuple[FrameExpr, ...]:
