@@ -16,7 +16,8 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.interpolating import METHODS, Line, interpolated
-from glassloom.dataframe.nodes import FrameExpr, Rowwise
+from glassloom.dataframe.label_nodes import NewLabels
+from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import FILL_METHOD, is_columns, refused
 from glassloom.dataframe.overlap import map_overlap, overlapping, with_frequency_of
 from glassloom.dataframe.prefix import Carried, Chain, meta_of, scan
@@ -386,24 +387,6 @@ class Along(Frame):
 
 def _named_dtypes(meta: Any) -> list[tuple[Any, Any]]:
     return [(meta.name, meta.dtype)] if isinstance(meta, pd.Series) else list(meta.dtypes.items())
-
-
-class NewLabels(Rowwise):
-    """The same rows under other labels."""
-
-    aligns_labels = False
-
-    @property
-    def divisions(self) -> tuple[Any, ...]:
-        return (None,) * (self.frame.npartitions + 1)
-
-    @property
-    def layout(self) -> str:
-        return self.name
-
-    @property
-    def has_unique_labels(self) -> bool:
-        return False
 
 
 def _valid_label(node: FrameExpr, how: str) -> FrameExpr:

@@ -18,13 +18,13 @@ from glassloom.dataframe.ambiguous_times import by_rows_beside
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, BlockCall, Method
-from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.keys_at_hand import key_at_hand
-from glassloom.dataframe.labels import Labels, MappedLabels, TextsOfLabels, values_as_labels
+from glassloom.dataframe.label_nodes import ChosenLabels, Labels, MappedLabels, NewLabels, kind_of_rows
+from glassloom.dataframe.labels import TextsOfLabels, values_as_labels, values_by_place
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.membership import prepared, rows_among
 from glassloom.dataframe.moving.shape import Repartition
-from glassloom.dataframe.nodes import BlockOp, Columnwise
+from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
 from glassloom.dataframe.operands_at_hand import operand_of_rows
 from glassloom.dataframe.options import number_of_outputs, refused, require_native_bytes
 from glassloom.dataframe.positions import rows_of_labels
@@ -121,7 +121,8 @@ class Index(Frame):
         if isinstance(key, (slice, list)):
             return labels.iloc[key].index
         if is_node(key):
-            return labels[key].index
+            is_new = kind_of_rows(self) is not Rowwise
+            return operate(operator.getitem, self, key, kind=ChosenLabels) if is_new else labels[key].index
         raise NotImplementedError(f"index[{key!r}]: positions, slices of them and lazy booleans choose labels")
 
     def __contains__(self, label: object) -> bool:
@@ -146,7 +147,7 @@ class Index(Frame):
 
     def duplicated(self, keep: Any = "first") -> Any:
         """Return where an equal label comes before, as a lazy array of booleans: ``frame[~frame.index.duplicated()]``. See `Series.duplicated`."""
-        found = self.to_series().duplicated(keep)
+        found = values_by_place(self).duplicated(keep)
         return operate(Method("to_numpy"), found, label="duplicated")
 
     def intersection(self, other: Any) -> Any:
@@ -207,14 +208,14 @@ class Index(Frame):
         """
         if return_indexer:
             raise refused("Index.sort_values", "return_indexer", return_indexer, "to_series().argsort() has the places")
-        rows = operate(_without_columns, self, label="labels")
+        rows = operate(_without_columns, self, kind=kind_of_rows(self), label="labels")
         return rows.sort_index(ascending=ascending, na_position=na_position, key=key).index
 
     def take(self, indices: Any, axis: Any = 0) -> Any:
         """Return the labels at some positions, in the order of the list. See `DataFrame.iloc`."""
         if axis != 0:
             raise ValueError(f"No axis named {axis} for object type Index")
-        return operate(_without_columns, self, label="labels").take(indices).index
+        return operate(_without_columns, self, kind=kind_of_rows(self), label="labels").take(indices).index
 
     def repeat(self, repeats: Any, axis: None = None) -> Any:
         """Return each label several times: a number, or a list with one for each label."""
@@ -222,7 +223,9 @@ class Index(Frame):
 
     def to_series(self, *, name: Any = _UNSET) -> Any:
         """Return the labels as a series with themselves as index, under the index's name or another one."""
-        return operate(Method("to_series"), self, kwargs={} if name is _UNSET else {"name": name})
+        return operate(
+            Method("to_series"), self, kind=kind_of_rows(self), kwargs={} if name is _UNSET else {"name": name}
+        )
 
     def min(self, *, split_every: int | None = None) -> Any:
         """Return the smallest label."""
@@ -306,7 +309,7 @@ class Index(Frame):
     @property
     def values(self) -> Any:
         """The labels as a lazy array."""
-        return self.to_series().values
+        return values_by_place(self).values
 
     @property
     def nbytes(self) -> Any:
@@ -347,7 +350,7 @@ class Index(Frame):
         if not index:
             raise refused("Index.to_frame", "index", index, "to_frame().reset_index(drop=True)")
         options = {"name": name} if self.nlevels == 1 else {"name": name, "allow_duplicates": allow_duplicates}
-        return operate(Method("to_frame"), self, kwargs=options, label="to-frame")
+        return operate(Method("to_frame"), self, kind=kind_of_rows(self), kwargs=options, label="to-frame")
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = _UNSET) -> Any:
         """Compute, and return the labels as a NumPy array. `values` is the lazy array."""

@@ -1,4 +1,4 @@
-"""Labels made of other labels, one by one, and ``index.str``."""
+"""What is made of labels by place, and ``index.str``."""
 
 from __future__ import annotations
 
@@ -7,38 +7,18 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.dataframe.call import Method
+from glassloom.dataframe.label_nodes import Labels
 from glassloom.dataframe.moving.numbering import renumber
-from glassloom.dataframe.nodes import Rowwise
 from glassloom.dataframe.wrap import operate, wrap
 
 _NUMBERED = ("extract", "extractall")
 """Methods of texts of which pandas makes a frame of an index, too."""
 
 
-class Labels(Rowwise):
-    """Labels computed from other labels, one by one: where partitions begin isn't known of them."""
-
-    aligns_labels = False
-
-    @property
-    def divisions(self) -> tuple[Any, ...]:
-        return (None,) * (self.frame.npartitions + 1)
-
-    @property
-    def has_unique_labels(self) -> bool:
-        return False
-
-
-class MappedLabels(Labels):
-    """Labels that a user's function makes of labels; what it makes was given or tried out."""
-
-    parameters = ("frame", "others", "call", "given_meta")
-
-    given_meta: Any
-
-    @property
-    def meta(self) -> Any:
-        return self.given_meta
+def values_by_place(index: Any) -> Any:
+    """Return labels as a series that corresponds row by row to what the index is of, whatever the labels."""
+    return operate(Method("to_series"), index)
 
 
 class TextsOfLabels:
@@ -46,7 +26,7 @@ class TextsOfLabels:
 
     def __init__(self, index: Any) -> None:
         self._index = index
-        self._texts = index.to_series().str
+        self._texts = values_by_place(index).str
         self._infers = isinstance(index._meta, pd.CategoricalIndex)
 
     def __dir__(self) -> list[str]:

@@ -19,10 +19,10 @@ from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_nodes import ByLabel, renamed_columns
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columnwise import applied_by_several, called_by_name, listed, of_whole_series, transformed
-from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.filtering import rows_of_condition
 from glassloom.dataframe.for_each import call_user
+from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows
