@@ -219,13 +219,27 @@ def test_functions_of_several_frames_get_rows_within_a_time_and_whole_frames_of_
     assert_same(got.compute(**INLINE), summed(x, y, few), check_freq=False)
 
 
-def test_frames_that_overlap_must_be_cut_alike():
-    lazy = gd.from_pandas(pd.DataFrame({"x": range(6)}), npartitions=3)
-    other = gd.from_pandas(pd.DataFrame({"x": range(6)}), npartitions=2)
-    with pytest.raises(DivisionError, match=r"map_overlap\(add\): the operands are cut differently: 3 partitions"):
-        lazy.map_overlap(pd.DataFrame.add, 1, 1, other)
-    with pytest.raises(DivisionError, match=r"map_overlap\(add\): call it on the frame with 2 partitions"):
-        lazy.partitions[0].map_overlap(pd.DataFrame.add, 1, 1, other)
+def test_frames_that_overlap_are_cut_alike():
+    frame = pd.DataFrame({"x": np.arange(7.0)})
+    lazy, other = gd.from_pandas(frame, npartitions=3), gd.from_pandas(frame * 2, npartitions=2)
+
+    def smooth(block, more):
+        return block.rolling(3, center=True, min_periods=1).sum() + more.shift(1).fillna(0)
+
+    assert_same(lazy.map_overlap(smooth, 1, 1, other).compute(**INLINE), smooth(frame, frame * 2))
+    assert_same(other.map_overlap(smooth, 1, 1, lazy).compute(**INLINE), smooth(frame * 2, frame))
+    unknown = lazy.clear_divisions()
+    got = unknown.map_overlap(smooth, 1, 1, (lazy * 2).clear_divisions(), align_dataframes=False)
+    assert_same(got.compute(**INLINE), smooth(frame, frame * 2))
+    with pytest.raises(DivisionError, match=r"map_overlap\(smooth\): the operands are cut differently: 3 partitions"):
+        unknown.map_overlap(smooth, 1, 1, other)
+    with pytest.raises(
+        DivisionError,
+        match=r"with align_dataframes=False frames have the same number of partitions or one, not 2 and 3",
+    ):
+        unknown.map_overlap(smooth, 1, 1, other, align_dataframes=False)
+    with pytest.raises(DivisionError, match=r"map_overlap\(smooth\): call it on the frame with 2 partitions"):
+        lazy.partitions[0].map_overlap(smooth, 1, 1, other)
     with pytest.raises(NotImplementedError, match=r"map_overlap\(add\) takes frames and series: give index.to_series"):
         lazy.map_overlap(pd.DataFrame.add, 1, 1, lazy.index)
 

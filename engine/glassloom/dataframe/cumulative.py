@@ -357,8 +357,8 @@ class Along(Frame):
             Gets a pandas object, which it may change, and `args` and `kwargs`. Returns as many rows as it gets; those made
             of rows of other partitions are left out.
         args, kwargs
-            Further arguments. The function gets partitions of frames among them with rows beside, too; they must be cut as
-            this one is. Those of one partition are given whole.
+            Further arguments. The function gets partitions of frames among them with rows beside, too. Those of one
+            partition are given whole.
         before, after
             How many rows before and after; or a time such as ``"2h"``: rows within it, if the index is sorted times.
         meta
@@ -374,7 +374,8 @@ class Along(Frame):
         >>> x.map_overlap(lambda block: block - block.shift(fill_value=0), 1, 0).compute().tolist()
         [1, 1, 2, 4]
         """
-        return map_overlap(self, func, before, after, args, kwargs, meta=meta, enforce_metadata=enforce_metadata)
+        checks = {"enforce_metadata": enforce_metadata, "align_dataframes": align_dataframes}
+        return map_overlap(self, func, before, after, args, kwargs, meta=meta, **checks)
 
     def first_valid_index(self) -> Any:
         """Return the label of the first row with a value, as a lazy scalar; None if there is none."""

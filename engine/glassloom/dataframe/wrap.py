@@ -254,8 +254,12 @@ def _widest_first(nodes: list[FrameExpr], call: BlockCall) -> tuple[list[FrameEx
         meta = nodes[number].meta
         return (not is_frame(meta), not isinstance(meta, pd.DataFrame), number)
 
-    order = sorted(range(len(nodes)), key=rank)
-    if order == list(range(len(nodes))):
+    return in_order(nodes, call, sorted(range(len(nodes)), key=rank))
+
+
+def in_order(nodes: list[FrameExpr], call: BlockCall, order: Sequence[int]) -> tuple[list[FrameExpr], BlockCall]:
+    """Return nodes in another order, and the call that takes their blocks so."""
+    if list(order) == list(range(len(nodes))):
         return nodes, call
     new = {old: place for place, old in enumerate(order)}
 
