@@ -54,7 +54,7 @@ from glassloom.dataframe.support import did_you_mean, not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.unlike_dtypes import of_all_rows
 from glassloom.dataframe.values import Reductions
-from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
+from glassloom.dataframe.wrap import is_node, lazy_value, operate, wrap, wraps
 from glassloom.reprs.live_blocks import show_blocks
 
 
@@ -208,7 +208,7 @@ class DataFrame(
 
     def _assigned(self, columns: dict[Any, Any]) -> Any:
         values = []
-        columns = {name: _plain_value(one) for name, one in columns.items()}
+        columns = {name: lazy_value(_plain_value(one)) for name, one in columns.items()}
         for name, value in columns.items():
             if is_node(value):
                 values.append(value.expr)

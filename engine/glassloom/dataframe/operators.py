@@ -87,7 +87,7 @@ def _is_of_places(lazy: Any, other: Any, function: Callable[..., Any] | None = N
     """
     is_frame = isinstance(lazy.expr.meta, pd.DataFrame)
     if isinstance(other, Array):
-        return other.ndim > 0 and not is_frame
+        return other.ndim > 0 and (other.ndim == 2 or not is_frame)
     if is_frame and isinstance(other, (tuple, range)):
         return axis in _ROWS
     if (
@@ -221,8 +221,12 @@ class Operators:
         def _with_values_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any: ...
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        if method != "__call__" or options.get("out") is not None or ufunc.signature is not None:
+        if method != "__call__" or ufunc.signature is not None:
             return NotImplemented
+        if options.get("out") is not None:
+            raise NotImplementedError(
+                f"numpy.{ufunc.__name__}(out=...) of lazy objects isn't supported: take what it returns"
+            )
         if ufunc.nout == 1:
             return _called(ufunc, inputs, options, ufunc.__name__)
         return tuple(
