@@ -20,7 +20,16 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, BlockCall, Method
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_nodes import ChosenLabels, Labels, MappedLabels, NewLabels, kind_of_rows
-from glassloom.dataframe.labels import TextsOfLabels, values_as_labels, values_by_place
+from glassloom.dataframe.labels import (
+    METHODS_OF_CATEGORIES,
+    CategoriesOfLabels,
+    TextsOfLabels,
+    are_of_two_zones,
+    beside_labels,
+    labels_where,
+    values_as_labels,
+    values_by_place,
+)
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.membership import prepared, rows_among
 from glassloom.dataframe.moving.shape import Repartition
@@ -94,13 +103,17 @@ class Index(Frame):
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and hasattr(self._meta, name):
+            if name in ("codes", "categories") and not self.cat.known:
+                return getattr(self.cat.as_known(), name)
             if name in _FIELDS:
                 return operate(Attribute(name), self, kind=Labels, label=name)
             if name in _METHODS:
                 return _method_of(self, name)
             if name in _FACTS:
                 return getattr(self._meta, name)
-        if name == "str":  # the property has said what is wrong
+            if name in METHODS_OF_CATEGORIES:
+                return getattr(self.cat, name)
+        if name in ("str", "cat", "dt"):  # the property has said what is wrong
             return object.__getattribute__(self, name)
         raise not_supported("Index", name) or AttributeError(f"Index has no attribute {name!r}")
 
@@ -108,9 +121,7 @@ class Index(Frame):
         """Return what an operator makes of the labels and an array, list or index with a value for each."""
         name = other.name if isinstance(other, pd.Index) else self.name
         values = _of_each_label(self, list(other) if isinstance(other, (tuple, range)) else other, "operator")
-        return operate(
-            partial(_beside_labels, function, name == self.name), self, values, kind=Labels, label="operator"
-        )
+        return operate(partial(beside_labels, function, name == self.name), self, values, kind=Labels, label="operator")
 
     def __getitem__(self, key: Any) -> Any:
         labels, key = self.to_series(), key_at_hand(key)
@@ -175,7 +186,7 @@ class Index(Frame):
             )
         if not is_node(other) and not pd.api.types.is_list_like(other):
             raise TypeError(f"Input must be Index or array-like, not {other!r}")
-        if choose is not operator.invert and _are_of_two_zones(self, other):  # pandas has the common labels in UTC then
+        if choose is not operator.invert and are_of_two_zones(self, other):  # pandas has the common labels in UTC then
             times = other.dt if hasattr(other, "dt") else other
             return self.tz_convert("UTC")._chosen_among(times.tz_convert("UTC"), choose)
         name = self.name if getattr(other, "name", self.name) == self.name else None
@@ -454,7 +465,7 @@ class Index(Frame):
         given = np.array(other, dtype=object) if keeps_objects else other
         cond, other = _of_each_label(self, cond, "where(cond)"), _of_each_label(self, given, "where(other)")
         args = () if other is None else (other,)
-        return operate(partial(_where, keeps_objects), self, cond, *args, kind=Labels, label="where")
+        return operate(partial(labels_where, keeps_objects), self, cond, *args, kind=Labels, label="where")
 
     def dropna(self, how: Any = "any") -> Any:
         """Return the labels that aren't missing; of several levels none of them, or with ``how="all"`` not all of them."""
@@ -524,6 +535,20 @@ class Index(Frame):
         )
 
     @property
+    def dt(self) -> Any:
+        """The index itself, if its labels are times, durations or periods: it has their fields and methods. `dt` is Dask's name."""
+        if not isinstance(self._meta, (pd.DatetimeIndex, pd.TimedeltaIndex, pd.PeriodIndex)):
+            raise AttributeError("Can only use .dt accessor with datetimelike values")
+        return self
+
+    @property
+    def cat(self) -> Any:
+        """Whether the categories of labels are known (`cat.known`), and the methods of such, as of series. `cat` is Dask's name."""
+        if not isinstance(self._meta, pd.CategoricalIndex):
+            raise AttributeError("Can only use .cat accessor with a 'category' dtype")
+        return CategoriesOfLabels(self)
+
+    @property
     def str(self) -> Any:
         """The methods for text, as pandas has them, partition by partition. Where they make an array, it is a series."""
         return TextsOfLabels(self)
@@ -543,12 +568,6 @@ def _labelled_by_itself(values: Any) -> Any:
     return values.set_axis(pd.Index(values), axis=0)
 
 
-def _are_of_two_zones(one: Any, other: Any) -> bool:
-    """Whether two indexes are of times of different time zones."""
-    dtypes = [one.dtype, getattr(other, "dtype", None)]
-    return all(isinstance(dtype, pd.DatetimeTZDtype) for dtype in dtypes) and str(dtypes[0].tz) != str(dtypes[1].tz)
-
-
 def _without_columns(index: Any) -> Any:
     return pd.DataFrame(index=index)
 
@@ -558,19 +577,6 @@ def _of_each_label(index: Any, values: Any, what: str) -> Any:
     if is_node(values):
         return values
     return operand_of_rows(index.to_series(), values.array if isinstance(values, pd.Series) else values, what)
-
-
-def _beside_labels(function: Callable[[Any, Any], Any], keeps_name: bool, index: Any, values: Any) -> Any:
-    made = function(index, values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array)
-    return made if keeps_name or not isinstance(made, pd.Index) else made.rename(None)
-
-
-def _where(as_list: bool, index: Any, cond: Any, *other: Any) -> Any:
-    """Return labels where a condition holds. `as_list`: the others are as a list, of which pandas before 3.1 keeps each one's type."""
-    values = (one.array if isinstance(one, pd.Series) else one for one in other)
-    if as_list and not isinstance(index.dtype, pd.StringDtype):  # which refuses lists
-        values = (list(one) for one in values)
-    return index.where(np.asarray(cond), *values)
 
 
 def _method_of(index: Index, name: str) -> Callable[..., Any]:
