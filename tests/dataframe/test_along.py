@@ -1,5 +1,6 @@
 """Operations along the rows are pandas', wherever the partitions end."""
 
+import itertools
 from graphlib import TopologicalSorter
 
 import glassloom.dataframe as gd
@@ -160,6 +161,31 @@ def test_options_without_a_form_for_partitions_are_refused_by_name():
         lazy.pct_change(fill_method="bfill")
     with pytest.raises(ValueError, match="cumsum: axis=2 should be 0 or 'index'"):
         lazy.cumsum(axis=2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "freqs", "known"),
+    [
+        (pd.date_range("2020", periods=6, freq="7h"), ["D", "h", pd.Timedelta("90min")], True),
+        (pd.date_range("2020-10-24", periods=6, freq="7h", tz="Europe/Berlin"), ["h"], True),
+        (pd.date_range("2020-10-24", periods=6, freq="7h", tz="Europe/Berlin"), ["D"], False),
+        (pd.date_range("2020", periods=6, freq="7h"), ["W"], False),
+        (pd.period_range("2020", periods=6, freq="D"), ["D"], True),
+        (pd.timedelta_range("1h", periods=6, freq="h"), ["D", "h"], True),
+    ],
+)
+def test_partitions_begin_where_labels_are_moved_to_if_all_move_alike(labels, freqs, known):
+    frame = pd.DataFrame({"x": range(6)}, index=labels)
+    lazy = gd.from_pandas(frame, npartitions=3)
+    for freq, periods in itertools.product(freqs, (2, -1)):
+        moved, expected = lazy.shift(periods, freq=freq), frame.shift(periods, freq=freq)
+        assert moved.known_divisions is known
+        assert_same(moved.compute(**INLINE), expected)
+        if not known:
+            continue
+        assert_same(moved.loc[expected.index[3] :].compute(**INLINE), expected.iloc[3:])
+        assert_same((lazy.x + moved.x).compute(**INLINE), frame.x + expected.x, check_freq=False)
+        assert len(lazy.x + moved.x) == len(frame.x + expected.x)
 
 
 def test_functions_get_rows_of_partitions_beside():

@@ -17,6 +17,7 @@ from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.interpolating import METHODS, Line, interpolated
 from glassloom.dataframe.label_nodes import NewLabels
+from glassloom.dataframe.moving.shape import SetDivisions
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import FILL_METHOD, is_columns, refused
 from glassloom.dataframe.overlap import map_overlap, overlapping, with_frequency_of
@@ -305,7 +306,10 @@ class Along(Frame):
             if pd.api.types.is_list_like(periods) and self.npartitions > 1:
                 instead = "with freq= shift by one number after the other, and join() the results: their labels differ"
                 raise refused("shift", "periods", periods, instead)
-            return operate(Method("shift"), self, kind=NewLabels, kwargs={**kwargs, "freq": freq}, label="shift")
+            is_list = pd.api.types.is_list_like(periods)
+            moved = operate(Method("shift"), self, kind=NewLabels, kwargs={**kwargs, "freq": freq}, label="shift")
+            found = None if is_list else _moved_divisions(self._expr, int(periods), freq)
+            return moved if found is None else wrap(SetDivisions(moved.expr, found))
         if is_columns(axis, "shift"):
             return operate(AcrossColumns("shift"), self, kwargs={**kwargs, "axis": 1})
         is_list = isinstance(periods, (list, tuple, range))
@@ -388,6 +392,19 @@ class Along(Frame):
 
 def _named_dtypes(meta: Any) -> list[tuple[Any, Any]]:
     return [(meta.name, meta.dtype)] if isinstance(meta, pd.Series) else list(meta.dtypes.items())
+
+
+def _moved_divisions(node: FrameExpr, periods: int, freq: Any) -> tuple[Any, ...] | None:
+    """Return where partitions begin whose times are moved, if all move alike; None if not, or if it wasn't known."""
+    labels, offset = node.meta.index, pd.tseries.frequencies.to_offset(freq)
+    are_periods = isinstance(labels, pd.PeriodIndex)
+    moves_alike = isinstance(offset, pd.offsets.Tick) or (
+        isinstance(offset, pd.offsets.Day) and getattr(labels, "tz", None) is None
+    )
+    if node.divisions[0] is None or not (are_periods or moves_alike):
+        return None
+    before: Any = pd.Index(node.divisions)
+    return tuple(before.shift(periods) if are_periods else before.shift(periods, freq=offset))
 
 
 def _valid_label(node: FrameExpr, how: str) -> FrameExpr:
