@@ -135,7 +135,7 @@ def test_an_array_in_other_blocks_is_named(frame):
         ValueError,
         match=r"add: an array of shape \(5,\) in \(1,\) blocks; it needs one axis, and a block for each of the 2",
     ):
-        frame.x + ga.ones(5, chunks=5)
+        frame[frame.x > 0].x + ga.ones(5, chunks=5)
     with pytest.raises(ValueError, match=r"condition: an array of shape \((5|nan), 2\)"):
         frame[frame[["x", "y"]].to_array() > 1]
 
@@ -347,7 +347,7 @@ def test_where_and_mask_take_lazy_arrays_of_the_same_shape():
     with pytest.raises(ValueError, match=r"where: a lazy array of shape \(5, 1\) must be the same shape as self"):
         lazy.where(lazy[["x"]].to_array(lengths=True) > 2)
     with pytest.raises(ValueError, match=r"mask: an array of shape .* it needs 2 axes, and a block for each of the 2"):
-        lazy.mask(ga.ones((5, 2), chunks=(5, 1)) > 2)
+        lazy[lazy.x > 0].mask(ga.ones((5, 2), chunks=(5, 1)) > 2)
 
 
 @pytest.mark.filterwarnings("ignore:Boolean Series key will be reindexed")
@@ -430,3 +430,14 @@ def test_functions_of_lazy_arrays_make_frames_and_series_of_such(frame):
         NotImplementedError, match=r"numpy.sqrt\(out=...\) of lazy objects isn't supported: take what it returns"
     ):
         np.sqrt(frame.x, out=frame.y)
+
+
+def test_lazy_arrays_of_other_blocks_are_cut_where_lengths_of_partitions_are_known():
+    lazy, plain = gd.from_pandas(PLAIN, npartitions=2)[["x", "y"]], PLAIN[["x", "y"]]
+    values = np.arange(10.0).reshape(5, 2)
+    array = ga.from_array(values, chunks=(4, 1))
+    assert_same((lazy + array).compute(), plain + values)
+    assert_same((lazy.x * array[:, 1]).compute(), plain.x * values[:, 1])
+    assert_same(lazy.assign(z=array[:, 0]).compute(), plain.assign(z=values[:, 0]))
+    with pytest.raises(ValueError, match="a block for each of the 2 partitions"):
+        lazy[lazy.x > 0] + ga.from_array(values, chunks=(2, 2))

@@ -348,3 +348,11 @@ def test_functions_of_partitions_get_the_only_partition_of_the_frame_they_are_ca
     assert info.number.compute().tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     with pytest.raises(DivisionError, match=r"map_partitions\(joined\): call it on the frame with 4 partitions"):
         gd.from_pandas(small, npartitions=1).map_partitions(joined, lazy(4), keep_divisions=True)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"), [(np.array([1, 2, 4]), int), (np.array([1.5, 2, 4]), float), (["a", "b", "c"], str)]
+)
+def test_divisions_are_plain_values(labels, kind):
+    frame = gd.from_pandas(pd.DataFrame({"x": range(3)}, index=labels), npartitions=2)
+    assert [type(label) for label in frame.divisions] == [kind] * 3

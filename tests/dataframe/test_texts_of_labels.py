@@ -110,3 +110,14 @@ def test_labels_have_the_accessors_of_dask():
         _ = lazy.index.cat
     with pytest.raises(AttributeError, match="Can only use .dt accessor with datetimelike values"):
         _ = of_categories(2)[0].dt
+
+
+def test_names_that_fit_the_values_are_completed():
+    plain = pd.DataFrame(
+        {"x": [1, 2], "t": ["a", "b"], "d": pd.to_datetime(["2020", "2021"]), "k": pd.Categorical([3, 1])}
+    )
+    lazy = gd.from_pandas(plain, npartitions=2)
+    for column, expected in {"x": [], "t": ["str"], "d": ["dt"], "k": ["cat"]}.items():
+        assert [name for name in ("str", "dt", "cat") if name in dir(lazy[column])] == expected
+    labels = dir(lazy.set_index("d").index)
+    assert {"day", "normalize", "dt"} <= set(labels) and not {"str", "cat", "categories"} & set(labels)

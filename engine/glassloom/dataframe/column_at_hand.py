@@ -177,8 +177,11 @@ def beside_lazy_array(
     Raises
     ------
     ValueError
-        If the array has another number of axes than `n_axes`, or other blocks than there are partitions.
+        If the array has another number of axes than `n_axes`, or other blocks than there are partitions, whose lengths aren't known.
     """
+    lengths = frame.expr.lengths
+    if array.ndim == n_axes and lengths and all(lengths) and array.shape[0] == sum(lengths):
+        array = array.rechunk({0: lengths})
     if array.ndim != n_axes or len(array.chunks[0]) != frame.npartitions:
         axes = "one axis" if n_axes == 1 else f"{n_axes} axes"
         raise ValueError(

@@ -27,10 +27,12 @@ from glassloom.dataframe.labels import (
     are_of_two_zones,
     beside_labels,
     labels_where,
+    mapped_labels,
     values_as_labels,
     values_by_place,
 )
 from glassloom.dataframe.meta import infer_meta
+from glassloom.dataframe.method_names import names_without_unfit
 from glassloom.dataframe.moving.membership import prepared, rows_among
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
@@ -116,6 +118,13 @@ class Index(Frame):
         if name in ("str", "cat", "dt"):  # the property has said what is wrong
             return object.__getattribute__(self, name)
         raise not_supported("Index", name) or AttributeError(f"Index has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        of_values = (*_FIELDS, *_METHODS, *_FACTS, *METHODS_OF_CATEGORIES)
+        return [
+            *names_without_unfit(self, super().__dir__()),
+            *(name for name in of_values if hasattr(self._meta, name)),
+        ]
 
     def _with_values_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
         """Return what an operator makes of the labels and an array, list or index with a value for each."""
@@ -439,12 +448,12 @@ class Index(Frame):
         """
         if is_node(mapper) and mapper.expr.npartitions > 1:
             mapper = wrap(Repartition(mapper.expr, 1))
-        nodes, call = bind(_mapped, (self, mapper, na_action), {}, label="map")
+        nodes, call = bind(mapped_labels, (self, mapper, na_action), {}, label="map")
         if meta is None:
             found = infer_meta(call, nodes, "map")
         else:
             found = meta[:0] if isinstance(meta, pd.Index) else pd.Index([], dtype=meta, name=self.name)
-        checked = BlockCall(partial(_mapped, like=found), call.args, label="map")
+        checked = BlockCall(partial(mapped_labels, like=found), call.args, label="map")
         return wrap(MappedLabels(nodes[0], tuple(nodes[1:]), checked, found))
 
     def shift(self, periods: int = 1, freq: Any = None) -> Any:
@@ -552,16 +561,6 @@ class Index(Frame):
     def str(self) -> Any:
         """The methods for text, as pandas has them, partition by partition. Where they make an array, it is a series."""
         return TextsOfLabels(self)
-
-
-def _mapped(index: Any, mapper: Any, na_action: Any, *, like: Any = None) -> Any:
-    """Return an index mapped; without labels pandas can't know what becomes of them."""
-    if like is not None and isinstance(index, pd.Index) and not len(index):
-        return like
-    return index.map(mapper, na_action=na_action)
-
-
-_mapped.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCall.calls_methods`
 
 
 def _labelled_by_itself(values: Any) -> Any:

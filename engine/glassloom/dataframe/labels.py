@@ -139,3 +139,13 @@ def are_of_two_zones(one: Any, other: Any) -> bool:
 def beside_labels(function: Callable[[Any, Any], Any], keeps_name: bool, index: Any, values: Any) -> Any:
     made = function(index, values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array)
     return made if keeps_name or not isinstance(made, pd.Index) else made.rename(None)
+
+
+def mapped_labels(index: Any, mapper: Any, na_action: Any, *, like: Any = None) -> Any:
+    """Return an index mapped; without labels pandas can't know what becomes of them."""
+    if like is not None and isinstance(index, pd.Index) and not len(index):
+        return like
+    return index.map(mapper, na_action=na_action)
+
+
+mapped_labels.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCall.calls_methods`

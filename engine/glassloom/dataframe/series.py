@@ -27,6 +27,7 @@ from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.levels import Levels
 from glassloom.dataframe.measuring import SeriesMeasuring
+from glassloom.dataframe.method_names import names_without_unfit
 from glassloom.dataframe.moving.among_all import SeriesAmongAll
 from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.moving.numbering import renumber
@@ -128,6 +129,9 @@ class Series(
     def cat(self) -> Categories:
         """The methods for categories, as pandas has them."""
         return Categories(self, "cat")
+
+    def __dir__(self) -> list[str]:
+        return names_without_unfit(self, super().__dir__())
 
     def __getattr__(self, name: Any) -> Any:
         if hasattr(type(self), name):  # a property such as .str has said what is wrong
