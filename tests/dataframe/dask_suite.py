@@ -98,7 +98,10 @@ def _of_ours(module: str, name: str) -> tuple[bool, Any]:
     import glassloom
     import glassloom.array as ga
     import glassloom.dataframe as gd
+    from glassloom.dataframe.base import Frame
 
+    if name == "FrameBase":
+        return True, Frame
     if name in vars(_Assertions) and module.startswith("dask.") and not name.startswith("_"):
         return True, getattr(_Assertions, name)
     home: Any = None

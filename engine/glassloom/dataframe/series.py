@@ -130,7 +130,7 @@ class Series(
         """The methods for categories, as pandas has them."""
         return Categories(self, "cat")
 
-    def __dir__(self) -> list[str]:
+    def __dir__(self) -> list[Any]:
         return names_without_unfit(self, super().__dir__())
 
     def __getattr__(self, name: Any) -> Any:

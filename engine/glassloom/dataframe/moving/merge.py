@@ -24,7 +24,13 @@ from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.empty_sides import depends_on_rows, keys_of_a_row, value_dependent_keys, with_key_dtypes
 from glassloom.dataframe.moving.joining import ANTI, AnyJoin, Joining
 from glassloom.dataframe.moving.key_order import in_key_order
-from glassloom.dataframe.moving.lookup import JoinByLookup, LookupJoin, LookupTable, can_join_by_lookup
+from glassloom.dataframe.moving.lookup import (
+    JoinByLookup,
+    LookupJoin,
+    LookupTable,
+    can_join_by_lookup,
+    keeps_left_labels,
+)
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
 from glassloom.dataframe.moving.size import Size, size_of
@@ -81,6 +87,12 @@ class Join(AnyJoin):
         fits = left is self.frame and (right.npartitions == 1 or each_has_its_own)
         metas = [left.meta, right.meta, self.meta]
         return fits and self.joining.runs_on_device and all(meta.columns.is_unique for meta in metas)
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        left, right = self.sides
+        keeps = left is self.frame and right.npartitions == 1 and keeps_left_labels(self.joining)
+        return left.divisions if keeps else (None,) * (self.frame.npartitions + 1)
 
     @property
     def hashed_by(self) -> tuple[Any, ...] | None:
