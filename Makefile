@@ -17,7 +17,7 @@ export UV_PYTHON_DOWNLOADS := never
 # that it imports: 2.4 s of CPU instead of 0.7 s for the frames alone.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup lab test test-gpu test-pandas2 test-pandas30 long lint format bench conformance dask-suites pandas-suite wheel constraints clean
+.PHONY: setup lab test test-gpu test-pandas2 test-pandas30 long lint format bench conformance dask-suites pandas-suite dask-dataframe-suite wheel constraints clean
 .DEFAULT_GOAL := lab
 
 $(CURDIR)/.tools/bin/uv:
@@ -111,6 +111,10 @@ dask-suites: setup
 # What pandas' own tests ask of frames, asked of ours; PANDAS_SUITE_ARGS names files below pandas/tests, and a report.
 pandas-suite: setup
 	python tests/dataframe/pandas_suite.py $(PANDAS_SUITE_ARGS)
+
+# What Dask's own tests ask of its frames, asked of ours; DASK_DATAFRAME_SUITE_ARGS names files below dask/dataframe, and a report.
+dask-dataframe-suite: setup
+	python tests/dataframe/dask_suite.py $(DASK_DATAFRAME_SUITE_ARGS)
 
 wheel: setup
 	rm -rf dist labextension/dist

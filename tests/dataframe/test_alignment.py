@@ -337,7 +337,7 @@ def test_rows_are_combined_with_those_under_moved_labels(npartitions):
         lambda frame: frame.shift(2, freq="h").x + frame.y.shift(-2, freq="h"),
         lambda frame: frame.x - frame.shift(1, freq="D").y,
         lambda frame: frame.tz_localize("UTC").tz_convert("Europe/Paris").x + frame.tz_localize("UTC").y,
-        lambda frame: frame.join(frame.shift(freq="1h"), rsuffix="_before"),
+        lambda frame: frame.join(frame.shift(freq="1h").add_suffix("_before")),
     ):
         combined, expected = combine(lazy), combine(plain)
         assert len(combined) == len(expected)

@@ -1,5 +1,6 @@
 """Operations along the rows are pandas', wherever the partitions end."""
 
+import itertools
 from graphlib import TopologicalSorter
 
 import glassloom.dataframe as gd
@@ -162,6 +163,31 @@ def test_options_without_a_form_for_partitions_are_refused_by_name():
         lazy.cumsum(axis=2)
 
 
+@pytest.mark.parametrize(
+    ("labels", "freqs", "known"),
+    [
+        (pd.date_range("2020", periods=6, freq="7h"), ["D", "h", pd.Timedelta("90min")], True),
+        (pd.date_range("2020-10-24", periods=6, freq="7h", tz="Europe/Berlin"), ["h"], True),
+        (pd.date_range("2020-10-24", periods=6, freq="7h", tz="Europe/Berlin"), ["D"], False),
+        (pd.date_range("2020", periods=6, freq="7h"), ["W"], False),
+        (pd.period_range("2020", periods=6, freq="D"), ["D"], True),
+        (pd.timedelta_range("1h", periods=6, freq="h"), ["D", "h"], True),
+    ],
+)
+def test_partitions_begin_where_labels_are_moved_to_if_all_move_alike(labels, freqs, known):
+    frame = pd.DataFrame({"x": range(6)}, index=labels)
+    lazy = gd.from_pandas(frame, npartitions=3)
+    for freq, periods in itertools.product(freqs, (2, -1)):
+        moved, expected = lazy.shift(periods, freq=freq), frame.shift(periods, freq=freq)
+        assert moved.known_divisions is known
+        assert_same(moved.compute(**INLINE), expected)
+        if not known:
+            continue
+        assert_same(moved.loc[expected.index[3] :].compute(**INLINE), expected.iloc[3:])
+        assert_same((lazy.x + moved.x).compute(**INLINE), frame.x + expected.x, check_freq=False)
+        assert len(lazy.x + moved.x) == len(frame.x + expected.x)
+
+
 def test_functions_get_rows_of_partitions_beside():
     frame = pd.DataFrame({"x": [1.0, 5.0, 2.0, 8.0, 3.0]})
     pieces = [frame.iloc[:2], frame.iloc[2:2], frame.iloc[2:3], frame.iloc[3:]]
@@ -219,13 +245,27 @@ def test_functions_of_several_frames_get_rows_within_a_time_and_whole_frames_of_
     assert_same(got.compute(**INLINE), summed(x, y, few), check_freq=False)
 
 
-def test_frames_that_overlap_must_be_cut_alike():
-    lazy = gd.from_pandas(pd.DataFrame({"x": range(6)}), npartitions=3)
-    other = gd.from_pandas(pd.DataFrame({"x": range(6)}), npartitions=2)
-    with pytest.raises(DivisionError, match=r"map_overlap\(add\): the operands are cut differently: 3 partitions"):
-        lazy.map_overlap(pd.DataFrame.add, 1, 1, other)
-    with pytest.raises(DivisionError, match=r"map_overlap\(add\): call it on the frame with 2 partitions"):
-        lazy.partitions[0].map_overlap(pd.DataFrame.add, 1, 1, other)
+def test_frames_that_overlap_are_cut_alike():
+    frame = pd.DataFrame({"x": np.arange(7.0)})
+    lazy, other = gd.from_pandas(frame, npartitions=3), gd.from_pandas(frame * 2, npartitions=2)
+
+    def smooth(block, more):
+        return block.rolling(3, center=True, min_periods=1).sum() + more.shift(1).fillna(0)
+
+    assert_same(lazy.map_overlap(smooth, 1, 1, other).compute(**INLINE), smooth(frame, frame * 2))
+    assert_same(other.map_overlap(smooth, 1, 1, lazy).compute(**INLINE), smooth(frame * 2, frame))
+    unknown = lazy.clear_divisions()
+    got = unknown.map_overlap(smooth, 1, 1, (lazy * 2).clear_divisions(), align_dataframes=False)
+    assert_same(got.compute(**INLINE), smooth(frame, frame * 2))
+    with pytest.raises(DivisionError, match=r"map_overlap\(smooth\): the operands are cut differently: 3 partitions"):
+        unknown.map_overlap(smooth, 1, 1, other)
+    with pytest.raises(
+        DivisionError,
+        match=r"with align_dataframes=False frames have the same number of partitions or one, not 2 and 3",
+    ):
+        unknown.map_overlap(smooth, 1, 1, other, align_dataframes=False)
+    with pytest.raises(DivisionError, match=r"map_overlap\(smooth\): call it on the frame with 2 partitions"):
+        lazy.partitions[0].map_overlap(smooth, 1, 1, other)
     with pytest.raises(NotImplementedError, match=r"map_overlap\(add\) takes frames and series: give index.to_series"):
         lazy.map_overlap(pd.DataFrame.add, 1, 1, lazy.index)
 

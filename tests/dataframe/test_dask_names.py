@@ -304,3 +304,55 @@ def test_names_of_meta_are_those_of_functions_of_groups(npartitions):
     assert found.compute().to_dict("list") == {"k": ["a", "b"], "n": [100, 100]}
     changed = groups.x.transform(lambda x: x - x.min(), meta=("x", "float64")).reset_index()
     assert changed.columns.tolist() == changed.compute().columns.tolist() == ["row", "x"]
+
+
+def joined(block, other, partition_info=None):
+    number = None if partition_info is None else partition_info["number"]
+    return block.assign(y=other.x.sum(), rows=len(other), number=number or 0)
+
+
+def test_functions_of_partitions_get_rows_of_equal_labels_of_other_frames():
+    other = lazy(3)
+    made = lazy(2).map_partitions(lambda block, more: block.x + more.x, other)
+    pd.testing.assert_series_equal(made.compute(), FRAME.x * 2)
+    info = lazy(2).map_partitions(joined, other)
+    found = info.compute()
+    assert (
+        found.number.nunique() == info.npartitions
+        and (found.groupby("number").size() == found.groupby("number").rows.first()).all()
+    )
+    with pytest.raises(
+        DivisionError, match=r"map_partitions\(joined\): the operands are cut differently: 2 partitions"
+    ):
+        lazy(2).clear_divisions().map_partitions(joined, other)
+
+
+def test_functions_of_partitions_get_those_of_one_number_without_alignment():
+    other = lazy(2).clear_divisions()
+    labels = lazy(2).map_partitions(
+        lambda block, more: block.assign(y=more.x.to_numpy()), other, align_dataframes=False
+    )
+    pd.testing.assert_series_equal(labels.y.compute(), FRAME.x.rename("y"))
+    with pytest.raises(DivisionError, match=r"same number of partitions or one, not 2 and 3"):
+        lazy(3).map_partitions(joined, other, align_dataframes=False)
+
+
+@pytest.mark.parametrize("align_dataframes", [True, False])
+def test_functions_of_partitions_get_the_only_partition_of_the_frame_they_are_called_on_with_each(align_dataframes):
+    small = pd.DataFrame({"k": ["a", "b"], "v": [1, 2]})
+    options = {"on": "k", "how": "right", "align_dataframes": align_dataframes}
+    made = gd.from_pandas(small, npartitions=1).map_partitions(pd.merge, lazy(4), **options)
+    assert made.npartitions == 4
+    pd.testing.assert_frame_equal(made.compute().reset_index(drop=True), small.merge(FRAME, on="k", how="right"))
+    info = gd.from_pandas(small, npartitions=1).map_partitions(joined, lazy(4), align_dataframes=align_dataframes)
+    assert info.number.compute().tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    with pytest.raises(DivisionError, match=r"map_partitions\(joined\): call it on the frame with 4 partitions"):
+        gd.from_pandas(small, npartitions=1).map_partitions(joined, lazy(4), keep_divisions=True)
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"), [(np.array([1, 2, 4]), int), (np.array([1.5, 2, 4]), float), (["a", "b", "c"], str)]
+)
+def test_divisions_are_plain_values(labels, kind):
+    frame = gd.from_pandas(pd.DataFrame({"x": range(3)}, index=labels), npartitions=2)
+    assert [type(label) for label in frame.divisions] == [kind] * 3

@@ -73,3 +73,13 @@ def test_named_aggregations_by_several_functions_are_refused():
     groups = gd.from_pandas(FRAME, npartitions=2).groupby("k")
     with pytest.raises(NotImplementedError, match=r"has one function: .* agg\(\{'x': \['sum', 'max'\]\}\)"):
         groups.agg(x=("x", ("sum", "max")))
+
+
+def test_meta_of_functions_of_groups_may_be_a_lazy_frame():
+    lazy = gd.from_pandas(FRAME, npartitions=3)
+    made = lazy.groupby("k")[["x", "y"]].apply(lambda rows: rows[rows.x > 1], meta=lazy[["x", "y"]])
+    assert list(made.columns) == ["x", "y"]
+    expected = FRAME.groupby("k")[["x", "y"]].apply(lambda rows: rows[rows.x > 1])
+    pd.testing.assert_frame_equal(made.compute(**INLINE).sort_index(), expected.sort_index())
+    with pytest.raises(TypeError, match=r"GroupBy.apply: meta= is a dict of lazy values"):
+        lazy.groupby("k").apply(len, meta={"x": lazy.x.max()})

@@ -362,3 +362,23 @@ def test_frames_that_are_joined_at_once_are_sorted_if_asked_for(how):
     twice = gd.from_pandas(pd.concat([one, one]), npartitions=2)
     with pytest.raises(pd.errors.MergeError, match="not unique in left dataset"):
         twice.join(others, how=how, validate="1:1").compute()
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "outer"])
+@pytest.mark.parametrize("text", [False, True])
+def test_joins_with_another_index_keep_the_divisions_of_rows_that_stay(how, text):
+    left = pd.DataFrame({"k": [3, 1, 1, 9, 2, 3]}, index=[0, 2, 4, 4, 7, 9])
+    right = pd.DataFrame({"w": range(4)}, index=[1, 1, 2, 3])
+    if text:
+        left, right = left.assign(k=left.k.astype(str)), right.set_axis(right.index.astype(str), axis=0)
+    lazy = gd.from_pandas(left, npartitions=3)
+    joined = lazy.join(gd.from_pandas(right, npartitions=1), on="k", how=how)
+    expected = left.join(right, on="k", how=how)
+    assert joined.divisions == (lazy.divisions if how in ("inner", "left") else (None,) * (joined.npartitions + 1))
+    by_label = ["k", "w"]
+    pd.testing.assert_frame_equal(
+        joined.compute().sort_values(by_label), expected.sort_values(by_label), check_index_type=False
+    )
+    if how in ("inner", "left"):
+        found = joined.loc[2:4].compute()
+        pd.testing.assert_frame_equal(found.sort_values(by_label), expected.loc[2:4].sort_values(by_label))

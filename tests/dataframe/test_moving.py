@@ -86,6 +86,8 @@ def test_partitions_by_size_and_by_period():
     by_day = lazy.repartition(freq="1D")
     assert by_day.partitions[1].compute(**INLINE).index.normalize().unique().tolist() == [pd.Timestamp("2020-01-02")]
     assert_same(by_day.compute(**INLINE), frame)
+    daily = gd.from_pandas(frame.iloc[144::288], npartitions=1)  # at midnight
+    assert daily.repartition(freq="1D").map_partitions(len).compute(**INLINE).tolist() == [1] * len(daily)
 
 
 def test_wrong_partitions_are_refused():

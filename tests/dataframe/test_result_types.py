@@ -198,3 +198,19 @@ def test_reductions_refuse_what_pandas_refuses_and_say_what_to_do():
     ):
         with pytest.raises(NotImplementedError, match="axis=1"):
             refuse()
+
+
+@pytest.mark.parametrize(
+    ("values", "methods"),
+    [
+        (pd.Series(pd.date_range("2020", periods=4)), ["std", "mean", "min", "max"]),
+        (pd.Series(pd.timedelta_range("1h", periods=4)), ["std", "sum"]),
+        (pd.Series(pd.period_range("2020", periods=4, freq="D")), ["max"]),
+        (pd.Series(list("abca"), dtype="string"), ["sum", "min"]),
+    ],
+    ids=["times", "durations", "periods", "text"],
+)
+def test_numbers_alone_are_all_values_of_a_series_that_isnt_of_objects(values, methods):
+    lazy = gd.from_pandas(values, npartitions=2)
+    for method in methods:
+        assert getattr(lazy, method)(numeric_only=True).compute() == getattr(values, method)(numeric_only=True)

@@ -37,7 +37,7 @@ from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.reduce import Length, join_all
 from glassloom.dataframe.sampling import random_pieces, seed_of, some_rows
 from glassloom.dataframe.select import Loc, first_rows, last_rows
-from glassloom.dataframe.wrap import bind, operate, wrap
+from glassloom.dataframe.wrap import bind, in_order, operate, wrap
 from glassloom.delayed_call import Delayed, call
 from glassloom.errors import OptionError
 from glassloom.expr import simplify
@@ -187,8 +187,7 @@ class Frame(Collection, Operators, Explainable):
             result is a series of one value a partition. If it has an argument `partition_info`, it gets a dict with the
             ``"number"`` of the partition and the ``"division"`` where it begins; None where it is tried on made-up rows.
         args, kwargs
-            Further arguments. Frames among them are taken partition by partition; they must be cut as this one is,
-            or have one partition.
+            Further arguments. Frames among them are taken partition by partition; those of one partition are given whole.
         meta
             What the function returns: an empty pandas object, ``{"column": dtype}`` for a frame, or
             ``("name", dtype)`` for a series; or an empty array, of its axes and dtype. Default: the function is tried on two
@@ -197,8 +196,11 @@ class Frame(Collection, Operators, Explainable):
             Whether rows keep index labels of their own partition, so that the divisions stay known.
         enforce_metadata
             Whether to check that the function returns what `meta` says.
-        transform_divisions, align_dataframes, clear_divisions
-            For compatibility with Dask: frames must be cut alike in any case, and `keep_divisions` alone decides on divisions.
+        align_dataframes
+            Whether frames among the arguments whose known divisions differ are cut anew, so that rows of equal labels meet. With False
+            the function gets the partitions of one number, whatever their labels.
+        transform_divisions, clear_divisions
+            For compatibility with Dask: `keep_divisions` alone decides on divisions.
 
         Raises
         ------
@@ -220,7 +222,7 @@ class Frame(Collection, Operators, Explainable):
             func, kwargs = partial(informed, func), {**kwargs, NAME: information_of(self)}
             told = kwargs[NAME].expr.name
         nodes, plain = bind(func, (self, *args), kwargs, label=label)
-        cut = cut_together([node for node in nodes if node.name != told], f"map_partitions({label})")
+        nodes, cut = _cut_for_function(nodes, told, f"map_partitions({label})", align_dataframes)
         if meta is None:
             found = infer_meta(
                 BlockCall(partial(_call_guarded, func), plain.args, plain.kwargs, label), nodes, "map_partitions"
@@ -237,6 +239,9 @@ class Frame(Collection, Operators, Explainable):
             raise OptionError("map_partitions: clear_divisions=True and keep_divisions=True contradict each other")
         checking = partial(_call_checked, func, found) if enforce_metadata else partial(_call_unchecked, func)
         made = BlockCall(checking, plain.args, plain.kwargs, label)
+        if nodes[0].npartitions < cut[0].npartitions and not keep_divisions:
+            first = nodes.index(cut[0])
+            nodes, made = in_order(nodes, made, [first, *(place for place in range(len(nodes)) if place != first)])
         require_first_among(cut, nodes[0], f"map_partitions({label})")
         return wrap((MapKeeping if keep_divisions else Map)(nodes[0], tuple(nodes[1:]), made, found))
 
@@ -452,6 +457,17 @@ class Frame(Collection, Operators, Explainable):
         """Return an equal object whose plan is rewritten already. Plans are whenever they are computed."""
         (node,) = simplify([self._expr])
         return wrap(node)  # type: ignore[arg-type]
+
+
+def _cut_for_function(
+    nodes: list[FrameExpr], told: str, what: str, align: bool
+) -> tuple[list[FrameExpr], list[FrameExpr]]:
+    """Return the nodes whose partitions a function gets, and those of them that it gets one by one. `told`: the name of what it's told of these."""
+    given = [node for node in nodes if node.name != told]
+    made, cut = cut_together(given, what, align=align)
+    if told:
+        made.insert(len(nodes) - 1, information_of(wrap(cut[0])).expr)
+    return made, cut
 
 
 class Map(BlockOp):

@@ -77,9 +77,9 @@ class WithLabels(AtHand):
 
 def is_column(value: Any) -> bool:
     """Whether a value has a value for each row."""
-    if isinstance(value, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray, list, Array)):
+    if isinstance(value, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray, list)):
         return True
-    return isinstance(value, np.ndarray) and value.ndim == 1
+    return isinstance(value, Array) and value.ndim > 0 or isinstance(value, np.ndarray) and value.ndim == 1
 
 
 def with_column_at_hand(frame: Any, name: Any, value: Any, *, infers: bool = True) -> FrameExpr:
@@ -124,7 +124,8 @@ def beside_values_at_hand(series: Any, function: Callable[[Any, Any], Any], valu
         If there are not as many values as rows.
     """
     if isinstance(values, Array):
-        return beside_lazy_array(series, function, values, what)
+        whole = values if values.ndim == 1 else values.rechunk({1: -1})
+        return beside_lazy_array(series, function, whole, what, n_axes=series.ndim)
     array = pd.Series(list(values)).array if isinstance(values, (list, tuple, range)) else values
     pieces = pieces_by_place(series, array, what)
     return BesideValues(series.expr, BlockCall(function, (Block(0), Block(1)), label=what), pieces)
@@ -176,8 +177,11 @@ def beside_lazy_array(
     Raises
     ------
     ValueError
-        If the array has another number of axes than `n_axes`, or other blocks than there are partitions.
+        If the array has another number of axes than `n_axes`, or other blocks than there are partitions, whose lengths aren't known.
     """
+    lengths = frame.expr.lengths
+    if array.ndim == n_axes and lengths and all(lengths) and array.shape[0] == sum(lengths):
+        array = array.rechunk({0: lengths})
     if array.ndim != n_axes or len(array.chunks[0]) != frame.npartitions:
         axes = "one axis" if n_axes == 1 else f"{n_axes} axes"
         raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.interpolating import METHODS, Line, interpolated
-from glassloom.dataframe.nodes import FrameExpr, Rowwise
+from glassloom.dataframe.label_nodes import MovedLabels, NewLabels
+from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import FILL_METHOD, is_columns, refused
 from glassloom.dataframe.overlap import map_overlap, overlapping, with_frequency_of
 from glassloom.dataframe.prefix import Carried, Chain, meta_of, scan
@@ -24,7 +25,6 @@ from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.widening import is_narrowing
 from glassloom.dataframe.wrap import operate, wrap
 from glassloom.errors import OptionError
-from glassloom.graph import tokenize
 
 
 class Step:
@@ -305,7 +305,8 @@ class Along(Frame):
             if pd.api.types.is_list_like(periods) and self.npartitions > 1:
                 instead = "with freq= shift by one number after the other, and join() the results: their labels differ"
                 raise refused("shift", "periods", periods, instead)
-            kind = MovedLabels if _keeps_order(self._meta.index, freq) else NewLabels
+            is_one = not pd.api.types.is_list_like(periods)
+            kind = MovedLabels if is_one and _keeps_order(self._meta.index, freq) else NewLabels
             return operate(Method("shift"), self, kind=kind, kwargs={**kwargs, "freq": freq}, label="shift")
         if is_columns(axis, "shift"):
             return operate(AcrossColumns("shift"), self, kwargs={**kwargs, "axis": 1})
@@ -358,8 +359,8 @@ class Along(Frame):
             Gets a pandas object, which it may change, and `args` and `kwargs`. Returns as many rows as it gets; those made
             of rows of other partitions are left out.
         args, kwargs
-            Further arguments. The function gets partitions of frames among them with rows beside, too; they must be cut as
-            this one is. Those of one partition are given whole.
+            Further arguments. The function gets partitions of frames among them with rows beside, too. Those of one
+            partition are given whole.
         before, after
             How many rows before and after; or a time such as ``"2h"``: rows within it, if the index is sorted times.
         meta
@@ -375,7 +376,8 @@ class Along(Frame):
         >>> x.map_overlap(lambda block: block - block.shift(fill_value=0), 1, 0).compute().tolist()
         [1, 1, 2, 4]
         """
-        return map_overlap(self, func, before, after, args, kwargs, meta=meta, enforce_metadata=enforce_metadata)
+        checks = {"enforce_metadata": enforce_metadata, "align_dataframes": align_dataframes}
+        return map_overlap(self, func, before, after, args, kwargs, meta=meta, **checks)
 
     def first_valid_index(self) -> Any:
         """Return the label of the first row with a value, as a lazy scalar; None if there is none."""
@@ -390,42 +392,10 @@ def _named_dtypes(meta: Any) -> list[tuple[Any, Any]]:
     return [(meta.name, meta.dtype)] if isinstance(meta, pd.Series) else list(meta.dtypes.items())
 
 
-class NewLabels(Rowwise):
-    """The same rows under other labels."""
-
-    aligns_labels = False
-
-    @property
-    def divisions(self) -> tuple[Any, ...]:
-        return (None,) * (self.frame.npartitions + 1)
-
-    @property
-    def rows(self) -> str:
-        return f"labelled-{tokenize(self.frame.rows, self.call, [node.name for node in self.others])}"
-
-    @property
-    def layout(self) -> str:
-        return self.name
-
-    @property
-    def has_unique_labels(self) -> bool:
-        return False
-
-
-class MovedLabels(NewLabels):
-    """The same rows under labels that follow from their own one by one, in the same order: divisions follow in the same way."""
-
-    @cached_property
-    def divisions(self) -> tuple[Any, ...]:
-        known = self.frame.divisions
-        if known[0] is None:
-            return known
-        labels = pd.Index(list(known)).astype(self.frame.meta.index.dtype)
-        return tuple(self.call(pd.Series(0, index=labels)).index)
-
-
 def _keeps_order(labels: pd.Index, freq: Any) -> bool:
     """Whether labels that are moved by a frequency are in the same order, and as many: always by the same length."""
+    if isinstance(labels, pd.PeriodIndex):
+        return True
     if not isinstance(labels, (pd.DatetimeIndex, pd.TimedeltaIndex)):
         return False
     offset = pd.tseries.frequencies.to_offset(freq)

@@ -96,17 +96,32 @@ def redivide(node: FrameExpr, divisions: Sequence[Any]) -> FrameExpr:
     return node if node.divisions == tuple(divisions) else Redivide(node, tuple(divisions))
 
 
-def cut_together(nodes: Sequence[FrameExpr], what: str) -> list[FrameExpr]:
-    """Return those of some nodes that are taken partition by partition. Others are no frames, or have one partition for all.
+def cut_together(
+    nodes: Sequence[FrameExpr], what: str, *, align: bool = True
+) -> tuple[list[FrameExpr], list[FrameExpr]]:
+    """Return some nodes, and those of them that are taken partition by partition. Others are no frames, or have one partition for all.
+
+    Parameters
+    ----------
+    align
+        Whether frames of unlike known divisions are cut anew, so that rows of equal labels meet. Else the partitions of one number meet,
+        whatever their labels.
 
     Raises
     ------
     DivisionError
-        If they are cut differently.
+        If they are cut differently, and can't be cut anew; or, without `align`, have different numbers of partitions.
     """
     cut = [node for node in nodes if node.has_rows and node.npartitions != 1] or list(nodes[:1])
-    require_aligned(cut, what)
-    return cut
+    if align:
+        alike = dict(zip([node.name for node in cut], cut_alike(cut, what), strict=True))
+        return [alike.get(node.name, node) for node in nodes], list(alike.values())
+    counts = sorted({node.npartitions for node in cut})
+    if len(counts) > 1:
+        raise DivisionError(
+            f"{what}: with align_dataframes=False frames have the same number of partitions or one, not {' and '.join(map(str, counts))}"
+        )
+    return list(nodes), cut
 
 
 def require_first_among(cut: Sequence[FrameExpr], first: FrameExpr, what: str) -> None:

@@ -21,7 +21,6 @@ from glassloom.dataframe.column_nodes import renamed_columns
 from glassloom.dataframe.column_places import columns_at, columns_of_levels, places_chosen, places_without
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_by_several, applied_to_columns, called_by_name, listed
-from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.expressions import rows_where, value_of
 from glassloom.dataframe.for_each import call_user
@@ -31,6 +30,7 @@ from glassloom.dataframe.io.in_memory import Constructors
 from glassloom.dataframe.io.writers import FrameWriters
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.keys_of_rows import with_keys_of_its_rows
+from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.levels import FrameLevels
 from glassloom.dataframe.measuring import FrameMeasuring
@@ -54,7 +54,7 @@ from glassloom.dataframe.support import did_you_mean, not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.unlike_dtypes import of_all_rows
 from glassloom.dataframe.values import Reductions
-from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
+from glassloom.dataframe.wrap import is_node, lazy_value, operate, wrap, wraps
 from glassloom.reprs.live_blocks import show_blocks
 
 
@@ -208,7 +208,7 @@ class DataFrame(
 
     def _assigned(self, columns: dict[Any, Any]) -> Any:
         values = []
-        columns = {name: _plain_value(one) for name, one in columns.items()}
+        columns = {name: lazy_value(_plain_value(one)) for name, one in columns.items()}
         for name, value in columns.items():
             if is_node(value):
                 values.append(value.expr)

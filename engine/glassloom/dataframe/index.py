@@ -18,13 +18,24 @@ from glassloom.dataframe.ambiguous_times import by_rows_beside
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, BlockCall, Method
-from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.keys_at_hand import key_at_hand
-from glassloom.dataframe.labels import Labels, MappedLabels, TextsOfLabels, values_as_labels
+from glassloom.dataframe.label_nodes import ChosenLabels, Labels, MappedLabels, NewLabels, kind_of_rows
+from glassloom.dataframe.labels import (
+    METHODS_OF_CATEGORIES,
+    CategoriesOfLabels,
+    TextsOfLabels,
+    are_of_two_zones,
+    beside_labels,
+    labels_where,
+    mapped_labels,
+    values_as_labels,
+    values_by_place,
+)
 from glassloom.dataframe.meta import infer_meta
+from glassloom.dataframe.method_names import names_without_unfit
 from glassloom.dataframe.moving.membership import prepared, rows_among
 from glassloom.dataframe.moving.shape import Repartition
-from glassloom.dataframe.nodes import BlockOp, Columnwise
+from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
 from glassloom.dataframe.operands_at_hand import operand_of_rows
 from glassloom.dataframe.options import number_of_outputs, refused, require_native_bytes
 from glassloom.dataframe.positions import rows_of_labels
@@ -94,23 +105,32 @@ class Index(Frame):
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and hasattr(self._meta, name):
+            if name in ("codes", "categories") and not self.cat.known:
+                return getattr(self.cat.as_known(), name)
             if name in _FIELDS:
                 return operate(Attribute(name), self, kind=Labels, label=name)
             if name in _METHODS:
                 return _method_of(self, name)
             if name in _FACTS:
                 return getattr(self._meta, name)
-        if name == "str":  # the property has said what is wrong
+            if name in METHODS_OF_CATEGORIES:
+                return getattr(self.cat, name)
+        if name in ("str", "cat", "dt"):  # the property has said what is wrong
             return object.__getattribute__(self, name)
         raise not_supported("Index", name) or AttributeError(f"Index has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        of_values = (*_FIELDS, *_METHODS, *_FACTS, *METHODS_OF_CATEGORIES)
+        return [
+            *names_without_unfit(self, super().__dir__()),
+            *(name for name in of_values if hasattr(self._meta, name)),
+        ]
 
     def _with_values_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
         """Return what an operator makes of the labels and an array, list or index with a value for each."""
         name = other.name if isinstance(other, pd.Index) else self.name
         values = _of_each_label(self, list(other) if isinstance(other, (tuple, range)) else other, "operator")
-        return operate(
-            partial(_beside_labels, function, name == self.name), self, values, kind=Labels, label="operator"
-        )
+        return operate(partial(beside_labels, function, name == self.name), self, values, kind=Labels, label="operator")
 
     def __getitem__(self, key: Any) -> Any:
         labels, key = self.to_series(), key_at_hand(key)
@@ -121,7 +141,8 @@ class Index(Frame):
         if isinstance(key, (slice, list)):
             return labels.iloc[key].index
         if is_node(key):
-            return labels[key].index
+            is_new = kind_of_rows(self) is not Rowwise
+            return operate(operator.getitem, self, key, kind=ChosenLabels) if is_new else labels[key].index
         raise NotImplementedError(f"index[{key!r}]: positions, slices of them and lazy booleans choose labels")
 
     def __contains__(self, label: object) -> bool:
@@ -146,7 +167,7 @@ class Index(Frame):
 
     def duplicated(self, keep: Any = "first") -> Any:
         """Return where an equal label comes before, as a lazy array of booleans: ``frame[~frame.index.duplicated()]``. See `Series.duplicated`."""
-        found = self.to_series().duplicated(keep)
+        found = values_by_place(self).duplicated(keep)
         return operate(Method("to_numpy"), found, label="duplicated")
 
     def intersection(self, other: Any) -> Any:
@@ -174,7 +195,7 @@ class Index(Frame):
             )
         if not is_node(other) and not pd.api.types.is_list_like(other):
             raise TypeError(f"Input must be Index or array-like, not {other!r}")
-        if choose is not operator.invert and _are_of_two_zones(self, other):  # pandas has the common labels in UTC then
+        if choose is not operator.invert and are_of_two_zones(self, other):  # pandas has the common labels in UTC then
             times = other.dt if hasattr(other, "dt") else other
             return self.tz_convert("UTC")._chosen_among(times.tz_convert("UTC"), choose)
         name = self.name if getattr(other, "name", self.name) == self.name else None
@@ -207,14 +228,14 @@ class Index(Frame):
         """
         if return_indexer:
             raise refused("Index.sort_values", "return_indexer", return_indexer, "to_series().argsort() has the places")
-        rows = operate(_without_columns, self, label="labels")
+        rows = operate(_without_columns, self, kind=kind_of_rows(self), label="labels")
         return rows.sort_index(ascending=ascending, na_position=na_position, key=key).index
 
     def take(self, indices: Any, axis: Any = 0) -> Any:
         """Return the labels at some positions, in the order of the list. See `DataFrame.iloc`."""
         if axis != 0:
             raise ValueError(f"No axis named {axis} for object type Index")
-        return operate(_without_columns, self, label="labels").take(indices).index
+        return operate(_without_columns, self, kind=kind_of_rows(self), label="labels").take(indices).index
 
     def repeat(self, repeats: Any, axis: None = None) -> Any:
         """Return each label several times: a number, or a list with one for each label."""
@@ -222,7 +243,9 @@ class Index(Frame):
 
     def to_series(self, *, name: Any = _UNSET) -> Any:
         """Return the labels as a series with themselves as index, under the index's name or another one."""
-        return operate(Method("to_series"), self, kwargs={} if name is _UNSET else {"name": name})
+        return operate(
+            Method("to_series"), self, kind=kind_of_rows(self), kwargs={} if name is _UNSET else {"name": name}
+        )
 
     def min(self, *, split_every: int | None = None) -> Any:
         """Return the smallest label."""
@@ -306,7 +329,7 @@ class Index(Frame):
     @property
     def values(self) -> Any:
         """The labels as a lazy array."""
-        return self.to_series().values
+        return values_by_place(self).values
 
     @property
     def nbytes(self) -> Any:
@@ -347,7 +370,7 @@ class Index(Frame):
         if not index:
             raise refused("Index.to_frame", "index", index, "to_frame().reset_index(drop=True)")
         options = {"name": name} if self.nlevels == 1 else {"name": name, "allow_duplicates": allow_duplicates}
-        return operate(Method("to_frame"), self, kwargs=options, label="to-frame")
+        return operate(Method("to_frame"), self, kind=kind_of_rows(self), kwargs=options, label="to-frame")
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = _UNSET) -> Any:
         """Compute, and return the labels as a NumPy array. `values` is the lazy array."""
@@ -425,12 +448,12 @@ class Index(Frame):
         """
         if is_node(mapper) and mapper.expr.npartitions > 1:
             mapper = wrap(Repartition(mapper.expr, 1))
-        nodes, call = bind(_mapped, (self, mapper, na_action), {}, label="map")
+        nodes, call = bind(mapped_labels, (self, mapper, na_action), {}, label="map")
         if meta is None:
             found = infer_meta(call, nodes, "map")
         else:
             found = meta[:0] if isinstance(meta, pd.Index) else pd.Index([], dtype=meta, name=self.name)
-        checked = BlockCall(partial(_mapped, like=found), call.args, label="map")
+        checked = BlockCall(partial(mapped_labels, like=found), call.args, label="map")
         return wrap(MappedLabels(nodes[0], tuple(nodes[1:]), checked, found))
 
     def shift(self, periods: int = 1, freq: Any = None) -> Any:
@@ -451,7 +474,7 @@ class Index(Frame):
         given = np.array(other, dtype=object) if keeps_objects else other
         cond, other = _of_each_label(self, cond, "where(cond)"), _of_each_label(self, given, "where(other)")
         args = () if other is None else (other,)
-        return operate(partial(_where, keeps_objects), self, cond, *args, kind=Labels, label="where")
+        return operate(partial(labels_where, keeps_objects), self, cond, *args, kind=Labels, label="where")
 
     def dropna(self, how: Any = "any") -> Any:
         """Return the labels that aren't missing; of several levels none of them, or with ``how="all"`` not all of them."""
@@ -521,29 +544,27 @@ class Index(Frame):
         )
 
     @property
+    def dt(self) -> Any:
+        """The index itself, if its labels are times, durations or periods: it has their fields and methods. `dt` is Dask's name."""
+        if not isinstance(self._meta, (pd.DatetimeIndex, pd.TimedeltaIndex, pd.PeriodIndex)):
+            raise AttributeError("Can only use .dt accessor with datetimelike values")
+        return self
+
+    @property
+    def cat(self) -> Any:
+        """Whether the categories of labels are known (`cat.known`), and the methods of such, as of series. `cat` is Dask's name."""
+        if not isinstance(self._meta, pd.CategoricalIndex):
+            raise AttributeError("Can only use .cat accessor with a 'category' dtype")
+        return CategoriesOfLabels(self)
+
+    @property
     def str(self) -> Any:
         """The methods for text, as pandas has them, partition by partition. Where they make an array, it is a series."""
         return TextsOfLabels(self)
 
 
-def _mapped(index: Any, mapper: Any, na_action: Any, *, like: Any = None) -> Any:
-    """Return an index mapped; without labels pandas can't know what becomes of them."""
-    if like is not None and isinstance(index, pd.Index) and not len(index):
-        return like
-    return index.map(mapper, na_action=na_action)
-
-
-_mapped.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCall.calls_methods`
-
-
 def _labelled_by_itself(values: Any) -> Any:
     return values.set_axis(pd.Index(values), axis=0)
-
-
-def _are_of_two_zones(one: Any, other: Any) -> bool:
-    """Whether two indexes are of times of different time zones."""
-    dtypes = [one.dtype, getattr(other, "dtype", None)]
-    return all(isinstance(dtype, pd.DatetimeTZDtype) for dtype in dtypes) and str(dtypes[0].tz) != str(dtypes[1].tz)
 
 
 def _without_columns(index: Any) -> Any:
@@ -555,19 +576,6 @@ def _of_each_label(index: Any, values: Any, what: str) -> Any:
     if is_node(values):
         return values
     return operand_of_rows(index.to_series(), values.array if isinstance(values, pd.Series) else values, what)
-
-
-def _beside_labels(function: Callable[[Any, Any], Any], keeps_name: bool, index: Any, values: Any) -> Any:
-    made = function(index, values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array)
-    return made if keeps_name or not isinstance(made, pd.Index) else made.rename(None)
-
-
-def _where(as_list: bool, index: Any, cond: Any, *other: Any) -> Any:
-    """Return labels where a condition holds. `as_list`: the others are as a list, of which pandas before 3.1 keeps each one's type."""
-    values = (one.array if isinstance(one, pd.Series) else one for one in other)
-    if as_list and not isinstance(index.dtype, pd.StringDtype):  # which refuses lists
-        values = (list(one) for one in values)
-    return index.where(np.asarray(cond), *values)
 
 
 def _method_of(index: Index, name: str) -> Callable[..., Any]:

@@ -1,44 +1,32 @@
-"""Labels made of other labels, one by one, and ``index.str``."""
+"""What is made of labels by place, and ``index.str``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import wraps as wraps_method
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from glassloom.dataframe.call import Method
+from glassloom.dataframe.label_nodes import Labels
 from glassloom.dataframe.moving.numbering import renumber
-from glassloom.dataframe.nodes import Rowwise
 from glassloom.dataframe.wrap import operate, wrap
 
 _NUMBERED = ("extract", "extractall")
 """Methods of texts of which pandas makes a frame of an index, too."""
 
-
-class Labels(Rowwise):
-    """Labels computed from other labels, one by one: where partitions begin isn't known of them."""
-
-    aligns_labels = False
-
-    @property
-    def divisions(self) -> tuple[Any, ...]:
-        return (None,) * (self.frame.npartitions + 1)
-
-    @property
-    def has_unique_labels(self) -> bool:
-        return False
+METHODS_OF_CATEGORIES = frozenset([
+    "add_categories", "as_ordered", "as_unordered", "remove_categories", "remove_unused_categories", "rename_categories",
+    "reorder_categories", "set_categories",
+])  # fmt: skip
+"""Methods of labels that are categories."""
 
 
-class MappedLabels(Labels):
-    """Labels that a user's function makes of labels; what it makes was given or tried out."""
-
-    parameters = ("frame", "others", "call", "given_meta")
-
-    given_meta: Any
-
-    @property
-    def meta(self) -> Any:
-        return self.given_meta
+def values_by_place(index: Any) -> Any:
+    """Return labels as a series that corresponds row by row to what the index is of, whatever the labels."""
+    return operate(Method("to_series"), index)
 
 
 class TextsOfLabels:
@@ -46,7 +34,7 @@ class TextsOfLabels:
 
     def __init__(self, index: Any) -> None:
         self._index = index
-        self._texts = index.to_series().str
+        self._texts = values_by_place(index).str
         self._infers = isinstance(index._meta, pd.CategoricalIndex)
 
     def __dir__(self) -> list[str]:
@@ -70,6 +58,39 @@ class TextsOfLabels:
             return _as_labels(made, self._infers)
 
         return method if callable(found) else found
+
+
+class CategoriesOfLabels:
+    """``index.cat``: what the methods of series' categories make, as labels."""
+
+    def __init__(self, index: Any) -> None:
+        self._index = index
+        self._series = values_by_place(index)
+
+    def __dir__(self) -> list[str]:
+        return ["known", "as_known", "as_unknown", "categories", "codes", "ordered", *METHODS_OF_CATEGORIES]
+
+    @property
+    def known(self) -> bool:
+        """Whether the categories are known without computing."""
+        return bool(self._series.cat.known)
+
+    @property
+    def codes(self) -> Any:
+        """The places of labels among the categories, as a lazy array."""
+        return self._index.codes
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._series.cat, name)
+        if not callable(found):
+            return found
+
+        @wraps_method(found)
+        def method(*args: Any, **kwargs: Any) -> Any:
+            made = found(*args, **kwargs)
+            return self._index if made is self._series else _as_labels(made, False)
+
+        return method
 
 
 def _as_labels(made: Any, infers: bool) -> Any:
@@ -99,3 +120,32 @@ def _columns_as_levels(block: Any, names: Any) -> Any:
 def values_as_labels(block: Any, infers: bool) -> Any:
     """Return the values of a series as an index; `infers`: of the dtype that pandas finds for them."""
     return pd.Index(block.to_numpy() if infers else block.array, dtype=None if infers else block.dtype, name=block.name)
+
+
+def labels_where(as_list: bool, index: Any, cond: Any, *other: Any) -> Any:
+    """Return labels where a condition holds. `as_list`: the others are as a list, of which pandas before 3.1 keeps each one's type."""
+    values = (one.array if isinstance(one, pd.Series) else one for one in other)
+    if as_list and not isinstance(index.dtype, pd.StringDtype):  # which refuses lists
+        values = (list(one) for one in values)
+    return index.where(np.asarray(cond), *values)
+
+
+def are_of_two_zones(one: Any, other: Any) -> bool:
+    """Whether two indexes are of times of different time zones."""
+    dtypes = [one.dtype, getattr(other, "dtype", None)]
+    return all(isinstance(dtype, pd.DatetimeTZDtype) for dtype in dtypes) and str(dtypes[0].tz) != str(dtypes[1].tz)
+
+
+def beside_labels(function: Callable[[Any, Any], Any], keeps_name: bool, index: Any, values: Any) -> Any:
+    made = function(index, values.to_numpy() if isinstance(values.dtype, np.dtype) else values.array)
+    return made if keeps_name or not isinstance(made, pd.Index) else made.rename(None)
+
+
+def mapped_labels(index: Any, mapper: Any, na_action: Any, *, like: Any = None) -> Any:
+    """Return an index mapped; without labels pandas can't know what becomes of them."""
+    if like is not None and isinstance(index, pd.Index) and not len(index):
+        return like
+    return index.map(mapper, na_action=na_action)
+
+
+mapped_labels.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCall.calls_methods`

@@ -91,7 +91,8 @@ def _check(method: Callable[..., Any], where: str, args: tuple[Any, ...], kwargs
     takes_none = where.startswith("GroupBy.") and where != "GroupBy.pipe"
     for name, value in list(given.items())[1:]:
         is_open = signature.parameters[name].kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-        if not holds_lazy((value,)) or ((is_open or name in _VALUES) and not takes_none):
+        is_meta = name == "meta" and isinstance(value, Collection)
+        if not holds_lazy((value,)) or is_meta or ((is_open or name in _VALUES) and not takes_none):
             continue
         if takes_none or name not in _ROWS or _holds_scalars(value):
             raise _refused(where, name, value)

@@ -9,7 +9,7 @@ import pandas as pd
 from glassloom.dataframe.base import Frame, MapKeeping
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_places import columns_at
-from glassloom.dataframe.cumulative import NewLabels
+from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.nodes import BlockOp
 from glassloom.dataframe.numbered_levels import level_at, rows_without_levels
 from glassloom.dataframe.options import is_columns, refused

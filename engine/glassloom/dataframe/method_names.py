@@ -1,13 +1,14 @@
-"""The names that errors give methods: those of the class that users know, where a method is inherited from one that they don't."""
+"""The names that errors give methods: those of the class that users know, where a method is inherited from one that they don't. And those that are completed."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CellType, FunctionType
 from typing import Any, TypeVar
 
 _Class = TypeVar("_Class", bound=type)
+_ACCESSORS = frozenset(["cat", "dt", "list", "str", "struct"])
 
 
 def methods_named(kind: str) -> Callable[[_Class], _Class]:
@@ -36,6 +37,11 @@ def methods_named(kind: str) -> Callable[[_Class], _Class]:
         return cls
 
     return change
+
+
+def names_without_unfit(lazy: Any, names: Iterable[str]) -> list[str]:
+    """Return the names that are completed for a series or index: without accessors of other values than it has."""
+    return [name for name in names if name not in _ACCESSORS or hasattr(lazy, name)]
 
 
 def _named(function: FunctionType, qualname: str, module: str) -> FunctionType:

@@ -13,6 +13,7 @@ import pandas as pd
 from glassloom._users_functions import require_no_users_function
 from glassloom.array.api.array import Array
 from glassloom.dataframe.call import Block, BlockCall, Method
+from glassloom.dataframe.label_nodes import Labels
 from glassloom.dataframe.nodes import Columnwise, Rowwise
 from glassloom.dataframe.wrap import is_node, operate, wrap
 
@@ -49,10 +50,24 @@ def _are_unknown(lazy: Any, other: Any) -> bool:
     return is_series and not len(meta.dtype.categories) and is_value
 
 
-def _kind(left: Any, right: Any) -> type[Rowwise]:
-    """Return the kind of node: with a number, each column is computed from itself alone."""
+def _kind(function: Callable[..., Any], left: Any, right: Any) -> type[Rowwise]:
+    """Return the kind of node: with a number, each column is computed from itself alone. What is made of labels are others."""
     plain = [value for value in (left, right) if not is_node(value)]
+    if _makes_labels(function, left, right):
+        return Labels
     return Columnwise if plain and isinstance(plain[0], _NUMBERS) else Rowwise
+
+
+def _makes_labels(function: Callable[..., Any], *values: Any) -> bool:
+    """Whether a function of indexes and scalars makes labels: of a comparison pandas makes an array."""
+    if function in _COMPARISONS:
+        return False
+    metas = [value.expr.meta for value in values if is_node(value)]
+    return any(isinstance(meta, pd.Index) for meta in metas) and not any(map(_has_labels, metas))
+
+
+def _has_labels(meta: Any) -> bool:
+    return isinstance(meta, (pd.Series, pd.DataFrame))
 
 
 def _is_of_rows(lazy: Any, other: Any, axis: Any = "columns") -> bool:
@@ -72,7 +87,7 @@ def _is_of_places(lazy: Any, other: Any, function: Callable[..., Any] | None = N
     """
     is_frame = isinstance(lazy.expr.meta, pd.DataFrame)
     if isinstance(other, Array):
-        return other.ndim > 0 and not is_frame
+        return other.ndim > 0 and (other.ndim == 2 or not is_frame)
     if is_frame and isinstance(other, (tuple, range)):
         return axis in _ROWS
     if (
@@ -127,7 +142,7 @@ def _binary(function: Callable[[Any, Any], Any], label: str = "") -> Callable[[A
             return self._with_values_at_hand(function, other)
         if function in _ORDERS and _are_unknown(self, other):
             return _compared(function, self, other, label)
-        return operate(function, self, other, kind=_kind(self, other), label=label)
+        return operate(function, self, other, kind=_kind(function, self, other), label=label)
 
     return method
 
@@ -140,7 +155,7 @@ def _reflected(function: Callable[[Any, Any], Any], label: str = "") -> Callable
             return self._with_rows_at_hand(partial(_swapped, function), other)
         if _is_of_places(self, other, function):
             return self._with_values_at_hand(partial(_swapped, function), other)
-        return operate(function, other, self, kind=_kind(other, self), label=label)
+        return operate(function, other, self, kind=_kind(function, other, self), label=label)
 
     return method
 
@@ -151,7 +166,8 @@ def _swapped(function: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
 
 def _unary(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
-        return operate(function, self, kind=Columnwise, label=function.__name__.strip("_"))
+        kind = Labels if _makes_labels(function, self) else Columnwise
+        return operate(function, self, kind=kind, label=function.__name__.strip("_"))
 
     return method
 
@@ -183,7 +199,12 @@ def _called(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any], label:
             return one._with_values_at_hand(ufunc, other)
         if is_node(other) and not is_node(one) and _is_of_places(other, one):
             return other._with_values_at_hand(partial(_swapped, ufunc), one)
-    return operate(ufunc, *inputs, kind=Columnwise if len(inputs) == 1 else Rowwise, kwargs=options, label=label)
+    kind: type[Rowwise] = Columnwise if len(inputs) == 1 else Rowwise
+    if (
+        _makes_labels(ufunc, *inputs) and getattr(ufunc, "types", ("",))[0][-1:] != "?"
+    ):  # of booleans pandas makes an array
+        kind = Labels
+    return operate(ufunc, *inputs, kind=kind, kwargs=options, label=label)
 
 
 class Operators:
@@ -200,8 +221,12 @@ class Operators:
         def _with_values_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any: ...
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        if method != "__call__" or options.get("out") is not None or ufunc.signature is not None:
+        if method != "__call__" or ufunc.signature is not None:
             return NotImplemented
+        if options.get("out") is not None:
+            raise NotImplementedError(
+                f"numpy.{ufunc.__name__}(out=...) of lazy objects isn't supported: take what it returns"
+            )
         if ufunc.nout == 1:
             return _called(ufunc, inputs, options, ufunc.__name__)
         return tuple(

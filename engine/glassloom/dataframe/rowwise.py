@@ -19,10 +19,10 @@ from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_nodes import ByLabel, renamed_columns
 from glassloom.dataframe.column_places import columns_at
 from glassloom.dataframe.columnwise import applied_by_several, called_by_name, listed, of_whole_series, transformed
-from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.filtering import rows_of_condition
 from glassloom.dataframe.for_each import call_user
+from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows
@@ -32,7 +32,7 @@ from glassloom.dataframe.replacing import clipping, has_fractions, objects_besid
 from glassloom.dataframe.rows_of_label import is_of_label
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
 from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
-from glassloom.dataframe.wrap import is_node, operate, wrap
+from glassloom.dataframe.wrap import is_node, lazy_value, operate, wrap
 
 _UNSET: Any = pd.api.extensions.no_default
 _MANY = 1000
@@ -125,7 +125,7 @@ class RowByRow(TimeLabels):
     def _chosen(self, method: str, cond: Any, other: Any, inplace: bool, axis: Any, level: Any) -> Any:
         if level is not None:
             raise refused(method, "level", level, "divisions are of one level; align the operands before")
-        condition, value = evaluated(cond, self), evaluated(other, self)
+        condition, value = (lazy_value(evaluated(one, self)) for one in (cond, other))
         if isinstance(condition, Array) or isinstance(value, Array):
             self, (condition, value) = with_lazy_arrays(self, (condition, value), method)
         if inplace:

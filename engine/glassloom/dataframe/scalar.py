@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from glassloom.dataframe.arguments import with_arguments
+from glassloom.dataframe.array_values import array_of_value
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.text import scalar_html
@@ -52,6 +54,10 @@ class Scalar(Frame):
         if not callable(getattr(meta, name)):
             return operate(Attribute(name), self, label=name)
         return partial(_called, self, name)
+
+    def _with_values_at_hand(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
+        """Return what an operator makes of the value and a lazy array."""
+        return function(array_of_value(self), other)
 
     def __index__(self) -> int:
         """Compute, and return a whole number, for what takes only those, such as ``range``."""

@@ -15,7 +15,6 @@ from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import SeriesAtHand
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_at_hand import is_column, is_lazy_mask, rows_by_lazy_array
-from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.cutting import counts_of_bins
 from glassloom.dataframe.factorizing import Factorizing
 from glassloom.dataframe.grouping.bins import only_bins, resampled
@@ -24,9 +23,11 @@ from glassloom.dataframe.io.writers import SeriesWriters
 from glassloom.dataframe.kept_rows import keep_some
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.keys_of_rows import with_keys_of_its_rows
+from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.levels import Levels
 from glassloom.dataframe.measuring import SeriesMeasuring
+from glassloom.dataframe.method_names import names_without_unfit
 from glassloom.dataframe.moving.among_all import SeriesAmongAll
 from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.moving.numbering import renumber
@@ -128,6 +129,9 @@ class Series(
     def cat(self) -> Categories:
         """The methods for categories, as pandas has them."""
         return Categories(self, "cat")
+
+    def __dir__(self) -> list[Any]:
+        return names_without_unfit(self, super().__dir__())
 
     def __getattr__(self, name: Any) -> Any:
         if hasattr(type(self), name):  # a property such as .str has said what is wrong

@@ -11,9 +11,9 @@ from glassloom.array.api.array import Array
 from glassloom.dataframe.alignment import require_aligned
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.column_at_hand import is_column, with_labels_at_hand
-from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.keys_of_rows import as_series
+from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.options import is_of_positions
 from glassloom.dataframe.positions import ILoc

@@ -10,7 +10,7 @@ import pandas as pd
 from glassloom.dataframe.ambiguous_times import is_of_plain_times, is_of_rows, localized_labels
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
-from glassloom.dataframe.cumulative import MovedLabels, NewLabels
+from glassloom.dataframe.label_nodes import MovedLabels, NewLabels
 from glassloom.dataframe.label_slices import truncated
 from glassloom.dataframe.nodes import RowsByLabel, Rowwise
 from glassloom.dataframe.options import is_columns, refused

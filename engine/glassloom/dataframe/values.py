@@ -139,7 +139,7 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
             raise ValueError(f"axis={axis!r} should be 0 or 'index'" + (", 1 or 'columns'" if is_frame else ""))
         if numeric_only and is_frame:
             node = numeric_columns(node)
-        elif numeric_only and not pd.api.types.is_numeric_dtype(self._meta.dtype):
+        elif numeric_only and self._meta.dtype == object:  # of times, text and categories pandas doesn't look at it
             raise TypeError(
                 f"Series.{how} does not allow numeric_only=True with non-numeric dtypes, as {self._meta.dtype} is"
             )

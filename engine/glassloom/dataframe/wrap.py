@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.array.api.array import Array
 from glassloom.backends.pandas_ import is_frame
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import Collection
 from glassloom.dataframe.alignment import require_aligned
+from glassloom.dataframe.array_values import ArrayValue
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise
 from glassloom.dataframe.repeated_labels import Paired, paired
@@ -43,6 +45,11 @@ def wrap(node: FrameExpr) -> Any:
     if isinstance(meta, (np.ndarray, pd.api.extensions.ExtensionArray)) and meta.ndim == 1:
         return _classes["array"](node)
     return _classes["index" if isinstance(meta, pd.Index) else "scalar"](node)
+
+
+def lazy_value(value: Any) -> Any:
+    """Return a lazy array without axes as a lazy scalar, anything else as it is."""
+    return wrap(ArrayValue(value.expr)) if isinstance(value, Array) and not value.ndim else value
 
 
 def is_node(value: Any) -> bool:
@@ -78,6 +85,7 @@ def bind(
     def place(value: Any) -> Any:
         if not isinstance(value, Collection):
             return value
+        value = lazy_value(value)
         if not is_node(value):
             raise TypeError(
                 f"{label or getattr(function, '__name__', function)}: a lazy {type(value).__name__} can't be combined with "
@@ -86,7 +94,7 @@ def bind(
         names = [node.name for node in nodes]
         if value.expr.name in names:
             return Block(names.index(value.expr.name))
-        nodes.append(value.expr)  # type: ignore[arg-type]
+        nodes.append(value.expr)
         return Block(len(nodes) - 1)
 
     inside: list[Any] = []
@@ -254,8 +262,12 @@ def _widest_first(nodes: list[FrameExpr], call: BlockCall) -> tuple[list[FrameEx
         meta = nodes[number].meta
         return (not is_frame(meta), not isinstance(meta, pd.DataFrame), number)
 
-    order = sorted(range(len(nodes)), key=rank)
-    if order == list(range(len(nodes))):
+    return in_order(nodes, call, sorted(range(len(nodes)), key=rank))
+
+
+def in_order(nodes: list[FrameExpr], call: BlockCall, order: Sequence[int]) -> tuple[list[FrameExpr], BlockCall]:
+    """Return nodes in another order, and the call that takes their blocks so."""
+    if list(order) == list(range(len(nodes))):
         return nodes, call
     new = {old: place for place, old in enumerate(order)}
 

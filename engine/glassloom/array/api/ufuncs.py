@@ -8,10 +8,11 @@ import numpy as np
 
 from glassloom.array.api.array import Array, asarray
 from glassloom.array.api.ufunc_calls import call_ufunc
+from glassloom.collection import Collection
 
 
 class Ufunc:
-    """One of NumPy's universal functions; always returns lazy arrays.
+    """One of NumPy's universal functions; returns lazy arrays, and of lazy frames and series such.
 
     Examples
     --------
@@ -51,6 +52,8 @@ class Ufunc:
             )
         if len(inputs) != self.nin:
             raise TypeError(f"{self.__name__} takes {self.nin} arrays, got {len(inputs)}")
+        if any(isinstance(value, Collection) and not isinstance(value, Array) for value in inputs):
+            return self._ufunc(*inputs, **kwargs)  # frames, series and bags say what it makes of them
         if not any(isinstance(value, Array) for value in inputs):
             inputs = (asarray(inputs[0]), *inputs[1:])
         made = call_ufunc(self._ufunc, *inputs, **kwargs)

@@ -14,7 +14,6 @@ from glassloom.config import Configured, chosen
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.io.blocks import (
     NO_HEADER,
     TextBlock,
@@ -40,6 +39,7 @@ from glassloom.dataframe.io.fitting import (
 from glassloom.dataframe.io.path_column import path_column
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
+from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.wrap import operate, wrap
 from glassloom.errors import OptionError, ParseError, UnknownColumn
 from glassloom.graph import tokenize

@@ -137,9 +137,14 @@ def _bounds(length: int, npartitions: int, chunksize: int | None) -> tuple[int, 
 def _cut_between_labels(index: pd.Index, bounds: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[Any, ...]]:
     """Return bounds that keep equal labels together, and the labels at them. `index` is sorted."""
     starts = sorted({int(index.searchsorted(index[start], side="left")) for start in bounds[:-1]})
-    divisions = (*(index[start] for start in starts), index[-1])
+    divisions = tuple(map(_as_plain, (*(index[start] for start in starts), index[-1])))
     return (*starts, bounds[-1]), divisions
 
 
 def _take(piece: Any, columns: list[Any], places: list[int] | None) -> Any:
     return guarded(columns_of(piece, columns) if places is None else piece.take(places, axis=1))
+
+
+def _as_plain(label: Any) -> Any:
+    """Return a number of NumPy's as Python's."""
+    return label.item() if isinstance(label, (np.number, np.bool_)) else label

@@ -13,9 +13,9 @@ from glassloom.collection import compute
 from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
-from glassloom.dataframe.cumulative import NewLabels
 from glassloom.dataframe.divisions import redivide, union_of_divisions
 from glassloom.dataframe.io.from_pandas import from_pandas
+from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import concat_nodes, conform
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping

@@ -206,6 +206,11 @@ def _made(keys: tuple[Any, ...], blocks: list[Any]) -> Lookup:
     return Lookup.of(keys, blocks)
 
 
+def keeps_left_labels(joining: Joining) -> bool:
+    """Whether rows of a join have the labels of the left side: pandas has those of the side whose index isn't a key, or of both."""
+    return joining.right_index and joining.how in ("inner", "left")
+
+
 class LookupJoin(AnyJoin):
     """Partitions of a frame, each joined with all rows of another one, of which `others` has the `LookupTable`."""
 
@@ -238,6 +243,11 @@ class LookupJoin(AnyJoin):
         """The left and the right frame."""
         both = (self.frame, self.table.frame)
         return both if self.finds_right else (both[1], both[0])
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        keeps = self.finds_right and keeps_left_labels(self.joining)
+        return self.frame.divisions if keeps else (None,) * (self.frame.npartitions + 1)
 
     @cached_property
     def meta(self) -> Any:

@@ -24,7 +24,13 @@ from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.empty_sides import depends_on_rows, keys_of_a_row, value_dependent_keys, with_key_dtypes
 from glassloom.dataframe.moving.joining import ANTI, AnyJoin, Joining
 from glassloom.dataframe.moving.key_order import in_key_order
-from glassloom.dataframe.moving.lookup import JoinByLookup, LookupJoin, LookupTable, can_join_by_lookup
+from glassloom.dataframe.moving.lookup import (
+    JoinByLookup,
+    LookupJoin,
+    LookupTable,
+    can_join_by_lookup,
+    keeps_left_labels,
+)
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
 from glassloom.dataframe.moving.size import Size, size_of
@@ -82,6 +88,12 @@ class Join(AnyJoin):
         metas = [left.meta, right.meta, self.meta]
         return fits and self.joining.runs_on_device and all(meta.columns.is_unique for meta in metas)
 
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        left, right = self.sides
+        keeps = left is self.frame and right.npartitions == 1 and keeps_left_labels(self.joining)
+        return left.divisions if keeps else (None,) * (self.frame.npartitions + 1)
+
     @property
     def hashed_by(self) -> tuple[Any, ...] | None:
         return self.keys if set(self.keys or ()) <= set(self.meta.columns) else None
@@ -113,7 +125,7 @@ def with_sampled_labels(call: Callable[..., Any], metas: list[Any]) -> Any:
 
 
 class SortedJoin(Join):
-    """Partitions joined by index, with the divisions of the first side: those of the other one are equal, or it adds no labels."""
+    """Partitions of equal divisions, joined by index."""
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
@@ -269,17 +281,8 @@ def _broadcast_join(left: FrameExpr, right: FrameExpr, joining: Joining, side: s
     may_lack_rows = other.npartitions > 1 and (other.lengths is None or any(other.lengths))
     if may_lack_rows and depends_on_rows(left.meta, right.meta, joining):
         joining = replace(joining, whole=side)
-    kind = SortedJoin if _has_labels_of(other, moved, joining, side) else Join
-    both = (moved, other) if side == "left" else (other, moved)
-    return _with_one_dtype(_join(*both, joining, None, kind=kind), joining)
-
-
-def _has_labels_of(node: FrameExpr, moved: FrameExpr, joining: Joining, side: str) -> bool:
-    """Whether a join of each partition of a node with the whole of another side has labels of this partition only, of one dtype."""
-    allowed = _NEEDS_RIGHT_ONLY_ONCE if side == "right" else _NEEDS_LEFT_ONLY_ONCE
-    is_first = side == "right" or node.npartitions > 1  # see `_join`
-    by_index = joining.left_index and joining.right_index and joining.how in allowed
-    return is_first and by_index and node.meta.index.dtype == moved.meta.index.dtype and node.meta.index.nlevels == 1
+    joined = _join(moved, other, joining, None) if side == "left" else _join(other, moved, joining, None)
+    return _with_one_dtype(joined, joining)
 
 
 def _keys_of_rows(left: FrameExpr, right: FrameExpr, joining: Joining) -> tuple[FrameExpr, ...]:

@@ -16,6 +16,7 @@ from glassloom.dataframe.argument_kinds import options_of, require_function
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, some_columns, unused_name
 from glassloom.dataframe.keys_of_rows import series_of_values
+from glassloom.dataframe.labels import values_by_place
 from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.reindex import reindexed_collection
@@ -554,7 +555,7 @@ def _listed(names: Any) -> list[Any]:
 
 def _labels_as_series(key: Any) -> Any:
     """Return a lazy index as the series of its labels, other keys as they are."""
-    return key.to_series() if is_node(key) and isinstance(key.expr.meta, pd.Index) else key
+    return values_by_place(key) if is_node(key) and isinstance(key.expr.meta, pd.Index) else key
 
 
 def _keys_of_levels(keys: list[Any]) -> list[Any]:

@@ -115,8 +115,8 @@ def _divisions_of_period(node: FrameExpr, freq: Any) -> tuple[Any, ...]:
     offset = distance("repartition", "freq", freq)
     is_short = isinstance(offset, pd.tseries.offsets.Tick) and pd.Timedelta(offset) < pd.Timedelta("1D")
     start = first.floor(offset) if is_short else offset.rollback(first.normalize())
-    between = [label for label in pd.date_range(start, last, freq=offset) if first < label < last]
-    return (first, *between, last)
+    between = [label for label in pd.date_range(start, last, freq=offset) if first < label <= last]
+    return (first, *between, last)  # where a period begins at the last label, that is a partition of its own
 
 
 def _by_size(node: FrameExpr, size_bytes: int) -> FrameExpr:

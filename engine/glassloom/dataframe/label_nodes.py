@@ -1,0 +1,91 @@
+"""Nodes of labels that are made of others, and of rows under other labels: mostly it isn't known which of them are in which partition."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from glassloom.dataframe.nodes import BlockOp, Rowwise
+from glassloom.graph import tokenize
+
+
+class NewLabels(Rowwise):
+    """The same rows under other labels."""
+
+    aligns_labels = False
+
+    @property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.frame.npartitions + 1)
+
+    @property
+    def rows(self) -> str:
+        return f"labelled-{tokenize(self.frame.rows, self.call, [node.name for node in self.others])}"
+
+    @property
+    def layout(self) -> str:
+        return self.name
+
+    @property
+    def has_unique_labels(self) -> bool:
+        return False
+
+
+class MovedLabels(NewLabels):
+    """The same rows under labels that follow from their own one by one, in the same order: divisions follow in the same way."""
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        known = self.frame.divisions
+        if known[0] is None:
+            return known
+        labels = pd.Index(list(known)).astype(self.frame.meta.index.dtype)
+        return tuple(self.call(pd.Series(0, index=labels)).index)
+
+
+class Labels(Rowwise):
+    """Labels computed from other labels, one by one: where partitions begin isn't known of them."""
+
+    aligns_labels = False
+
+    @property
+    def divisions(self) -> tuple[Any, ...]:
+        return (None,) * (self.frame.npartitions + 1)
+
+    @property
+    def has_unique_labels(self) -> bool:
+        return False
+
+
+class MappedLabels(Labels):
+    """Labels that a user's function makes of labels; what it makes was given or tried out."""
+
+    parameters = ("frame", "others", "call", "given_meta")
+
+    given_meta: Any
+
+    @property
+    def meta(self) -> Any:
+        return self.given_meta
+
+
+class ChosenLabels(BlockOp):
+    """Some of the labels that were made of others."""
+
+    adds_no_rows = True
+
+    @property
+    def layout(self) -> str:
+        return self.name
+
+
+def kind_of_rows(index: Any) -> type[Rowwise]:
+    """Return the kind of node of rows under an index: if it was made of other labels, it isn't known which are in a partition."""
+    node = index.expr
+    while isinstance(node, Rowwise):
+        if isinstance(node, Labels):
+            return NewLabels
+        node = node.frame
+    return NewLabels if isinstance(node, ChosenLabels) else Rowwise
