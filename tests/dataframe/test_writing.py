@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from frame_helpers import assert_same
-from glassloom.dataframe.io import sql
+from glassloom.dataframe.io import sql_writing
 from glassloom.dataframe.io.filesystems import LOCAL
 from glassloom.dataframe.io.staging import Publish, Written, staging_in
 from glassloom.errors import CancelledError, MetaError, OptionError
@@ -381,7 +381,7 @@ def test_a_task_that_outlives_a_failed_write_leaves_nothing_behind(tmp_path, pla
     url = f"sqlite:///{tmp_path / 'a.db'}"
     options = {"how": {"index": False}, "first": "append", "engine": {}, "mark": "gone"}
     with pytest.raises(CancelledError, match="another partition has failed"):
-        sql._append(plain, url, "t", options, 0, None)
+        sql_writing._append(plain, url, "t", options, 0, None)
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         assert connection.execute("select name from sqlite_master").fetchall() == []
 
