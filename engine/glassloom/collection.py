@@ -11,6 +11,7 @@ from glassloom._gc import gc_paused
 from glassloom._users_functions import require_no_users_function, without_values
 from glassloom.expr import Expr, lower, walk
 from glassloom.expr import optimize as optimize_plan
+from glassloom.graph.caller_options import with_caller_options
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.graph_drawing import Drawing, draw, warn_of_looks
 from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
@@ -151,6 +152,8 @@ def compute(
         if runtime.shares_memory:
             roots = [root.in_place(root) for root in roots]
         graph, keys = lower(roots, shares_memory=runtime.shares_memory)
+        if not runtime.shares_memory:
+            graph = with_caller_options(graph)
     flat = [key for group in keys for key in group]
     results = runtime.get(graph, flat)
     stops = accumulate(map(len, keys))
@@ -174,6 +177,8 @@ def persist(
     with gc_paused():
         roots = _planned([collection.expr for collection in found.collections], optimize_graph)
         graph, keys = lower(roots, shares_memory=runtime.shares_memory)
+        if not runtime.shares_memory:
+            graph = with_caller_options(graph)
     flat = [key for group in keys for key in group]
     held = runtime.hold(graph, flat)
     values = [

@@ -21,6 +21,7 @@ FORMS = {
     "NumPy's sum along an axis": (FRAME, lambda f: f.groupby("k").agg(np.sum, axis=0)),
     "a function with arguments": (FRAME, lambda f: f.groupby("k").agg(np.percentile, 80, axis=0)),
     "a dict of chosen columns": (FRAME, lambda f: f.groupby("k")[["x"]].agg({"x": "sum"})),
+    "a column in a tuple": (FRAME, lambda f: f.groupby("k")[("x",)].sum()),
     "named ones of chosen columns": (FRAME, lambda f: f.groupby("k")[["x", "y"]].agg(a=("x", "sum"))),
     "a dict of one of columns of other names": (EQUAL_NAMES, lambda f: f.groupby("k").agg({"b": "sum"})),
     "rows of a choice of columns of one name": (EQUAL_NAMES, lambda f: f.groupby("k")[["c"]].shift()),

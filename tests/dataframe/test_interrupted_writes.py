@@ -17,7 +17,7 @@ import glassloom.dataframe as gd
 import pandas as pd
 import pytest
 from glassloom.cluster import options
-from glassloom.dataframe.io import sql
+from glassloom.dataframe.io import sql_writing
 from glassloom.dataframe.io.filesystems import LOCAL
 from glassloom.dataframe.io.staging import staging_in
 
@@ -128,12 +128,17 @@ def test_rows_of_a_partition_go_into_a_table_once_also_if_its_task_runs_again(tm
         connection.execute("create table mark (partition integer primary key, n_rows integer)")
         connection.commit()
         parts = [pd.DataFrame({"x": [1, 2]}), pd.DataFrame({"x": [3]})]
-        assert [sql._append(parts[number], url, "t", how, number, None) for number in (0, 1, 0, 1)] == [2, 1, 2, 1]
+        assert [sql_writing._append(parts[number], url, "t", how, number, None) for number in (0, 1, 0, 1)] == [
+            2,
+            1,
+            2,
+            1,
+        ]
         rows = lambda: [x for (x,) in connection.execute("select x from t order by rowid")]  # noqa: E731
         assert rows() == [1, 2, 3]
         connection.execute("delete from mark where partition = 1")  # its worker was lost before it could say so
         connection.commit()
-        sql._append(parts[1], url, "t", how, 1, None)
+        sql_writing._append(parts[1], url, "t", how, 1, None)
         assert rows() == [1, 2, 3]
 
 

@@ -141,3 +141,27 @@ def test_what_is_computed_can_be_written_to(client):
     series.loc[0] = 8.0
     assert series[0] == 8.0
     assert held.compute().loc[0].tolist() == [0.0, 0, "a"]
+
+
+@pytest.mark.filterwarnings("ignore:The 'future.infer_string' option is deprecated")
+@pytest.mark.parametrize(
+    "options",
+    [("mode.string_storage", "python"), ("future.infer_string", False), ("future.distinguish_nan_and_na", True)],
+)
+def test_pandas_options_of_the_caller_decide_in_other_processes(client, tmp_path, options):
+    plain = pd.DataFrame({"n": [0, 1, 2, 3], "s": ["a", "b", None, "a"]})
+    plain.to_csv(tmp_path / "a.csv", index=False)
+    try:
+        with pd.option_context(*options):
+            lazy, frame = gd.read_csv(tmp_path / "a.csv", blocksize=10), pd.read_csv(tmp_path / "a.csv")
+            for work in (
+                lambda frame: frame.s,
+                lambda frame: frame.n.map("v{}".format),
+                lambda frame: frame.n.astype("Float64") / frame.n.astype("Int64"),
+            ):
+                found, wanted = work(lazy).compute(), work(frame).reset_index(drop=True)
+                assert_same(found.reset_index(drop=True), wanted)
+                assert_same(work(lazy).persist().compute().reset_index(drop=True), wanted)
+    except pd.errors.OptionError:
+        pytest.skip(f"this pandas has no {options[0]}")
+    assert client.submit(lambda: pd.get_option("mode.string_storage")).result() == pd.get_option("mode.string_storage")

@@ -13,11 +13,11 @@ import pytest
 from frame_helpers import assert_same
 from glassloom.array.sources import versions
 from glassloom.backends.pandas_version import PANDAS_VERSION
-from glassloom.dataframe.io import blocks, csv, csv_blocks
+from glassloom.dataframe.io import blocks, csv, first_rows
 from glassloom.dataframe.io.filesystems import LOCAL
 from glassloom.dataframe.io.paths import file_state
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
-from glassloom.errors import MetaError, ParseError, ReadError
+from glassloom.errors import MetaError, OptionError, ParseError, ReadError
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from long_tests import examples
@@ -285,7 +285,7 @@ def test_a_fraction_among_whole_numbers_of_arrows_is_named(tmp_path):
 
 
 def test_a_first_row_that_is_longer_than_what_is_looked_at_is_no_bad_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_blocks, "_FIRST_BYTES", 8)
+    monkeypatch.setattr(first_rows, "_FIRST_BYTES", 8)
     rows = [f'{number},"{"a line" * number}\nand another"\n' for number in range(40)]
     (tmp_path / "a.csv").write_text("n,s\n" + "".join(rows))
     found = gd.read_csv(tmp_path / "a.csv", blocksize=300).compute()
@@ -322,6 +322,8 @@ RAGGED = {
     "labels, some columns": {"header": 0, "names": ["a", "b"], "on_bad_lines": "skip"},
     "columns alone": {"names": ["a", "b"], "index_col": False, "on_bad_lines": "skip"},
     "categories": {"names": ["a", "b", "c"], "dtype": {"c": "category"}, "on_bad_lines": "skip"},
+    "PyArrow's engine": {"names": ["a", "b", "c"], "on_bad_lines": "skip", "engine": "pyarrow"},
+    "the parser in Python": {"header": 0, "names": ["a", "b"], "usecols": ["a"], "engine": "python"},
 }
 
 
@@ -373,3 +375,79 @@ def test_columns_are_chosen_by_names_that_are_numbers_of_others(tmp_path):
         for name in names:
             assert lazy[name].compute().tolist() == expected[name].tolist()
         assert lazy[names[:2]].compute().columns.tolist() == names[:2]
+
+
+SHORT_FIRST = ["6,1", "8,9,4", "4,3,2", "5,9,7", "6,6,5", "8,4,1"]
+
+
+@pytest.mark.parametrize("columns", [["c"], ["a", "c"], ["a"]])
+@pytest.mark.parametrize("size", [None, 8])
+def test_columns_that_the_first_row_lacks_are_read_among_all(tmp_path, columns, size):
+    """Of one such field pandas reads no row at all, and of several only missing values."""
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(SHORT_FIRST) + "\n")
+    options = {"names": ["a", "b", "c"], "usecols": [0, 1, 2]}
+    lazy = gd.read_csv(path, blocksize=size, **options)[columns]
+    assert_same(lazy.compute(scheduler="inline").reset_index(drop=True), pd.read_csv(path, **options)[columns])
+
+
+@pytest.mark.parametrize("size", [None, 8])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"names": ["a", "b"], "header": 0},
+        {"names": ["a", "b", "c"], "usecols": [0, 1, 2], "header": 0},
+        {"names": ["a", "b", "c"], "usecols": [0, 2], "header": 0},
+    ],
+)
+def test_some_columns_that_the_parser_in_python_reads_are_those_of_all(tmp_path, options, size):
+    """It takes labels where names are fewer than fields, and refuses fewer names than fields where columns are chosen."""
+    path = tmp_path / "a.csv"
+    path.write_text("x,y,z\n" + "\n".join(SHORT_FIRST[1:]) + "\n")
+    lazy, wanted = (
+        gd.read_csv(path, blocksize=size, engine="python", **options),
+        pd.read_csv(path, engine="python", **options),
+    )
+    for columns in ([*wanted.columns], [wanted.columns[-1]], [wanted.columns[0]]):
+        found = lazy[columns].compute(scheduler="inline")
+        is_numbered = isinstance(wanted.index, pd.RangeIndex)
+        assert_same(found.reset_index(drop=True) if is_numbered else found, wanted[columns])
+
+
+@pytest.mark.parametrize(
+    "options", [{"header": None}, {"names": ["a", "b"]}, {"names": ["a", "b"], "dtype": {"b": str}}]
+)
+def test_pyarrows_engine_makes_no_times_of_texts_in_the_blocks_where_all_are_times(tmp_path, options):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "".join(f"{number},2024-01-0{number} 10:00\n" for number in range(1, 9)))
+    lazy = gd.read_csv(path, blocksize=40, engine="pyarrow", **options)
+    assert_same(lazy.compute(scheduler="inline").reset_index(drop=True), pd.read_csv(path, engine="pyarrow", **options))
+
+
+def test_pyarrows_engine_parses_dates_beside_whole_numbers_that_are_missing(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("n,d\n" + "".join(f"{number if number % 7 else ''},2024-01-0{number}\n" for number in range(1, 9)))
+    options = {"engine": "pyarrow", "parse_dates": ["d"]}
+    assert_same(gd.read_csv(path, **options).compute(), pd.read_csv(path, **options))
+
+
+def test_pyarrows_engine_takes_labels_that_rows_have_in_every_block(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("".join(f"{number},x{number},{number % 3}\n" for number in range(12)))
+    options = {"engine": "pyarrow", "names": ["a", "b"]}
+    found = gd.read_csv(path, blocksize=16, **options).compute(scheduler="inline")
+    assert found.index.tolist() == list(range(12))
+    assert_same(found.reset_index(drop=True), pd.read_csv(path, **options).reset_index(drop=True))
+
+
+@pytest.mark.parametrize("header", [[0, 1], [0], [1]])
+def test_a_header_of_several_lines_goes_before_every_block(tmp_path, header):
+    path = tmp_path / "a.csv"
+    path.write_text("x,x,y\np,q,p\n" + "".join(f"{number},{number % 3},t{number}\n" for number in range(20)))
+    lazy = gd.read_csv(path, blocksize=30, header=header)
+    assert lazy.npartitions > 3
+    assert_same(lazy.compute(scheduler="inline").reset_index(drop=True), pd.read_csv(path, header=header))
+    with pytest.raises(
+        OptionError, match=r"a line may have the index's names; set blocksize=None, or call set_index\(\)"
+    ):
+        gd.read_csv(path, blocksize=30, header=[0, 1], index_col=0)

@@ -7,13 +7,15 @@ import io
 import sqlite3
 import threading
 from contextlib import closing
+from functools import partial
 
 import glassloom.dataframe as gd
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from frame_helpers import assert_same
-from glassloom.dataframe.io import sql
+from frame_helpers import assert_same, blocks_of
+from glassloom.dataframe.io import sql_writing
 from glassloom.dataframe.io.filesystems import LOCAL
 from glassloom.dataframe.io.staging import Publish, Written, staging_in
 from glassloom.errors import CancelledError, MetaError, OptionError
@@ -381,7 +383,7 @@ def test_a_task_that_outlives_a_failed_write_leaves_nothing_behind(tmp_path, pla
     url = f"sqlite:///{tmp_path / 'a.db'}"
     options = {"how": {"index": False}, "first": "append", "engine": {}, "mark": "gone"}
     with pytest.raises(CancelledError, match="another partition has failed"):
-        sql._append(plain, url, "t", options, 0, None)
+        sql_writing._append(plain, url, "t", options, 0, None)
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         assert connection.execute("select name from sqlite_master").fetchall() == []
 
@@ -408,8 +410,80 @@ def test_names_that_lead_elsewhere_or_are_not_read_are_refused(tmp_path, frame, 
 
 @pytest.mark.parametrize("method", ["to_csv", "to_json", "to_parquet", "to_orc"])
 def test_paths_that_are_none_are_refused(frame, method):
-    for path in (None, 3, b"x", ["a"], io.StringIO()):
+    for path in (None, 3, b"x", [3], io.StringIO()):
         with pytest.raises(TypeError, match=rf"{method}: path=.* should be the path of a folder or a file"):
             getattr(frame, method)(path)
     with pytest.raises(FileNotFoundError, match=rf"{method}: path='' is empty"):
         getattr(frame, method)("")
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_texts_are_written_into_the_files_of_a_list(tmp_path, plain, frame, kind):
+    paths = [tmp_path / f"{folder}.{kind}" for folder in ("a", "deep/b", "deep/er/c")][: frame.npartitions]
+    write = (
+        (lambda **more: frame.to_csv(paths, index=False, **more))
+        if kind == "csv"
+        else lambda **more: frame.to_json(paths, **more)
+    )
+    assert write() == list(map(str, paths))
+    read = pd.read_csv if kind == "csv" else partial(pd.read_json, lines=True)
+    assert [len(read(path)) for path in paths] == [len(block) for block in blocks_of(frame)]
+    with pytest.raises(
+        FileExistsError, match=r"3 of the files that are listed exist already, such as 'a\..*overwrite=True"
+    ):
+        write()
+    write(overwrite=True)
+    with pytest.raises(ValueError, match="to_csv: 2 different paths were given for 3 partitions"):
+        frame.to_csv(paths[:2])
+    with pytest.raises(ValueError, match="a list of paths names the files, and so does name_function="):
+        frame.to_csv(paths, name_function=str)
+    with pytest.raises(OptionError, match="single_file=True takes one path, got 3"):
+        frame.to_csv(paths, single_file=True)
+
+
+def test_a_schema_may_leave_out_the_index_that_is_written(tmp_path):
+    plain = pd.DataFrame({"k": [0, 0, 1, 1], "s": ["a", "b", None, None]})
+    schema = pa.schema([("s", pa.string()), ("k", pa.int64())])
+    gd.from_pandas(plain, npartitions=2).to_parquet(tmp_path, partition_on="k", schema=schema)
+    (file, *_) = sorted(tmp_path.rglob("*.parquet"))
+    assert pq.read_schema(file).types == [pa.string(), pa.int64()]
+    assert gd.read_parquet(tmp_path).s.compute().tolist()[:2] == ["a", "b"]
+
+
+def test_the_index_of_orc_is_none_of_its_columns(tmp_path):
+    plain = pd.DataFrame({"a": range(4), "b": range(4)})
+    gd.from_pandas(plain, npartitions=2).to_orc(tmp_path, write_index=False)
+    assert_same(gd.read_orc(tmp_path, columns=["a", "b"], index="a").compute(), plain.set_index("a"))
+
+
+def counted_json(text, orient, lines):
+    """A reader as `read_json` takes it for ``engine``: it needs an open text."""
+    return pd.DataFrame({"n_lines": [sum(1 for line in text if line.strip())]})
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_json_is_read_by_a_function(tmp_path, frame, ending):
+    compression = "gzip" if ending else None
+    frame.to_json(tmp_path, compression=compression)
+    lazy = gd.read_json(tmp_path / f"*.json{ending}", engine=counted_json, lines=True)
+    assert lazy.n_lines.compute().tolist() == [len(block) for block in blocks_of(frame)]
+
+
+class Made:
+    """A function of `from_map` that makes some columns alone."""
+
+    def __init__(self, columns=("a", "b")):
+        self.columns = columns
+
+    def project_columns(self, columns):
+        return Made(tuple(columns))
+
+    def __call__(self, number):
+        return pd.DataFrame({"a": [number], "b": [f"{self.columns}"]})[list(self.columns)]
+
+
+def test_columns_that_nothing_is_made_of_are_not_made():
+    lazy = gd.from_map(Made(), [1, 2])
+    assert lazy.b.compute().tolist() == ["('b',)"] * 2
+    assert lazy.compute().b.tolist() == ["('a', 'b')"] * 2
+    assert lazy[["b", "a"]].compute().columns.tolist() == ["b", "a"]

@@ -31,7 +31,8 @@ from glassloom.dataframe.io.in_memory import from_arrow, from_dict, from_records
 from glassloom.dataframe.io.json_lines import read_json
 from glassloom.dataframe.io.orc import read_orc
 from glassloom.dataframe.io.parquet import read_parquet
-from glassloom.dataframe.io.sql import read_sql, read_sql_query, read_sql_table, to_sql
+from glassloom.dataframe.io.sql import read_sql, read_sql_query, read_sql_table
+from glassloom.dataframe.io.sql_writing import to_sql
 from glassloom.dataframe.io.write import to_orc, to_parquet
 from glassloom.dataframe.io.write_text import to_csv, to_json
 from glassloom.dataframe.io.writers import to_bag, to_records

@@ -109,6 +109,8 @@ class GroupBy(Methods, NotThere):
         if self._recipe.selection is not None:
             raise IndexError(f"Column(s) {self._recipe.selection} already selected")
         columns = key_at_hand(columns)
+        if isinstance(columns, tuple) and len(columns) == 1 and columns not in self._frame.columns:
+            columns = list(columns)
         chosen = list(columns) if isinstance(columns, (list, pd.Index, pd.Series, np.ndarray)) else columns
         require_own_keys(self._binned, chosen if isinstance(chosen, list) else [chosen])
         require_columns(chosen if isinstance(chosen, list) else [chosen], self._frame)

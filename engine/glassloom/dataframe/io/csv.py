@@ -24,6 +24,7 @@ from glassloom.dataframe.io.blocks import (
 from glassloom.dataframe.io.compression import ENDINGS
 from glassloom.dataframe.io.csv_blocks import (
     Parser,
+    as_text,
     has_cuttable_lines,
     header_of,
     is_compressed,
@@ -403,9 +404,10 @@ def _sample_of_texts(path: str, parser: Parser, names: list[Any]) -> Any:
     """Return the first rows with some columns as text."""
     plain = {name: value for name, value in parser.options.items() if name not in ("parse_dates", "date_format")}
     dtype = plain.get("dtype")
-    dtypes = {**(dtype if isinstance(dtype, dict) else {}), **dict.fromkeys(names, str)}
-    texts = replace(parser, options={**plain, "dtype": dtypes if dtype is None or isinstance(dtype, dict) else str})
-    return _first_rows(path, texts)
+    if plain.get("engine") == "pyarrow" or not (dtype is None or isinstance(dtype, dict)):
+        return _first_rows(path, replace(parser, options=as_text(plain)))
+    dtypes = {**(dtype or {}), **dict.fromkeys(names, str)}
+    return _first_rows(path, replace(parser, options={**plain, "dtype": dtypes}))
 
 
 def _with_floats(sample: Any, options: dict[str, Any]) -> Any:

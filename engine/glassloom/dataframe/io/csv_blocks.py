@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import io
-import itertools
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from glassloom.backends.pandas_ import columns_of
 from glassloom.backends.pandas_version import PANDAS_VERSION
@@ -25,7 +24,9 @@ from glassloom.dataframe.io.blocks import (
 )
 from glassloom.dataframe.io.common_types import is_text
 from glassloom.dataframe.io.compression import chosen_compression
+from glassloom.dataframe.io.dated_columns import is_parsed_in_python
 from glassloom.dataframe.io.filesystems import Files
+from glassloom.dataframe.io.first_rows import FirstRow, first_row_of
 from glassloom.dataframe.io.fitting import (
     fitted,
     fitted_labels,
@@ -36,19 +37,10 @@ from glassloom.dataframe.io.path_column import PathColumn
 from glassloom.dataframe.io.utf8_bytes import Utf8Bytes, takes_bytes
 from glassloom.errors import MetaError, OptionError, ParseError
 
-_FIRST_BYTES = 1 << 14
+_ARROW_VERSION = tuple(int(part) for part in pa.__version__.split(".")[:1])
 _BAD_LINE = re.compile(r"Expected \d+ fields in line (\d+), saw \d+")
 _OF_COLUMNS = frozenset(["usecols", "index_col", "dtype", "converters", "parse_dates", "date_format", "nrows"])
-
 _BY_COLUMN = ("dtype", "converters", "na_values")
-
-
-class FirstRow(NamedTuple):
-    """The first row of a file, before which only its header is."""
-
-    text: bytes
-    is_labelled: bool
-    """Whether it has more fields than the header has names: then pandas takes the first fields of all rows for labels."""
 
 
 @dataclass(frozen=True)
@@ -99,65 +91,17 @@ class Parser:
         return self.header_of(block) + (b"" if first is None else first.text)
 
     def _first_row(self, block: TextBlock) -> FirstRow | None:
-        """Return the first row of a block's file; None if there is none, or fields are told from each other in another way."""
-        if self.function is pd.read_fwf or self.options.get("engine") == "pyarrow":
-            return None
+        """Return the first row of a block's file; None if there is none, or it doesn't matter."""
+        if self.of_all is not None:
+            return self.of_all._first_row(block)
         known = self.known_first_rows
         if block.path not in known:
-            known[block.path] = self._found_first_row(block)
+            plain = {name: value for name, value in self.options.items() if name not in _OF_COLUMNS}
+            if self.options.get("usecols") is not None and is_parsed_in_python(self.function, self.options):
+                plain["usecols"] = self.options["usecols"]  # without which it refuses what has more fields than names
+            options = _with_safe_engine({**plain, "dtype": str, "compression": None})
+            known[block.path] = first_row_of(self.function, options, self.header_of(block), block.path, self.files)
         return known[block.path]
-
-    def _found_first_row(self, block: TextBlock) -> FirstRow | None:
-        """Return the first row, of as few lines as there must be for one: it goes on in several if there are line ends in quotes."""
-        plain = {name: value for name, value in self.options.items() if name not in _OF_COLUMNS}
-        rest = _with_safe_engine({**plain, "dtype": str, "compression": None})
-        header = self.header_of(block)
-
-        def row(text: bytes) -> Any:
-            """Return the first row of a text as a frame; None if there is none."""
-            try:
-                made = self.function(io.BytesIO(header + text), **rest, nrows=1)
-            except (pd.errors.ParserError, pd.errors.EmptyDataError):  # it goes on, or there are lines to skip
-                return None
-            return made if len(made) == 1 else None
-
-        first, text = None, b""
-        for text in self._beginnings(block.path, len(header)):
-            first = row(text)
-            if first is not None:
-                break
-        if first is None:
-            return None
-        ends = [found.end() for found in re.finditer(b"\n", text)]
-        if len(ends) > 1:
-            text = text[: ends[bisect_left(ends, True, key=lambda end: row(text[:end]) is not None)]]
-        names = first.columns
-        return FirstRow(text, self._is_labelled(header + text, rest, len(names)))
-
-    def _is_labelled(self, text: bytes, options: dict[str, Any], n_names: int) -> bool:
-        try:
-            return len(self.function(io.BytesIO(text), **{**options, "index_col": 0}).columns) >= n_names
-        except pd.errors.ParserError as error:  # as it has several more
-            if "construct index" not in str(error):
-                raise
-            return True
-
-    def _beginnings(self, path: str, start: int) -> Iterator[bytes]:
-        """Yield the first line from a place on, the first two, four..., up to all of them."""
-        size, n_lines = _FIRST_BYTES, 1
-        data, is_all = b"", False
-        while True:
-            ends = [found.end() for found in itertools.islice(re.finditer(b"\n", data), n_lines)]
-            if len(ends) == n_lines:
-                yield data[: ends[-1]]
-                n_lines *= 2
-            elif is_all:
-                if data:
-                    yield data if data.endswith(b"\n") else data + b"\n"
-                return
-            else:
-                data = self.files.read(path, start, start + size)
-                is_all, size = len(data) < size, size * 8
 
     def for_columns(self, columns: list[Any], known: Collection[Any]) -> Parser:
         """Return a parser that reads these columns alone, of the known ones; all where pandas can't choose them.
@@ -179,6 +123,8 @@ class Parser:
             return self
         if self._has_moving_places(columns, known):
             return self
+        if names is not None and before is not None and is_parsed_in_python(self.function, self.options):
+            return self  # which refuses rows with more fields than names, also where it is told which fields those are
         chosen |= _without_numbers(chosen, {*known} - {*columns})
         return replace(self, options=chosen, of_all=self)
 
@@ -198,26 +144,57 @@ class Parser:
         """Return the frame of a block; of all columns if pandas refuses to read some of them, or takes labels without a name for one then."""
         if self.of_all is None:
             return self._parsed(block, options)
-        if self.of_all.options.get("usecols") is not None and (
-            not has_cuttable_lines(block.path, self.options) or self.has_labels(block)
-        ):
+        if self._needs_all_columns(block, self.of_all):
             return self.of_all.parse(block, **options)
         try:
-            return self._parsed(block, options)
+            made = self._parsed(block, options)
         except (ValueError, KeyError):  # names of fewer fields than rows have, or of more, or that pandas makes
             return self.of_all.parse(block, **options)
+        if not len(made):  # as pandas' parser in C finds no row where the first has none of the chosen fields
+            return self.of_all.parse(block, **options)
+        return made
+
+    def _needs_all_columns(self, block: TextBlock, of_all: Parser) -> bool:
+        """Whether pandas reads some columns rightly only among all: where rows have labels, or the first row lacks fields of those."""
+        if of_all.options.get("usecols") is None:
+            return is_parsed_in_python(self.function, self.options) and self.has_labels(block)
+        if not has_cuttable_lines(block.path, self.options) or self.has_labels(block):
+            return True
+        first, chosen = self._first_row(block), self.options["usecols"]
+        if first is None or first.n_fields is None or callable(chosen):
+            return False
+        return any(_is_number(one) and one >= first.n_fields for one in chosen)
 
     def _parsed(self, block: TextBlock, options: dict[str, Any]) -> Any:
         with self.files.unchanged(block.state, self.function.__name__):
             before = self.text_before(block)
-            frame = self._parse(block, before, _with_safe_engine({**self.options, **options}))
+            frame = self._parse_as_written(block, before, _with_safe_engine({**self.options, **options}))
             if len(before) > len(self.header_of(block)):
-                frame = _without_first_row(frame, has_labels=self.has_labels(block))
+                frame = self._without_first_row(frame, block)
         return frame if self.path_column is None else self.path_column.added(frame, block.path)
+
+    def _without_first_row(self, frame: Any, block: TextBlock) -> Any:
+        first = self._first_row(block)
+        return _without_rows(frame, 1 if first is None else first.n_rows, has_labels=self.has_labels(block))
 
     def is_path(self, name: Any) -> bool:
         """Whether a column is that of the files' paths."""
         return self.path_column is not None and name == self.path_column.name
+
+    def _parse_as_written(self, block: TextBlock, before: bytes, options: dict[str, Any]) -> Any:
+        """Return the frame of a text, with texts as they are written also where PyArrow makes numbers or times of all of them in this text."""
+        texts = _texts_unknown_to_arrow(options)
+        if not texts:
+            return self._parse(block, before, options)
+        others = {name: dtype for name, dtype in options["dtype"].items() if name not in texts}
+        frame = self._parse(block, before, {**options, "dtype": others or None})
+        texts = {name: dtype for name, dtype in texts.items() if name in frame.columns}
+        if all(_is_text(frame[name].dtype) for name in texts):
+            return frame.astype(texts)
+        again = self._parse(block, before, as_text(options))
+        for name, dtype in texts.items():
+            frame[name] = again[name].astype(dtype)
+        return frame
 
     def _parse(self, block: TextBlock, before: bytes, options: dict[str, Any]) -> Any:
         is_local = self.files.arrow is None
@@ -233,16 +210,19 @@ class Parser:
         return self.function(io.BytesIO(before + data), **options)
 
 
-def _without_first_row(frame: Any, *, has_labels: bool) -> Any:
-    """Return a frame without its first row, of which it isn't: nor are categories that only this row has."""
-    made = frame.iloc[1:]
+def _without_rows(frame: Any, n_rows: int, *, has_labels: bool) -> Any:
+    """Return a frame without its first rows, of which they aren't: nor are categories that only these rows have."""
+    made = frame.iloc[n_rows:]
     if not has_labels:
         made = made.set_axis(pd.RangeIndex(len(made)), axis=0)
     for place, dtype in enumerate(made.dtypes):
-        if isinstance(dtype, pd.CategoricalDtype) and not frame.iloc[:, place].isna().iloc[0]:
-            column, code = made.iloc[:, place], frame.iloc[:, place].cat.codes.iloc[0]
-            if not (column.cat.codes == code).any():
-                made.isetitem(place, column.cat.remove_categories([dtype.categories[code]]))
+        if not isinstance(dtype, pd.CategoricalDtype):
+            continue
+        column = made.iloc[:, place]
+        first = frame.iloc[:n_rows, place].dropna().cat.codes.unique()
+        foreign = [dtype.categories[code] for code in first if not (column.cat.codes == code).any()]
+        if foreign:
+            made.isetitem(place, column.cat.remove_categories(foreign))
     return made
 
 
@@ -255,6 +235,31 @@ def _with_safe_engine(options: dict[str, Any]) -> dict[str, Any]:
     if not any(map(pd.api.types.is_string_dtype, given)):
         return options
     return {**options, "engine": "c"}
+
+
+def as_text(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options by which all fields are text as they are written.
+
+    PyArrow's engine takes the dtypes of single columns, too, only where it knows their names and no number is missing in others.
+    """
+    made = {**options, "dtype": str}
+    if options.get("engine") == "pyarrow" and not (PANDAS_VERSION >= (3, 1) and _ARROW_VERSION >= (25,)):
+        made["engine"] = "c"
+    return made
+
+
+def _texts_unknown_to_arrow(options: dict[str, Any]) -> dict[Any, Any]:
+    """Return the dtypes of texts that PyArrow isn't told, as it has names of its own for the columns: pandas makes texts of its numbers and times."""
+    dtype = options.get("dtype")
+    if options.get("engine") != "pyarrow" or not isinstance(dtype, dict):
+        return {}
+    if options.get("names") is None and options.get("header", "infer") is not None:
+        return {}
+    return {
+        name: one
+        for name, one in dtype.items()
+        if pd.api.types.is_string_dtype(one) or pd.api.types.is_object_dtype(one)
+    }
 
 
 def _choice(columns: list[Any], options: dict[str, Any]) -> dict[str, Any]:
@@ -302,13 +307,29 @@ def header_of(options: dict[str, Any]) -> Header:
     """
     skipped = skipped_lines(options)
     header = options.get("header", "infer" if options.get("names") is None else None)
-    if skipped is None or not (header is None or header == "infer" or isinstance(header, int)):
+    lines = _header_lines(header)
+    if skipped is None or lines is None:
         raise OptionError(
             f"with skiprows={options.get('skiprows')!r} and header={header!r} files can't be cut; set blocksize=None"
         )
-    lines = 0 if header is None else 1 + (0 if header == "infer" else header)
+    labels = options.get("index_col")
+    if isinstance(header, (list, tuple)) and labels is not None and labels is not False:
+        raise OptionError(
+            f"with header={header!r} and index_col={labels!r} files can't be cut, as a line may have the index's names; set blocksize=None, or call "
+            "set_index()"
+        )
     comment = encoded_text(str(options.get("comment") or ""), options.get("encoding"))
     return Header(skipped, lines, comment, options.get("skip_blank_lines", True))
+
+
+def _header_lines(header: Any) -> int | None:
+    """Return how many lines a header has with those before it; None if that can't be told."""
+    if header is None:
+        return 0
+    if header == "infer":
+        return 1
+    numbers = header if isinstance(header, (list, tuple)) else [header]
+    return 1 + max(numbers) if numbers and all(map(_is_number, numbers)) else None
 
 
 def skipped_lines(options: dict[str, Any]) -> int | None:
@@ -351,9 +372,9 @@ def read_block(block: TextBlock, parser: Parser, meta: Any, are_chosen: bool = F
         if texts := _texts_read_as_others(frame, meta):
             dtypes = parser.options.get("dtype") or {}
             given = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
-            again = parser.parse(block, dtype={**given, **texts})
+            again = parser.parse(block, **_text_dtypes({**given, **texts}, parser.options))
             for name in texts:
-                frame[name] = again[name].astype("category") if _is_category(meta[name].dtype) else again[name]
+                frame[name] = again[name].astype("category" if _is_category(meta[name].dtype) else texts[name])
     except pd.errors.EmptyDataError:  # no line, not even a header: as some programs write a partition without rows
         return meta
     except ParseError:
@@ -385,6 +406,8 @@ def read_block(block: TextBlock, parser: Parser, meta: Any, are_chosen: bool = F
 def _said(error: Exception, block: TextBlock, parser: Parser) -> str:
     """Return the text of an error of pandas, with the line's number in the file where it says that of a line in the block."""
     text = str(error)
+    if "Too many columns specified" in text and block.end is not None:
+        return f"{text.strip()} in bytes {block.start} to {block.end}. Give names= for the fields that rows have, or blocksize=None"
     found = _BAD_LINE.search(text)
     if found is None:
         return text
@@ -392,6 +415,11 @@ def _said(error: Exception, block: TextBlock, parser: Parser) -> str:
         line = first_line(block, parser.files) + int(found[1]) - 1 - parser.text_before(block).count(b"\n")
         text = text[: found.start(1)] + str(line) + text[found.end(1) :]
     return f"{text.strip()}. Give names= for all fields, usecols= to leave some out, or on_bad_lines='skip'"
+
+
+def _text_dtypes(dtypes: dict[Any, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options by which columns are read once more for those that are text."""
+    return as_text({"engine": "pyarrow"}) if options.get("engine") == "pyarrow" else {"dtype": dtypes}
 
 
 def _texts_read_as_others(frame: Any, meta: Any) -> dict[Any, Any]:

@@ -95,7 +95,10 @@ def with_date_formats(
         "parse_dates": [one for one in listed if label_of[one] not in unparsed],
     }
     dtype = options.get("dtype")
-    if unparsed and (dtype is None or isinstance(dtype, dict)):
+    is_arrows = (
+        options.get("engine") == "pyarrow"
+    )  # which makes times of texts also without being asked: blocks that aren't text are read again
+    if unparsed and not is_arrows and (dtype is None or isinstance(dtype, dict)):
         options["dtype"] = {**(dtype or {}), **unparsed}
     return options, sample
 

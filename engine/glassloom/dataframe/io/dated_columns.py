@@ -40,7 +40,7 @@ def with_plain_labels(
     if (
         keys
         and is_of_all
-        and (pd.api.types.is_object_dtype(cast("Any", dtype)) or _is_parsed_in_python(function, options))
+        and (pd.api.types.is_object_dtype(cast("Any", dtype)) or is_parsed_in_python(function, options))
     ):
         options = _without_dtype(options, keys, first_rows(options).columns)
     if not dated or (dtype is None and not any(one in keys for one in dated)):
@@ -60,7 +60,7 @@ def with_plain_labels(
     return _without_dtype(options, unparsed, rows.columns)
 
 
-def _is_parsed_in_python(function: Callable[..., Any], options: dict[str, Any]) -> bool:
+def is_parsed_in_python(function: Callable[..., Any], options: dict[str, Any]) -> bool:
     """Whether pandas' parser in Python reads: it infers labels from text whatever the one `dtype` of all columns is."""
     if function is pd.read_fwf or options.get("engine") == "python" or options.get("skipfooter"):
         return True

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from glassloom.backends.byte_order import with_native_bytes
+from glassloom.backends.pandas_ import columns_of
 from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
@@ -26,7 +27,6 @@ from glassloom.graph import Key, Task, TaskRef, function_label, tokenize
 class MapSource(Source):
     """A function and, for each partition, its arguments."""
 
-    can_project = False
     makes_unlike_dtypes = True
     has_unique_labels = False
 
@@ -47,12 +47,16 @@ class MapSource(Source):
         self.divisions = divisions
         self.label = function_label(function)
         self.token = tokenize(function, arguments, kwargs, checks)
+        self.can_project = hasattr(function, "project_columns")
 
     def piece(self, number: int) -> Any:
         return self.arguments[number]
 
     def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        return BlockCall(self.make, (Block(0), self.function, self.kwargs, self.meta), label=self.label)
+        function, meta = self.function, self.meta
+        if columns is not None:
+            function, meta = function.project_columns(list(columns)), columns_of(meta, list(columns))  # type: ignore[attr-defined]
+        return BlockCall(self.make, (Block(0), function, self.kwargs, meta), label=self.label)
 
 
 class FromDelayed(FrameExpr):
@@ -103,7 +107,8 @@ def from_map(
     Parameters
     ----------
     func
-        Returns a pandas object.
+        Returns a pandas object. Where it has a method ``project_columns(columns)``, which returns a function that makes these columns alone,
+        columns that nothing is made of aren't made.
     iterables
         One or more, of equal length: one item a partition.
     args, kwargs

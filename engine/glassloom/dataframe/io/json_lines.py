@@ -97,7 +97,7 @@ def read_json(
     path_converter
         Returns what the column of paths has in place of a path.
     options
-        Further options of `pandas.read_json`: ``dtype``, ``convert_dates``...
+        Further options of `pandas.read_json`: ``dtype``, ``convert_dates``... A function as ``engine`` is called in its place, with an open text.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def read_json(
     sizes = {state[0]: state[1] for state in states}
     first = next((block for block in blocks if sizes[block.path]), blocks[0])  # files without a byte have no rows
     sample = parse_meta(meta) if meta is not None else _sample(first, files, settings)
-    by_pandas = options.get("engine") != "pyarrow"
+    by_pandas = options.get("engine") != "pyarrow" and not callable(options.get("engine"))
     if by_pandas and len(blocks) > 1 and any(getattr(dtype, "kind", "O") == "M" for dtype in sample.dtypes):
         raw = _first_rows(first, files, {**settings, "formats": {}})
         settings["formats"] = json_formats(raw, _first_rows(first, files, settings))
@@ -174,7 +174,7 @@ def _sample(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:
 
 def _first_rows(block: TextBlock, files: Files, settings: dict[str, Any]) -> Any:
     count, engine = settings["how"].get("nrows"), settings["how"].get("engine")
-    may_stop = settings["how"]["lines"] and count is None and engine != "pyarrow"
+    may_stop = settings["how"]["lines"] and count is None and engine != "pyarrow" and not callable(engine)
     return _parsed(block, files, settings, {"nrows": SAMPLE_ROWS} if may_stop else {})
 
 
@@ -192,9 +192,24 @@ def _parsed_now(block: TextBlock, files: Files, settings: dict[str, Any], more: 
     is_whole = block.end is None and files.arrow is None
     source = block.path if is_whole else io.BytesIO(files.read(block.path, block.start, block.end))
     formats = settings["formats"]
+    engine = settings["how"].get("engine")
+    if callable(engine):
+        others = {
+            name: value for name, value in settings["how"].items() if name not in ("engine", "encoding", "compression")
+        }
+        return engine(_text_of(block, files, settings["how"]), **others)
     if formats is None:
         return pd.read_json(source, **{**settings["how"], **more})
     return with_json_times(_without_times(source, {**settings["how"], **more}), formats)
+
+
+def _text_of(block: TextBlock, files: Files, options: dict[str, Any]) -> io.StringIO:
+    """Return a block as an open text, for readers other than pandas'."""
+    data = files.read(block.path, block.start, block.end)
+    compression = chosen_compression(block.path.lower(), options.get("compression", "infer"))
+    if compression is not None and block.end is None:
+        data = beginning_of(data, compression, -1)
+    return io.StringIO(data.decode(options.get("encoding") or "utf-8", options.get("encoding_errors") or "strict"))
 
 
 def _without_times(source: Any, options: dict[str, Any]) -> Any:

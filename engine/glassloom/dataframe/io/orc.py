@@ -94,7 +94,7 @@ def read_orc(
     columns
         The columns to read, in this order. Default: all.
     index
-        The column to make the index.
+        The column to make the index, which is none of the columns then.
     split_stripes
         How many stripes of a file become a partition; False: each file is one.
     storage_options, filesystem, dtype_backend
@@ -121,7 +121,7 @@ def read_orc(
         for step in [max(one.nstripes, 1) if split_stripes is False else int(split_stripes)]
         for first in range(0, max(one.nstripes, 1), step)
     ]
-    wanted = tuple(columns or [name for name in in_order if name != index])
+    wanted = tuple(name for name in (columns or in_order) if name != index)
     layout = OrcLayout(wanted, index, dtype_backend, common, files)
     token = tokenize(states, pieces, files, wanted, index, dtype_backend)
     return wrap(Read(OrcSource(pieces, layout, token), None, None, None))

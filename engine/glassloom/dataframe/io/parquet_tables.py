@@ -31,9 +31,8 @@ def checked_schema(schema: Any, meta: Any, write_index: bool | None, keys: Seque
     if schema is None or (isinstance(schema, str) and schema == "infer"):
         return None
     if isinstance(schema, pa.Schema):
-        lacking = [name for name in _index_fields(meta.index) if name not in schema.names]
-        if write_index and lacking:
-            raise OptionError(f"write_index=True needs {lacking} in schema=, which has {schema.names}")
+        if write_index:
+            schema = _with_index(schema, meta)
         kept = [field for field in schema if field.name not in keys]
         return schema if len(kept) == len(schema) else pa.schema(kept, metadata=schema.metadata)
     if not isinstance(schema, Mapping) or not all(isinstance(one, pa.DataType) for one in schema.values()):
@@ -43,6 +42,23 @@ def checked_schema(schema: Any, meta: Any, write_index: bool | None, keys: Seque
         )
     require_columns([name for name in schema if name not in meta.index.names], meta)
     return dict(schema)
+
+
+def _with_index(schema: pa.Schema, meta: Any) -> pa.Schema:
+    """Return a schema with the index that is to be written, whose types are those of its dtypes where the schema has none.
+
+    Raises
+    ------
+    OptionError
+        If dtypes don't tell them.
+    """
+    lacking = [name for name in _index_fields(meta.index) if name not in schema.names]
+    if not lacking:
+        return schema
+    own = pa.Schema.from_pandas(meta, preserve_index=True)
+    if any(pa.types.is_null(own.field(name).type) for name in lacking):
+        raise OptionError(f"write_index=True needs {lacking} in schema=, which has {schema.names}")
+    return pa.schema([*schema, *(own.field(name) for name in lacking)], metadata=schema.metadata)
 
 
 def _index_fields(index: pd.Index) -> list[str]:

@@ -1,11 +1,10 @@
-"""Tables and queries of SQL databases: SQLite by the standard library, others by SQLAlchemy where it is installed."""
+"""Tables and queries of SQL databases as frames: SQLite by the standard library, others by SQLAlchemy where it is installed."""
 
 from __future__ import annotations
 
 import sqlite3
-import uuid
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,22 +13,28 @@ import pandas as pd
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.io.date_formats import format_of
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.io.sql_connections import (
     SQLITE,
-    connected,
     connected_to_read,
+    name_of_column,
     quoted,
-    table_exists,
+    text_of,
     url_of,
     version_of,
 )
-from glassloom.dataframe.nodes import FrameExpr
-from glassloom.dataframe.options import checked_compute_kwargs, refused
-from glassloom.dataframe.reduce import Operation, tree
-from glassloom.dataframe.wrap import require_lazy, wrap
-from glassloom.errors import CancelledError, OptionError, ReadError
-from glassloom.graph import Key, Task, TaskRef, tokenize
+from glassloom.dataframe.io.sql_values import (
+    as_stored,
+    declared_kinds,
+    kinds_of_statement,
+    with_dtypes_of_missing,
+    with_values,
+)
+from glassloom.dataframe.options import refused
+from glassloom.dataframe.wrap import wrap
+from glassloom.errors import OptionError, ReadError
+from glassloom.graph import tokenize
 from glassloom.units import parse_bytes
 
 _HEAD_ROWS = 100
@@ -73,6 +78,15 @@ class Reading(NamedTuple):
     dtype: Any
     dtype_backend: str | None
     params: dict[str, Any] | None
+    kinds: dict[str, str]
+    """Of which kinds columns are that SQLite has no type for."""
+    times_like: str = ""
+    """A text of the labels, if these are times that SQLite stores as text."""
+
+    @property
+    def as_it_is(self) -> Reading:
+        """The same query, with what the database has."""
+        return Reading(None, None, None, self.params, {})
 
     def of(self, columns: list[str]) -> Reading:
         """Return what applies to some columns."""
@@ -83,7 +97,8 @@ class Reading(NamedTuple):
             dates = [name for name in dates if name in columns]
         if isinstance(dtype, dict):
             dtype = {name: one for name, one in dtype.items() if name in columns}
-        return self._replace(parse_dates=dates or None, dtype=dtype or None)
+        kinds = {name: kind for name, kind in self.kinds.items() if name in columns}
+        return self._replace(parse_dates=dates or None, dtype=dtype or None, kinds=kinds)
 
     def options(self) -> dict[str, Any]:
         """Return the options of `pandas.read_sql_query`."""
@@ -128,7 +143,7 @@ class SqlSource(Source):
 def read_sql_table(
     table_name: str,
     con: Any,
-    index_col: str,
+    index_col: Any,
     *,
     columns: Sequence[str] | None = None,
     divisions: Sequence[Any] | None = None,
@@ -189,17 +204,20 @@ def read_sql_table(
     if not isinstance(table_name, str):
         raise TypeError(f"table_name={table_name!r} should be the name of a table")
     name = f"{quoted(schema)}.{quoted(table_name)}" if schema else quoted(table_name)
-    wanted = None if columns is None else [column for column in columns if column != index_col]
-    reading = Reading(parse_dates, None, dtype_backend, None)
+    label = name_of_column(index_col)
+    wanted = None if columns is None else [column for column in map(name_of_column, columns) if column != label]
+    with connected_to_read(url_of(con), engine_kwargs or {}) as connection:
+        kinds = declared_kinds(connection, table_name, schema)
+    reading = Reading(parse_dates, None, dtype_backend, None, _not_parsed(kinds, parse_dates))
     cut = Cut(divisions, npartitions, limits, bytes_per_chunk)
     return _read(f"SELECT * FROM {name}", con, index_col, wanted, cut, head_rows, meta, reading, engine_kwargs)
 
 
 @with_function_arguments()
 def read_sql_query(
-    sql: str,
+    sql: Any,
     con: Any,
-    index_col: str,
+    index_col: Any,
     *,
     divisions: Sequence[Any] | None = None,
     npartitions: int | None = None,
@@ -217,6 +235,8 @@ def read_sql_query(
 
     Parameters
     ----------
+    sql
+        The text of a query, or a statement of SQLAlchemy's. Of the first, SQLite's times are text, as pandas reads them.
     params
         The values of the query's ``:name``, by name. ``low`` and ``high`` are names of ours.
     parse_dates, dtype, dtype_backend
@@ -229,17 +249,25 @@ def read_sql_query(
             params,
             "give a dict of the values of :name in the query; low and high are taken",
         )
-    reading = Reading(parse_dates, dtype, dtype_backend, params)
+    url = url_of(con)
+    kinds = kinds_of_statement(sql) if url.startswith(SQLITE) else {}
+    reading = Reading(parse_dates, dtype, dtype_backend, params, _not_parsed(kinds, parse_dates))
     cut = Cut(divisions, npartitions, limits, bytes_per_chunk)
-    if not isinstance(sql, str):
-        raise TypeError(f"read_sql_query: sql={sql!r} should be the text of a query")
-    return _read(sql.strip().rstrip(";"), con, index_col, None, cut, head_rows, meta, reading, engine_kwargs)
+    return _read(
+        text_of(sql, url).strip().rstrip(";"), con, index_col, None, cut, head_rows, meta, reading, engine_kwargs
+    )
+
+
+def _not_parsed(kinds: dict[str, str], parse_dates: Any) -> dict[str, str]:
+    """Return the kinds of columns of which the caller doesn't say how they are parsed."""
+    parsed = {parse_dates} if isinstance(parse_dates, str) else set(parse_dates or ())
+    return {name: kind for name, kind in kinds.items() if name not in parsed}
 
 
 @with_function_arguments(pd.read_sql)
-def read_sql(sql: str, con: Any, index_col: str, **options: Any) -> Any:
+def read_sql(sql: Any, con: Any, index_col: Any, **options: Any) -> Any:
     """Read a table (if `sql` is one word) or the result of a query. See `read_sql_table` and `read_sql_query`."""
-    if len(sql.split()) < 2:
+    if isinstance(sql, str) and len(sql.split()) < 2:
         for name in ("params", "dtype"):
             if options.pop(name, None) is not None:
                 raise TypeError(f"read_sql({name}=) goes with a query, and {sql!r} is the name of a table")
@@ -252,7 +280,7 @@ def read_sql(sql: str, con: Any, index_col: str, **options: Any) -> Any:
 def _read(
     query: str,
     con: Any,
-    index: str,
+    index: Any,
     columns: Sequence[str] | None,
     cut: Cut,
     head_rows: int,
@@ -261,9 +289,10 @@ def _read(
     engine_kwargs: dict[str, Any] | None,
 ) -> Any:
     cut.require_counts()
-    url = url_of(con)
+    url, index = url_of(con), name_of_column(index)
     options = engine_kwargs or {}
     with connected_to_read(url, options) as connection:
+        reading = _with_formats(connection, query, reading, head_rows)
         if meta is None:
             if head_rows < 1:
                 raise OptionError(f"head_rows={head_rows!r} should be 1 or more, or give meta=")
@@ -278,12 +307,22 @@ def _read(
             if len(set(columns)) < len(columns):
                 raise OptionError(f"columns={list(columns)!r} names a column twice")
             known = known[list(columns)]
-        ranges = _ranges(connection, query, index, known, cut, reading)
+        ranges, reading = _ranges(connection, query, index, known, cut, reading)
     source = SqlSource(
         query, url, index, None if columns is None else list(columns), ranges, known[:0], options, reading
     )
     source.can_project = True
     return wrap(Read(source, None, None, None))
+
+
+def _with_formats(connection: Any, query: str, reading: Reading, head_rows: int) -> Reading:
+    """Return the same with the formats of texts that become times: those of the first values, by which pandas parses all."""
+    dates = [reading.parse_dates] if isinstance(reading.parse_dates, str) else reading.parse_dates
+    if not dates or isinstance(dates, (bool, dict)):
+        return reading
+    rows = _query(connection, f"SELECT * FROM ({query}\n) AS q LIMIT {max(head_rows, 1)}", {}, reading.as_it_is)
+    texts = [name for name in dates if name in rows.columns and isinstance(next(iter(rows[name].dropna()), None), str)]
+    return reading._replace(parse_dates={name: format_of(rows[name]) if name in texts else None for name in dates})
 
 
 def _ranges(
@@ -293,24 +332,28 @@ def _ranges(
     rows: Any,
     cut: Cut,
     reading: Reading,
-) -> list[Range]:
+) -> tuple[list[Range], Reading]:
+    """Return the labels of the partitions, and how these are read."""
     name = f"q.{quoted(index)}"
     counts = _query(
         connection,
         f"SELECT COUNT(*) AS n, COUNT({name}) AS labels, MIN({name}) AS low, MAX({name}) AS high FROM ({query}\n) AS q",
         {},
-        Reading(None, None, None, reading.params),
+        reading.as_it_is,
     ).iloc[0]
     if counts["n"] != counts["labels"]:
         missing = int(counts["n"] - counts["labels"])
         raise ReadError(
             f"index_col={index!r} has {missing} missing values, which are in no partition; filter them in the query"
         )
+    are_times = pd.api.types.is_datetime64_any_dtype(rows.index.dtype)
+    if are_times and isinstance(counts["low"], str):
+        reading = reading._replace(times_like=counts["low"])
     if cut.divisions is not None:
-        edges = list(cut.divisions)
+        edges = list(map(pd.Timestamp, cut.divisions)) if are_times else list(cut.divisions)
     else:
         low, high = cut.limits if cut.limits is not None else (counts["low"], counts["high"])
-        if pd.api.types.is_datetime64_any_dtype(rows.index.dtype):  # SQLite has text for times
+        if are_times:  # SQLite has text for them
             low, high = pd.Timestamp(low), pd.Timestamp(high)
         row_bytes = rows.memory_usage(deep=True).sum() / max(len(rows), 1)
         count = cut.npartitions or max(1, int(-(-counts["n"] * row_bytes // parse_bytes(cut.bytes_per_chunk))))
@@ -318,7 +361,7 @@ def _ranges(
     if len(edges) < 2 or any(after < before for before, after in zip(edges, edges[1:], strict=False)):
         raise OptionError(f"divisions={edges!r} should be 2 or more labels in ascending order")
     last = len(edges) - 2
-    return [Range(edges[place], edges[place + 1], place == last) for place in range(last + 1)]
+    return [Range(edges[place], edges[place + 1], place == last) for place in range(last + 1)], reading
 
 
 def _edges(low: Any, high: Any, count: int, index: str) -> list[Any]:
@@ -352,187 +395,23 @@ def _read_range(
     with connected_to_read(con, options) as connection:
         values = {"low": piece.low, "high": piece.high}
         frame = _query(connection, text, values, reading.of([index, *columns])).set_index(index)[columns]
-    casts = {name: dtype for name, dtype in meta.dtypes.items() if frame[name].dtype != dtype and not len(frame)}
-    return frame.astype(casts) if casts else frame
+    return with_dtypes_of_missing(frame, meta)
 
 
 def _query(connection: Any, text: str, values: dict[str, Any], reading: Reading) -> Any:
     """Return the frame of a query's result."""
+    if reading.times_like:
+        values = {name: as_stored(value, reading.times_like) for name, value in values.items()}
     values, how = {**(reading.params or {}), **values}, reading.options()
-    plain = {name: value.isoformat(" ") if isinstance(value, pd.Timestamp) else value for name, value in values.items()}
     try:
         if isinstance(connection, sqlite3.Connection):
-            return pd.read_sql_query(text, connection, params=plain, **how)
+            plain = {
+                name: value.isoformat(" ") if isinstance(value, datetime) else value for name, value in values.items()
+            }
+            made = pd.read_sql_query(text, connection, params=plain, **how)
+            return with_values(made, reading.kinds, reading.dtype_backend)
         import sqlalchemy
 
         return pd.read_sql_query(sqlalchemy.text(text), connection, params=values, **how)
     except pd.errors.DatabaseError as error:
         raise ReadError(f"the database refuses {text!r}: {error}") from error
-
-
-# Writing.
-
-
-class WriteTable(FrameExpr):
-    """Partitions appended to a table one after the other: a database has one writer at a time."""
-
-    parameters = ("frame", "con", "table", "options")
-    operation = "to-sql"
-
-    frame: FrameExpr
-    con: str
-    table: str
-    options: dict[str, Any]
-
-    @cached_property
-    def meta(self) -> Any:
-        return 0
-
-    @cached_property
-    def divisions(self) -> tuple[Any, ...]:
-        return (None,) * (self.frame.npartitions + 1)
-
-    def tasks(self) -> dict[Key, Task]:
-        tasks: dict[Key, Task] = {}
-        before: Any = None
-        for number, key in enumerate(self.frame.output_keys()):
-            own: Key = (self.name, number)
-            tasks[own] = Task(own, _append, (TaskRef(key), self.con, self.table, self.options, number, before))
-            before = TaskRef(own)
-        return tasks
-
-
-@with_function_arguments()
-def to_sql(
-    frame: Any,
-    name: str,
-    con: Any,
-    *,
-    schema: str | None = None,
-    if_exists: str = "fail",
-    index: bool = True,
-    index_label: str | None = None,
-    chunksize: int | None = None,
-    dtype: Any = None,
-    method: Any = None,
-    compute: bool = True,
-    compute_kwargs: dict[str, Any] | None = None,
-    parallel: bool = False,
-    engine_kwargs: dict[str, Any] | None = None,
-) -> Any:
-    """Write a frame into a table of a database, partition after partition, and wait for it.
-
-    With SQLite the rows go into a table of another name first, which takes its place when all are there: a write that
-    fails leaves what was there before.
-
-    Parameters
-    ----------
-    name
-        The name of the table.
-    con
-        As in `read_sql_table`.
-    if_exists
-        What to do if the table exists: ``"fail"``, ``"replace"`` it or ``"append"`` to it.
-    schema, index, index_label, chunksize, dtype, method
-        As in `pandas.DataFrame.to_sql`.
-    compute
-        With False a lazy number of rows is returned; the table is written when it is computed.
-    compute_kwargs
-        Arguments of `compute`, such as ``{"scheduler": "synchronous"}``.
-
-    Raises
-    ------
-    ValueError
-        If the table exists and `if_exists` is ``"fail"``.
-    """
-    if if_exists not in ("fail", "replace", "append"):
-        raise OptionError(f"if_exists={if_exists!r} should be 'fail', 'replace' or 'append'")
-    if parallel:
-        raise NotImplementedError("parallel=True: partitions are written one after the other; leave it out")
-    require_lazy("to_sql", frame, pandas=False)
-    compute_kwargs = checked_compute_kwargs("to_sql", compute, compute_kwargs)
-    url, engine_options = url_of(con), engine_kwargs or {}
-    with connected(url, engine_options) as connection:
-        exists = table_exists(connection, name)
-    if exists and if_exists == "fail":
-        raise ValueError(f"table {name!r} exists already; give if_exists='replace' or 'append'")
-    is_staged = url.startswith(SQLITE)
-    target = f"{name}__writing_{uuid.uuid4().hex[:8]}" if is_staged else name
-    how = {
-        "index": index,
-        "index_label": index_label,
-        "chunksize": chunksize,
-        "dtype": dtype,
-        "method": method,
-        "schema": schema,
-    }
-    first = "replace" if if_exists == "replace" and not is_staged else "append"
-    mark = f"{target}_open" if is_staged and compute else None
-    options = {"how": how, "first": first, "engine": engine_options, "mark": mark}
-    node = WriteTable(frame.expr, url, target, options)
-    finish = partial(_publish, url, target, name, if_exists) if is_staged else sum
-    made = wrap(tree(node, Operation(_same, sum, finish), 0, "to-sql"))
-    if not compute:
-        return made
-    if mark is None:
-        made.compute(**compute_kwargs)
-        return None
-    with connected(url, {}) as connection:
-        connection.execute(f"CREATE TABLE {quoted(mark)} (partition INTEGER PRIMARY KEY, n_rows INTEGER)")
-        connection.commit()
-    try:
-        made.compute(**compute_kwargs)
-    finally:
-        _drop(url, mark, target)
-    return None
-
-
-def _drop(url: str, *tables: str) -> None:
-    """Drop tables of SQLite at once. A task that still runs finds the mark of its table gone, and writes nothing."""
-    with connected(url, {}) as connection:
-        connection.execute("BEGIN IMMEDIATE")
-        for table in tables:
-            connection.execute(f"DROP TABLE IF EXISTS {quoted(table)}")
-        connection.commit()
-
-
-def _append(block: Any, con: str, table: str, options: dict[str, Any], number: int, before: Any) -> int:
-    """Append a partition's rows to the table, once: a task may run again, if its worker was lost."""
-    mode, mark = options["first"] if number == 0 else "append", options["mark"]
-    with connected(con, options["engine"]) as connection:
-        if mark is not None:
-            connection.execute("BEGIN IMMEDIATE")  # until pandas has made the table, nobody drops the mark
-            if not table_exists(connection, mark):
-                raise CancelledError(f"table {table!r} isn't written any more: another partition has failed")
-            if connection.execute(f"SELECT 1 FROM {quoted(mark)} WHERE partition = ?", (number,)).fetchone():
-                return len(block)
-            _remove_unmarked(connection, table, mark)
-        block.to_sql(table, connection, if_exists=mode, **options["how"])
-        if mark is not None:
-            connection.execute(f"INSERT INTO {quoted(mark)} VALUES (?, ?)", (number, len(block)))
-        connection.commit()
-    return len(block)
-
-
-def _remove_unmarked(connection: Any, table: str, mark: str) -> None:
-    """Remove the rows of a partition whose worker was lost between writing them and saying so: the last ones."""
-    if table_exists(connection, table):
-        (count,) = connection.execute(f"SELECT coalesce(sum(n_rows), 0) FROM {quoted(mark)}").fetchone()
-        connection.execute(f"DELETE FROM {quoted(table)} WHERE rowid > ?", (count,))
-
-
-def _publish(con: str, written: str, name: str, if_exists: str, counts: list[int]) -> int:
-    """Put a table of SQLite into the place of its final name."""
-    with connected(con, {}) as connection:
-        if if_exists == "append" and table_exists(connection, name):
-            connection.execute(f"INSERT INTO {quoted(name)} SELECT * FROM {quoted(written)}")
-            connection.execute(f"DROP TABLE {quoted(written)}")
-        else:
-            connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
-            connection.execute(f"ALTER TABLE {quoted(written)} RENAME TO {quoted(name)}")
-        connection.commit()
-    return sum(counts)
-
-
-def _same(value: Any) -> Any:
-    return value

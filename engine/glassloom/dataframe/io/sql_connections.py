@@ -39,6 +39,44 @@ def url_of(con: Any) -> str:
     )
 
 
+def text_of(statement: Any, url: str) -> str:
+    """Return the text of a query, which may be a statement of SQLAlchemy's.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    """
+    if isinstance(statement, str):
+        return statement
+    if isinstance(getattr(statement, "text", None), str):  # that of sqlalchemy.text()
+        return str(statement.text)
+    if not hasattr(statement, "compile"):
+        raise TypeError(
+            f"read_sql_query: sql={statement!r} should be the text of a query, or a statement of SQLAlchemy's"
+        )
+    import sqlalchemy  # it is the caller's
+
+    dialect = sqlalchemy.make_url(url).get_dialect()(paramstyle="named")
+    text = str(statement.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
+    return text if url.startswith(SQLITE) else text.replace(":", r"\:")  # where it is a text of SQLAlchemy's again
+
+
+def name_of_column(column: Any) -> Any:
+    """Return the name of a column that may be one of SQLAlchemy's."""
+    return column if isinstance(column, str) else str(getattr(column, "name", column))
+
+
+def sqlite_type(kind: Any) -> Any:
+    """Return a type as SQLite's tables declare it, which may be one of SQLAlchemy's."""
+    if not hasattr(kind, "compile") or isinstance(kind, str):
+        return kind
+    from sqlalchemy.dialects import sqlite  # it is the caller's
+
+    made = kind() if isinstance(kind, type) else kind
+    return str(made.compile(dialect=sqlite.dialect()))
+
+
 @contextmanager
 def connected(url: str, options: dict[str, Any]) -> Iterator[Any]:
     """Connect to a database, which SQLite makes if it isn't there.

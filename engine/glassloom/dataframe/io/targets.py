@@ -36,6 +36,30 @@ def path_text(method: str, path: Any) -> str:
     return os.fspath(path)
 
 
+def listed_paths(
+    method: str, path: Any, npartitions: int, name_function: NameFunction | None
+) -> tuple[tuple[str, ...], str]:
+    """Return the paths of the partitions' files where they are listed, none otherwise; and the path of a folder or file, or the first of those.
+
+    Raises
+    ------
+    ValueError
+        If there isn't a path for each partition, or one comes twice.
+    """
+    if not isinstance(path, (list, tuple)):
+        return (), path_text(method, path)
+    listed = tuple(path_text(method, one) for one in path)
+    if len(set(listed)) != npartitions or len(listed) != npartitions:
+        raise ValueError(
+            f"{method}: {len(set(listed))} different paths were given for {npartitions} partitions: {listed[:3]}"
+        )
+    if name_function is not None:
+        raise ValueError(
+            f"{method}: a list of paths names the files, and so does name_function={name_function!r}; give one of them"
+        )
+    return listed, listed[0]
+
+
 def require_known(options: dict[str, Any], function: Callable[..., Any], method: str, own: Sequence[str]) -> None:
     """Check that a function that tasks call takes some options; `own` are those that tasks give.
 
@@ -149,8 +173,13 @@ class Place:
         overwrite: bool = False,
         exclusive: bool = False,
         adds: bool = False,
+        listed: tuple[str, ...] = (),
     ) -> None:
         self.path, self.adds = path, adds
+        self.listed: tuple[str, ...] = ()
+        if listed:
+            self._take_list(listed, suffix, ending, where, overwrite=overwrite)
+            return
         self.single_file = single_file
         head, _, tail = path.rpartition("/")
         has_star = "*" in tail and not single_file
@@ -172,8 +201,28 @@ class Place:
             )
             self._require_none_hidden()
 
+    def _take_list(
+        self, listed: tuple[str, ...], suffix: str, ending: str, where: dict[str, Any], *, overwrite: bool
+    ) -> None:
+        """Write the files of a list, whose names are relative to the folder that all are in."""
+        self.single_file, self.pattern, self.name_function = False, "", None
+        self.suffix, self.ending = suffix, ending
+        folders = [path.rpartition("/")[0] or ("/" if path.startswith("/") else ".") for path in listed]
+        folder = _common_folder(folders)
+        self.staging = prepare_folder(folder, **where)
+        start = "" if folder == "." else folder.rstrip("/") + "/"
+        self.listed = tuple(path.removeprefix(start).removeprefix("./") for path in listed)
+        there = self.staging.filesystem.get_file_info([f"{self.staging.folder}/{name}" for name in self.listed])
+        self.old = [name for name, info in zip(self.listed, there, strict=True) if info.is_file]
+        if self.old and not overwrite:
+            raise FileExistsError(
+                f"{len(self.old)} of the files that are listed exist already, such as {self.old[0]!r}; give overwrite=True to replace them"
+            )
+
     def names(self, count: int) -> list[str]:
         """Return the names of the partitions' files."""
+        if self.listed:
+            return list(self.listed)
         if "*" not in self.pattern or self.single_file:
             return numbered(count, self.name_function, self.suffix, ending=self.ending)
         digits = len(str(count - 1))
@@ -224,6 +273,20 @@ class Place:
                 f"{others[0]!r} in folder {self.staging.folder!r} fits {self.pattern!r}, but has no number for the star, and hidden files "
                 "may be another's: give another name, or move that file away"
             )
+
+
+def _common_folder(folders: Sequence[str]) -> str:
+    """Return the innermost folder that all are in: of paths, or of URLs.
+
+    >>> _common_folder(["memory://a/b", "memory://a/c/d"]), _common_folder(["a", "b"]), _common_folder(["/a", "/b"])
+    ('memory://a', '.', '/')
+    """
+    common = []
+    for parts in zip(*(folder.split("/") for folder in folders), strict=False):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    return "/".join(common) or ("/" if common else ".")
 
 
 def _escaped(pattern: str) -> str:

@@ -12,7 +12,7 @@ from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.io.compression import can_be_joined, chosen_compression, compressed, ending_of, method_of
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.staging import Publish, Staging, Write, Written, write_partitions
-from glassloom.dataframe.io.targets import NameFunction, Place, path_text, require_known
+from glassloom.dataframe.io.targets import NameFunction, Place, listed_paths, require_known
 from glassloom.dataframe.io.unlike_texts import Rewriting, places_of_unlike_texts, rewritten, write_and_keep
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import checked_compute_kwargs, refused
@@ -23,7 +23,7 @@ from glassloom.errors import OptionError
 @with_function_arguments(pd.DataFrame.to_csv)
 def to_csv(
     frame: Any,
-    path: PathLike,
+    path: PathLike | Sequence[PathLike],
     *,
     single_file: bool = False,
     name_function: NameFunction | None = None,
@@ -48,8 +48,8 @@ def to_csv(
     frame
         A lazy frame or series.
     path
-        The folder, made if it doesn't exist; a name with ``*`` in it, which stands for the number of the partition; or
-        the file, if `single_file`.
+        The folder, made if it doesn't exist; a name with ``*`` in it, which stands for the number of the partition; a list of a
+        path for each partition; or the file, if `single_file`.
     single_file
         Whether to write one file. Partitions are written side by side and joined at the end.
     name_function
@@ -89,7 +89,9 @@ def to_csv(
     require_lazy("to_csv", frame, pandas=False)
     compute_kwargs = checked_compute_kwargs("to_csv", compute, compute_kwargs)
     require_known(options, pd.DataFrame.to_csv, "to_csv", ("path_or_buf", "storage_options"))
-    text = path_text("to_csv", path)
+    listed, text = listed_paths("to_csv", path, frame.npartitions, name_function)
+    if listed and single_file:
+        raise OptionError(f"to_csv: single_file=True takes one path, got {len(listed)}")
     how = chosen_compression(text, compression)
     if mode.startswith("a") and not can_be_joined(how):
         raise refused(
@@ -114,6 +116,7 @@ def to_csv(
         overwrite=overwrite,
         exclusive=mode.startswith("x"),
         adds=mode.startswith("a"),
+        listed=listed,
     )
     settings |= {"joins": single_file, "is_added": place.adds}
     forms = {"with_times": options.get("date_format") is None, "with_index": options.get("index", True) is not False}
@@ -123,7 +126,7 @@ def to_csv(
 @with_function_arguments(pd.DataFrame.to_json)
 def to_json(
     frame: Any,
-    path: PathLike,
+    path: PathLike | Sequence[PathLike],
     *,
     orient: str = "records",
     lines: bool | None = None,
@@ -154,13 +157,15 @@ def to_json(
     if by_line and orient != "records":
         raise OptionError(f"lines=True needs orient='records', got orient={orient!r}")
     require_known(options, pd.DataFrame.to_json, "to_json", ("path_or_buf", "storage_options"))
-    text = path_text("to_json", path)
+    listed, text = listed_paths("to_json", path, frame.npartitions, name_function)
     compression = chosen_compression(text, compression)
     how = {"orient": orient, "lines": by_line, **options}
     settings = {"encoding": encoding or "utf-8", "compression": compression, "options": how}
     _require_writable(_json_bytes, frame, settings)
     where = {"filesystem": filesystem, "storage_options": storage_options}
-    place = Place(text, ".json", ending_of(compression), where, name_function=name_function, overwrite=overwrite)
+    place = Place(
+        text, ".json", ending_of(compression), where, name_function=name_function, overwrite=overwrite, listed=listed
+    )
     return _write_texts(frame, place, _write_json, settings, {"with_categories": True}, compute, compute_kwargs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glassloom.dataframe.arguments import as_method, with_function_arguments
-from glassloom.dataframe.io import sql, write, write_text
+from glassloom.dataframe.io import sql_writing, write, write_text
 from glassloom.dataframe.wrap import require_lazy
 
 
@@ -29,7 +29,7 @@ class SeriesWriters:
     to_csv = as_method(write_text.to_csv)
     to_json = as_method(write_text.to_json)
     to_orc = as_method(write.to_orc)
-    to_sql = as_method(sql.to_sql)
+    to_sql = as_method(sql_writing.to_sql)
 
     def to_bag(self, index: bool = False, format: str = "tuple") -> Any:
         """Return a bag of the rows of a frame, or of the values of a series.
