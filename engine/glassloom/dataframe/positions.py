@@ -21,6 +21,7 @@ from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import CarriedRows, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
 from glassloom.dataframe.rows_of_label import RowsOfLabel
+from glassloom.dataframe.setting_new_rows import set_or_add
 from glassloom.dataframe.setting_rows import (
     are_positions,
     by_place,
@@ -253,6 +254,8 @@ class At:
         if isinstance(label, (list, np.ndarray, pd.Index)):
             raise pd.errors.InvalidIndexError(f"{what} = ...: at has one label; loc takes a list of them")
         value = as_cell(self._frame, columns, value)
+        if set_or_add(self._frame, label, columns if is_of_frame else None, value, what):
+            return
         set_values(self._frame, labels_to_set(self._frame, label, what), columns, value, what)
 
 
