@@ -44,6 +44,8 @@ class MappedLabels(Labels):
 class TextsOfLabels:
     """``index.str``: what the methods of series' text make, as labels where pandas has them of an index."""
 
+    __iter__ = None  # by positions it would never end
+
     def __init__(self, index: Any) -> None:
         self._index = index
         self._texts = index.to_series().str

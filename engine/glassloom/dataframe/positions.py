@@ -40,6 +40,8 @@ from glassloom.dataframe.wrap import is_node, wrap
 class ILoc:
     """``frame.iloc[rows]`` and ``frame.iloc[rows, columns]``."""
 
+    __iter__ = None  # by positions it would never end
+
     def __init__(self, frame: Any) -> None:
         self._frame = frame
 
@@ -230,6 +232,8 @@ def _in_order(order: Any, highest: int, count: int, blocks: list[Any]) -> Any:
 class At:
     """``frame.at[label, column]`` and ``series.at[label]``: one value, as a lazy scalar."""
 
+    __iter__ = None  # by positions it would never end
+
     def __init__(self, frame: Any) -> None:
         self._frame = frame
 
@@ -261,6 +265,8 @@ class At:
 
 class IAt:
     """``frame.iat[row, column]`` and ``series.iat[row]``: one value by position, as a lazy scalar."""
+
+    __iter__ = None  # by positions it would never end
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame

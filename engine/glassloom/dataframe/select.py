@@ -56,6 +56,8 @@ class Loc:
     others, as in pandas: see `setting_new_rows.py`.
     """
 
+    __iter__ = None  # by positions it would never end
+
     def __init__(self, frame: Any) -> None:
         self._frame = frame
 
