@@ -121,7 +121,7 @@ RESULTS = (
     ),
     (
         "whole numbers and booleans of which some rows miss values (`str.len()`, `groupby().cumcount()`, sums of frames of other rows, a left `merge`, `cut` with edges and `labels=False`)",
-        "`dtype` says before computing what they are if none is missing; rows of some partitions alone, as `head()` has them, may be such",
+        "`dtype` says before computing what they are if none is missing; rows of some partitions alone, as `head()` has them, or those that a condition leaves, may be such",
         "floats or objects where any row misses one; so are all computed rows here",
     ),
     (
@@ -139,7 +139,11 @@ RESULTS = (
         "the dtype that the values would have",
         "float64",
     ),
-    ("`loc[label] = value` of a label that no row has", "an error when computing", "a new row"),
+    (
+        "`loc[label, names] = value` of a label that no row has, if the divisions don't leave it out; `series.loc[label] = value` if it is between known ones",
+        "an error when computing, unless the dtypes of all columns stay",
+        "a new row",
+    ),
     (
         "`loc[label, names] = ` a dict or series with a value for each column, of a label that several rows have",
         "an error when computing",

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, check_all, cut_frames, labels, partitionings
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
-from glassloom.errors import DivisionError
 from hypothesis import given, settings
 from long_tests import examples
 
@@ -147,13 +146,10 @@ def test_operators_align_pandas_objects_with_rows_by_label(name):
             assert found == expected
 
 
-def test_pandas_objects_need_known_divisions_to_be_aligned_with_rows():
+def test_pandas_objects_are_aligned_with_rows_whose_divisions_are_not_known():
     lazy = gd.from_pandas(FACTORS, npartitions=3).clear_divisions()
-    for call in (lambda: lazy.i + FACTORS.f, lambda: FACTORS.f + lazy.i):
-        with pytest.raises(
-            DivisionError, match=r"add: the operands are cut differently: .* set_index\(\) and sort_index\(\)"
-        ):
-            call()
+    for call in (lambda frame: frame.i + FACTORS.f, lambda frame: FACTORS.f + frame.i):
+        assert_same(call(lazy).compute(**INLINE), call(FACTORS))
 
 
 def test_frames_cut_otherwise_are_aligned_by_their_labels():

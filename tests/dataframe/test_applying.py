@@ -103,6 +103,45 @@ def test_another_kind_of_result_than_that_of_made_up_rows_is_an_error_that_names
             lazy.groupby("k", as_index=False).apply(_sum_of_several)
 
 
+SAME = FRAME.assign(k=list("abababab"))
+LABELS = {
+    "counts": lambda g: g.c.value_counts().sort_index(),
+    "sums of further groups": lambda g: g.groupby("c").x.sum(),
+    "numbered rows": lambda g: g.x.reset_index(drop=True),
+    "another column as labels": lambda g: g.set_index("x").f,
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"as_index": False}, {"group_keys": False}])
+@pytest.mark.parametrize("name", LABELS)
+def test_whether_all_groups_have_the_same_labels_is_found_out_if_they_are_made_of_values(name, options):
+    for frame in (FRAME, SAME, SAME.assign(c="u"), SAME.iloc[[0, 1, 2]]):
+        lazy = gd.from_pandas(frame, npartitions=3)
+        expected = frame.groupby("k", **options).apply(LABELS[name], **WITHOUT_KEYS)
+        made = lazy.groupby("k", **options).apply(LABELS[name], **WITHOUT_KEYS)
+        assert_same(made.compute(**INLINE), expected)
+        assert made.ndim == expected.ndim
+        if expected.ndim == 2:
+            assert list(made.columns) == list(expected.columns)
+
+
+def test_series_of_the_rows_or_of_constant_labels_are_not_looked_at_before():
+    called = []
+
+    def summary(group):
+        called.append(len(group))
+        return pd.Series({"n": len(group), "s": group.x.sum()})
+
+    def rows(group):
+        called.append(len(group))
+        return group.x + 1
+
+    lazy = gd.from_pandas(FRAME, npartitions=3)
+    lazy.groupby("k").apply(summary)
+    lazy.groupby("k").apply(rows)
+    assert sum(called) <= 2 * 2 * 2  # of two made-up rows
+
+
 def test_a_meta_that_is_a_series_makes_one_of_series_with_the_same_labels_in_a_partition():
     def counts(group):
         return group.c.value_counts()

@@ -151,6 +151,10 @@ def test_labels_that_several_rows_have_are_set_in_all_of_them(cuts):
         check(
             lambda frame, rows=rows, value=value: frame.loc.__setitem__((rows, "i"), value), pieces(plain, cuts), plain
         )
+    for rows, value in (([3, 1], list(range(plain.index.isin([3, 1]).sum()))), ([1, 3, 1], [*range(30)][:20])):
+        check(
+            lambda frame, rows=rows, value=value: frame.loc.__setitem__((rows, "i"), value), pieces(plain, cuts), plain
+        )
     lazy = pieces(plain, cuts)
     lazy.loc[[3, 1], "i"] = [5, 6]
     with pytest.raises(
@@ -307,14 +311,16 @@ def test_booleans_at_hand_choose_rows_and_set_them():
         lazy[pd.Series([True], index=["a"])].compute()
 
 
-def test_labels_that_no_row_has_are_errors_and_not_new_rows():
+def test_labels_between_others_that_no_row_has_are_errors_and_not_new_rows():
     lazy = gd.from_pandas(FRAME, npartitions=3)
     lazy.loc[5, "i"] = 1
-    with pytest.raises(KeyError, match=r"loc\[5, 'i'\] = ...: no row has the label 5; rows are added by concat\(\)"):
+    with pytest.raises(
+        KeyError, match=r"loc\[5, 'i'\] = ...: no row has the label 5; rows are added by concat\(\), by "
+    ):
         lazy.compute(**INLINE)
     series = gd.from_pandas(FRAME.i, npartitions=3)
-    series.at["x"] = 1
-    with pytest.raises(KeyError, match=r"at\['x'\] = ...: no row has the label 'x'"):
+    series.at[7] = 1
+    with pytest.raises(KeyError, match=r"at\[7\] = ...: no row has the label 7"):
         series.compute(**INLINE)
 
 

@@ -118,6 +118,8 @@ class MatchesOfRows(BlockOp):
 class Accessor:
     """The methods and properties of a pandas accessor, each a lazy operation on the series."""
 
+    __iter__ = None  # by positions it would never end
+
     def __init__(self, series: Any, name: str) -> None:
         getattr(series.expr.meta, name)  # raises as pandas does if the dtype has no such accessor
         self._series = series

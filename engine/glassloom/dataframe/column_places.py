@@ -22,6 +22,14 @@ def columns_at(node: FrameExpr, columns: Any) -> FrameExpr:
     return Projection(node, list(chosen) if isinstance(chosen, pd.Index) else chosen)
 
 
+def columns_named(node: FrameExpr, names: list[Any]) -> FrameExpr:
+    """Return the node of ``frame[names]``, in which booleans are names of columns, and no condition."""
+    if node.meta.columns.nlevels > 1:
+        return columns_of_levels(node, names)
+    require_columns(names, node.meta)
+    return Projection(node, names)
+
+
 def columns_of_levels(node: FrameExpr, key: Any, *, by_loc: bool = False) -> FrameExpr:
     """Return the node of ``frame[key]``, or of ``frame.loc[:, key]``, of columns of several levels: a label of the first ones stands for all columns below it.
 

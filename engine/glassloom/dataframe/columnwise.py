@@ -20,7 +20,7 @@ from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import Collection
 from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.lazy_closures import LazyResult
-from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.python_functions import is_of_python, of_python
 from glassloom.dataframe.reduce import Length
@@ -267,7 +267,7 @@ def _of_columns(frame: Any, made: dict[Any, Any]) -> Any:
         for column in ([one] if isinstance(one.expr.meta, pd.Series) else [one[name] for name in one.columns])
     ]
     rows = frame.to_frame() if isinstance(frame.expr.meta, pd.Series) else frame
-    numbered = wrap(wrap(rows.expr)._assigned(dict(enumerate(series))))[list(range(len(series)))]
+    numbered = wrap(wrap(Projection(rows.expr, []))._assigned(dict(enumerate(series))))
     numbered.columns = pd.concat({name: one.expr.meta for name, one in made.items()}, axis=1).columns
     return numbered
 

@@ -29,6 +29,8 @@ def centre_of_mass(com: Any = None, span: Any = None, halflife: Any = None, alph
 class Exponential:
     """Windows of all rows up to each one whose weights fall with each row. Made by `DataFrame.ewm`."""
 
+    __iter__ = None  # by positions it would never end
+
     def __init__(self, frame: Any, decay: Decay) -> None:
         self._frame = frame
         self._decay = decay

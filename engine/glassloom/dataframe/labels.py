@@ -32,6 +32,8 @@ def values_by_place(index: Any) -> Any:
 class TextsOfLabels:
     """``index.str``: what the methods of series' text make, as labels where pandas has them of an index."""
 
+    __iter__ = None  # by positions it would never end
+
     def __init__(self, index: Any) -> None:
         self._index = index
         self._texts = values_by_place(index).str

@@ -21,6 +21,7 @@ from glassloom.dataframe.partitions import Partitions
 from glassloom.dataframe.prefix import CarriedRows, scan
 from glassloom.dataframe.reduce import Length, Operation, tree
 from glassloom.dataframe.rows_of_label import RowsOfLabel
+from glassloom.dataframe.setting_new_rows import set_or_add
 from glassloom.dataframe.setting_rows import (
     are_positions,
     by_place,
@@ -38,6 +39,8 @@ from glassloom.dataframe.wrap import is_node, wrap
 
 class ILoc:
     """``frame.iloc[rows]`` and ``frame.iloc[rows, columns]``."""
+
+    __iter__ = None  # by positions it would never end
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -229,6 +232,8 @@ def _in_order(order: Any, highest: int, count: int, blocks: list[Any]) -> Any:
 class At:
     """``frame.at[label, column]`` and ``series.at[label]``: one value, as a lazy scalar."""
 
+    __iter__ = None  # by positions it would never end
+
     def __init__(self, frame: Any) -> None:
         self._frame = frame
 
@@ -253,11 +258,15 @@ class At:
         if isinstance(label, (list, np.ndarray, pd.Index)):
             raise pd.errors.InvalidIndexError(f"{what} = ...: at has one label; loc takes a list of them")
         value = as_cell(self._frame, columns, value)
+        if set_or_add(self._frame, label, columns if is_of_frame else None, value, what):
+            return
         set_values(self._frame, labels_to_set(self._frame, label, what), columns, value, what)
 
 
 class IAt:
     """``frame.iat[row, column]`` and ``series.iat[row]``: one value by position, as a lazy scalar."""
+
+    __iter__ = None  # by positions it would never end
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame

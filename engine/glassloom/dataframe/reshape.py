@@ -18,7 +18,7 @@ from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_nodes import ChosenByColumns, are_some
-from glassloom.dataframe.column_places import columns_at, numeric_columns
+from glassloom.dataframe.column_places import columns_at, columns_named, numeric_columns
 from glassloom.dataframe.columns import has_known_categories, require_columns
 from glassloom.dataframe.columnwise import instead_of
 from glassloom.dataframe.kept_rows import keep_some
@@ -64,7 +64,8 @@ class Reshaping(Frame):
         if value_vars is not None:
             given = [[one] if pd.api.types.is_scalar(one) else one for one in (id_vars, value_vars) if one is not None]
             columns = [name for names in given for name in names]
-            frame = self[list(dict.fromkeys(columns))] if are_some(columns, self._expr) else self
+            names = list(dict.fromkeys(columns))
+            frame = wrap(columns_named(self._expr, names)) if are_some(columns, self._expr) else self
         made = operate(_melted, frame, kind=LabelKeeping, kwargs=kwargs, label="melt")
         return wrap(renumber(made.expr)) if ignore_index else made
 
@@ -90,7 +91,7 @@ class Reshaping(Frame):
         finish: Any = partial(_counted_rows, names, normalize, sort, ascending, dropna)
         if subset is not None and not isinstance(subset, list):
             finish = partial(_labelled_plainly, finish)
-        node = wrap(self._expr)[names].expr
+        node = columns_named(self._expr, list(names))
         return wrap(tree(node, Operation(chunk, _added_counts, finish), meta, "value-counts", split_every=split_every))
 
     def corrwith(

@@ -17,7 +17,7 @@ from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_nodes import ByLabel, renamed_columns
-from glassloom.dataframe.column_places import columns_at
+from glassloom.dataframe.column_places import columns_at, columns_named
 from glassloom.dataframe.columnwise import applied_by_several, called_by_name, listed, of_whole_series, transformed
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.filtering import rows_of_condition
@@ -407,7 +407,7 @@ class FrameRowByRow(RowByRow):
             return self._of_rows("filter", {**chosen, "axis": 0}, SomeRows)
         kept = self._meta.filter(**chosen).columns
         if items is not None:  # in their order
-            return self[list(kept)]
+            return wrap(columns_named(self._expr, list(kept)))
         return wrap(columns_at(self._expr, np.flatnonzero(self._meta.columns.isin(kept)).tolist()))
 
 

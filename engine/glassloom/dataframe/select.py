@@ -28,6 +28,7 @@ from glassloom.dataframe.nodes import BlockOp, Filter, FrameExpr, Projection, Ro
 from glassloom.dataframe.positions import rows_and_columns, rows_by_label, rows_of_one_label, value_at
 from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rows_of_label import RowsOfLabel
+from glassloom.dataframe.setting_new_rows import set_or_add
 from glassloom.dataframe.setting_rows import is_mask, mask_of_rows, rows_to_set, shown
 from glassloom.dataframe.setting_values import set_values
 from glassloom.dataframe.times_of_day import is_of_times_of_day, rows_at_times_of_day
@@ -51,8 +52,11 @@ class Loc:
 
     Lazy labels, such as ``x.idxmax()`` or ``x.nlargest(3).index``, are computed at once.
 
-    Setting values takes labels, lists and slices of them, and booleans, lazy or at hand. No rows are added.
+    Setting values takes labels, lists and slices of them, and booleans, lazy or at hand. A label that no row has adds a row after all
+    others, as in pandas: see `setting_new_rows.py`.
     """
+
+    __iter__ = None  # by positions it would never end
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -159,6 +163,9 @@ class Loc:
             and not pd.api.types.is_scalar(rows)
         ):
             require_columns_of_series(meta, what)
+        names = columns if isinstance(key, tuple) and is_frame else None
+        if pd.api.types.is_scalar(rows) and set_or_add(frame, rows, names, value, what):
+            return
         set_values(frame, rows_to_set(frame, rows, what), columns, value, what, by_label=by_label)
 
 

@@ -137,10 +137,10 @@ def _between(frame: Any, rows: slice, what: str) -> Any:
     return operate(_is_between, frame, *bounds(node.meta.index, rows), order, what, are_texts, label="between")
 
 
-def labels_to_set(frame: Any, rows: Any, what: str) -> RowsToSet:
+def labels_to_set(frame: Any, rows: Any, what: str, *, may_lack: bool = False) -> RowsToSet:
     """Return the rows of one label, or of a list of labels.
 
-    Computing them raises KeyError if a label is nowhere: pandas adds a row then, for one label.
+    Computing them raises KeyError if a label is nowhere, unless `may_lack`: pandas adds a row then, for one label; see `setting_new_rows.py`.
     """
     node: FrameExpr = frame.expr
     if node.meta.index.nlevels > 1:
@@ -151,7 +151,7 @@ def labels_to_set(frame: Any, rows: Any, what: str) -> RowsToSet:
     labels = listed[last]
 
     def places(are_single: bool) -> Any:
-        finish = partial(_check_counts, labels, what, are_single)
+        finish = partial(_check_counts, labels, what, (are_single, is_one, may_lack))
         counts = tree(
             partitions_with(node, list(labels)), Operation(partial(_count_each, labels), sum, finish), 0, "labels"
         )
@@ -160,11 +160,24 @@ def labels_to_set(frame: Any, rows: Any, what: str) -> RowsToSet:
     def numbers(count: int) -> Any:
         if is_one:
             return _where(places(False) >= 0).numbers(count)
+        if count > len(listed) > 0:  # several rows have a label
+            return _numbers_of_rows(frame, labels, listed, what, count)
         if count != len(listed) and not (count == 1 and not len(listed)):
             raise ValueError(f"{what} = {count} values: there are {len(listed)} labels, and each takes one")
         return places(True)
 
     return RowsToSet(places(False) >= 0, numbers, is_one, (lambda: places(True) >= 0) if is_one else None)
+
+
+def _numbers_of_rows(frame: Any, labels: pd.Index, listed: pd.Index, what: str, count: int) -> Any:
+    """Return for each row of a list of labels the number of its value: all rows of the first label come first, in their order."""
+    node: FrameExpr = frame.expr
+    chunk = partial(_count_each, labels)
+    finish = partial(_first_numbers, labels, listed, what, count)
+    firsts = tree(partitions_with(node, list(labels)), Operation(chunk, sum, finish), 0, "labels")
+    call = BlockCall(partial(_numbers_among, labels), (Block(0), Block(1), Block(2)), label="labels")
+    meta = pd.Series(index=node.meta.index, dtype="int64")
+    return wrap(Carried(node, (firsts, scan(node, chunk, sum, "labels-before")), call, meta, None))
 
 
 def positions_to_set(frame: Any, rows: Any, what: str) -> RowsToSet | None:
@@ -323,14 +336,16 @@ def _count_each(labels: pd.Index, block: Any) -> Any:
     return np.bincount(places[places >= 0], minlength=len(labels))
 
 
-def _check_counts(labels: pd.Index, what: str, are_single: bool, counts: Any) -> int:
+def _check_counts(labels: pd.Index, what: str, how: tuple[bool, bool, bool], counts: Any) -> int:
+    are_single, is_one, may_lack = how
     found = sum(counts)
     missing = labels[found == 0].tolist()
-    if missing:
+    if missing and not may_lack:
         raise KeyError(
             f"{what} = ...: no row has the label {missing[0]!r}"
             + (f", nor have any {missing[1:20]!r}" if len(missing) > 1 else "")
             + "; rows are added by concat()"
+            + (", by loc[label] = a whole row, and of a series after clear_divisions()" if is_one else "")
         )
     if are_single and (found > 1).any():
         raise ValueError(
@@ -338,6 +353,26 @@ def _check_counts(labels: pd.Index, what: str, are_single: bool, counts: Any) ->
             "one value, or one list of a value for each column, is set in all of them"
         )
     return 0
+
+
+def _first_numbers(labels: pd.Index, listed: pd.Index, what: str, count: int, counts: Any) -> Any:
+    """Return the number of the first value of each label, where it is in the list for the last time."""
+    _check_counts(labels, what, (False, False, False), counts)
+    places = labels.get_indexer(listed)
+    each = sum(counts)[places]
+    _check_total(count, [int(each.sum())])
+    firsts = np.zeros(len(labels), dtype="int64")
+    firsts[places] = np.cumsum(each) - each  # of several assignments the last one counts
+    return firsts
+
+
+def _numbers_among(labels: pd.Index, block: Any, firsts: Any, before: Any) -> Any:
+    places = labels.get_indexer(block.index)
+    found = places >= 0
+    own = pd.Series(places[found]).groupby(places[found]).cumcount().to_numpy()
+    numbers = np.full(len(block), -1, dtype="int64")
+    numbers[found] = firsts[places[found]] + own + (0 if before is None else before[places[found]])
+    return pd.Series(numbers, index=block.index)
 
 
 def _places_among(block: Any, labels: pd.Index, numbers: Any, checked: Any) -> Any:

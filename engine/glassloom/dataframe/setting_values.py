@@ -93,6 +93,7 @@ def set_values(
         elif rows is None:
             frame._expr = _set_all(frame, name, own)
         elif is_new:  # missing in the other rows
+            own = own[0] if _has_each(own) and len(own) == 1 and not pd.api.types.is_list_like(own[0]) else own
             whole = _each_own(rows.numbers(len(own)), own) if _has_each(own) else own
             whole = wrap(frame._assigned({name: whole}))
             frame[name] = whole[name].where(rows.condition)

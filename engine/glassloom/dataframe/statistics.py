@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import of_samples, sample
+from glassloom.backends.pandas_ import columns_of, of_samples, sample
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe.aggregated_tables import dtype_of, named_parts, named_rows, rows_by_column, stacked
 from glassloom.dataframe.argument_kinds import collection_of, fraction
@@ -293,7 +293,7 @@ class Statistics(Frame):
         if not functions:
             return constant(self._expr, sample(self._meta).agg(functions), "agg")
         require_columns(functions, self._meta)
-        require_distinct("agg", self._meta[self._meta.columns[self._meta.columns.isin(list(functions))]])
+        require_distinct("agg", self._meta.loc[:, self._meta.columns.isin(list(functions))])
         functions = {name: listed(one) for name, one in functions.items()}
         lists = {name: one if isinstance(one, list) else [one] for name, one in functions.items()}
         names = {name: tuple(aggregation_names(one)) for name, one in lists.items()}
@@ -305,7 +305,7 @@ class Statistics(Frame):
             {}
             if are_single
             else {
-                column: dtype_of(self._meta[[column]], every, is_list, args, kwargs or {})
+                column: dtype_of(columns_of(self._meta, [column]), every, is_list, args, kwargs or {})
                 for column, every in lists.items()
                 if all(map(is_reduction, every))
             }

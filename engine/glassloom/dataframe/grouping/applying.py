@@ -19,6 +19,7 @@ from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, lacks_texts, 
 from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.wrap import wrap
 from glassloom.errors import MetaError
 
 FRAMES, SERIES, VALUES, NOTHING, UNTRIED = "frames", "series", "values", "nothing", "untried"
@@ -50,9 +51,25 @@ class TriedApply(Apply):
     """An `Apply` that remembers what its function returned. It is called with made-up rows."""
 
     values: list[Any] = field(default_factory=list)
+    labels: list[Any] = field(default_factory=list)
 
     def __call__(self, grouped: Any) -> Any:
-        return self.noting(grouped, self.values)
+        return self.noting(grouped, self.values, self.labels)
+
+    @property
+    def has_labels_of_values(self) -> bool:
+        """Whether it returned series whose labels may be made of values, or are as many as the group's rows, but aren't those of the rows."""
+        if len(self.values) != len(self.labels) or not self.values:
+            return False
+        pairs = [(value, labels) for value, labels in zip(self.values, self.labels, strict=True) if value is not None]
+        if not pairs or not all(isinstance(value, pd.Series) for value, _ in pairs):
+            return False
+        if all(value.index.identical(labels) for value, labels in pairs):
+            return False
+        first = pairs[0][0].index
+        return not all(value.index.equals(first) for value, _ in pairs) or all(
+            value.index.equals(pd.RangeIndex(len(labels))) for value, labels in pairs
+        )
 
     def settled(self) -> Apply:
         """Return the call for the rows."""
@@ -118,6 +135,37 @@ def of_applied(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title:
         finish = BlockCall(partial(_as_all, meta, call.kind, title), (Block(0), Block(1)), label=title)
         return OfBlock(node, (common,), finish, meta)
     return OfBlock(node, (), BlockCall(partial(_as_meta, meta), (Block(0),), label=title), meta)
+
+
+def with_labels_found(grouping: Grouping, call: TriedApply, meta: Any, title: str) -> Any:
+    """Return the meta of what pandas makes of series whose labels only the rows tell: a frame if all groups have the same. That is found out now."""
+    selection = grouping.recipe.selection
+    is_of_frames = not grouping.is_series and (selection is None or isinstance(selection, list))
+    is_settled = grouping.node.npartitions == 1 and grouping.recipe.as_index  # by the rows, as in pandas
+    if not is_of_frames or is_settled or not call.has_labels_of_values:
+        return meta
+    found = of_groups(grouping, partial(_tried, call.settled()), meta, title, grouping.node.npartitions)
+    common = wrap(tree(found, Operation(_as_tried, _common, _common), None, f"{title}-labels")).compute()
+    if common is None:
+        return meta
+    like: tuple[Any, Any] = common.like
+    return like[0] if isinstance(common.labels, pd.Index) else like[1]
+
+
+def _tried(call: Apply, grouped: Any) -> _Common | None:
+    """Return the labels of a partition's results, with an empty frame of a row for each group and an empty long series; None if it has no series."""
+    values: list[Any] = []
+    made = call.noting(grouped, values)
+    values = values[len(values) - grouped.ngroups :]
+    if _kind(values) != SERIES:
+        return None
+    if isinstance(made, pd.DataFrame):
+        return _Common(made.columns, (made.iloc[:0], _long(grouped, values).iloc[:0]))
+    return _Common(_UNLIKE, (None, made.iloc[:0]))
+
+
+def _as_tried(common: Any) -> _Common | None:
+    return common if isinstance(common, _Common) else None
 
 
 def _of_partition(call: Apply, meta: Any, is_of_frames: bool, grouped: Any) -> Any:

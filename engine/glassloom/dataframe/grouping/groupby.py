@@ -20,7 +20,7 @@ from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns, require_distinct
 from glassloom.dataframe.grouping import wholes
-from glassloom.dataframe.grouping.applying import TriedApply, of_applied
+from glassloom.dataframe.grouping.applying import TriedApply, of_applied, with_labels_found
 from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
 from glassloom.dataframe.grouping.distinct_rows import of_distinct_rows
@@ -433,7 +433,7 @@ class GroupBy(Methods, NotThere):
         tried = TriedApply("apply", (function, *args), {**kwargs, **further})
         title = f"groupby-apply-{function_label(func)}"
         grouping = self._grouping if self._recipe.selected is None else self._needing([], {})
-        found = meta_of(grouping, tried, meta, title, is_users=True)
+        found = with_labels_found(grouping, tried, meta_of(grouping, tried, meta, title, is_users=True), title)
         call = tried.settled()
         if meta is not None and isinstance(found, pd.Series) and found.name is not None:
             call = replace(call, chain=Call("rename", (found.name,)))  # as Dask does

@@ -22,6 +22,8 @@ _FAR = 1000
 class NthRows:
     """``groups.nth(0)``, ``groups.nth[0:2]`` and ``groups.nth[0, -1]``: rows by their place in the group."""
 
+    __iter__ = None  # by positions it would never end
+
     def __init__(self, groups: Any) -> None:
         self._groups = groups
 

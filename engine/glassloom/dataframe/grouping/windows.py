@@ -53,6 +53,8 @@ class Windows:
         The column, or the list of columns, that is chosen of the windows; None: all.
     """
 
+    __iter__ = None  # by positions it would never end
+
     def __init__(self, in_order: Callable[..., Any], groups: Any, call: Call, selection: Any = None) -> None:
         self._in_order = in_order
         self._groups = groups

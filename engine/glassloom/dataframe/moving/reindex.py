@@ -12,6 +12,7 @@ from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_nodes import are_some
+from glassloom.dataframe.column_places import columns_named
 from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, empty
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.positions import rows_of_labels
@@ -55,7 +56,7 @@ def reindexed_collection(frame: Any, labels: Any, index: Any, columns: Any, axis
         if index is not None and _is_of_both(meta, names, options):
             of_both = {"columns": names}
         elif not options and _are_of_frame(names, frame.expr):
-            frame = frame[names]
+            frame = wrap(columns_named(frame.expr, list(names)))
         else:
             frame = operate(Method("reindex"), frame, kwargs={"columns": names, **options}, label="reindex")
     if is_node(index):

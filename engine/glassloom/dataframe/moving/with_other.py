@@ -14,10 +14,10 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import beside_values_at_hand
 from glassloom.dataframe.for_each import call_user
-from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.combining_first import combined_first, with_common_dtypes, with_dtypes_of_one_frame
 from glassloom.dataframe.moving.concat import SideBySide, align
+from glassloom.dataframe.moving.rows_at_hand import beside_all_rows, labelled_together, takes_all_rows
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.repeated_labels import paired
 from glassloom.dataframe.wrap import is_node, wrap
@@ -166,6 +166,9 @@ class WithOther(Frame):
             options = {"overwrite": overwrite, "filter_func": filter_func}
         tried = partial(_updated, options)  # made-up rows of both have values
         function = partial(_updated, {**options, "errors": errors}) if options else tried
+        if takes_all_rows(self, _at_hand(other, "update")):
+            self._expr = beside_all_rows(self, other, function, tried, "update").expr
+            return
         self._expr = _together(self, other, function, "update", tried=tried).expr
 
     def equals(self, other: Any) -> bool:
@@ -198,9 +201,7 @@ def _together(
 ) -> Any:
     """Return what a function makes of the partitions of two objects, cut at the same labels. Another one may be tried on made-up rows."""
     if not is_node(other):
-        if not isinstance(other, (pd.DataFrame, pd.Series)):
-            raise TypeError(f"{method} needs a lazy or pandas frame or series, got {type(other).__name__}")
-        other = from_pandas(other, sort=frame.known_divisions)
+        frame, other = labelled_together(frame, _at_hand(other, method))
     pairs = paired([frame.expr, other.expr], method)
     nodes = pairs.nodes
     call = BlockCall(function, (Block(0), Block(1)), label=method.replace("_", "-"))
@@ -214,6 +215,12 @@ def _together(
         meta = with_common_dtypes(meta, frame.expr.meta, other.expr.meta)
         call = BlockCall(partial(combined_first, meta, nodes[0].npartitions == 1), call.args, label=call.label)
     return wrap(pairs.result((kind or Together)(nodes[0], tuple(nodes[1:]), call, meta)))
+
+
+def _at_hand(other: Any, method: str) -> Any:
+    if not is_node(other) and not isinstance(other, (pd.DataFrame, pd.Series)):
+        raise TypeError(f"{method} needs a lazy or pandas frame or series, got {type(other).__name__}")
+    return other
 
 
 class Together(SideBySide):

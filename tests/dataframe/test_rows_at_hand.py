@@ -1,0 +1,71 @@
+"""Lazy objects whose divisions aren't known beside pandas ones of the same or other labels."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+from glassloom.errors import DivisionError
+
+INLINE = {"scheduler": "inline"}
+FRAME = pd.DataFrame(
+    {"i": [1, 2, 3, 4, 5], "f": [0.5, np.nan, 2, np.nan, 3], "s": ["x", None, "y", "z", None]},
+    index=pd.Index([7, 3, 9, 5, 1], name="n"),
+)
+OTHERS = {
+    "the same labels": FRAME[["f", "s"]].fillna({"f": -1.0, "s": "w"}),
+    "other labels too": pd.DataFrame({"f": [8.0, 9, 10], "new": [1, 2, 3]}, index=pd.Index([5, 3, 40], name="n")),
+    "other labels alone": pd.DataFrame({"f": [8.0, 9]}, index=pd.Index([40, 2], name="n")),
+    "the labels in another order": FRAME[["f"]].fillna(7)[::-1],
+}
+
+
+def updated(one, other, **options):
+    made = one.copy()
+    made.update(other, **options)
+    return made
+
+
+METHODS = {
+    "update": updated,
+    "update what is missing": lambda one, other: updated(one, other, overwrite=False),
+    "update a series": lambda one, other: updated(one.f, other.f),
+    "combine_first": lambda one, other: one.combine_first(other),
+    "combine_first of series": lambda one, other: one.f.combine_first(other.f),
+    "add": lambda one, other: one[["i", "f"]] + other[["f"]],
+    "add filled": lambda one, other: one.i.add(other.f, fill_value=0),
+}
+
+
+def in_pieces(plain, cuts=(0, 2, 2, 4)):
+    bounds = [*cuts, len(plain)]
+    pieces = [plain.iloc[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+    return gd.from_map(pieces.__getitem__, range(len(pieces)), meta=plain.iloc[:0])
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("name", METHODS)
+def test_pandas_objects_are_aligned_by_label_without_known_divisions(name, other):
+    for plain in (FRAME, FRAME.sort_index()):
+        expected = METHODS[name](plain, OTHERS[other])
+        assert_same(METHODS[name](in_pieces(plain), OTHERS[other]).compute(**INLINE), expected)
+
+
+def test_lazy_objects_of_one_partition_update_those_of_several():
+    other = OTHERS["other labels too"]
+    lazy = in_pieces(FRAME)
+    lazy.update(gd.from_pandas(other, npartitions=1, sort=False))
+    assert_same(lazy.compute(**INLINE), updated(FRAME, other))
+
+
+def test_labels_that_the_pandas_object_repeats_are_refused_unless_all_labels_are_the_same():
+    plain = FRAME.set_axis([1, 1, 2, 2, 1], axis=0)
+    assert_same((in_pieces(plain).f + plain.i).compute(**INLINE), plain.f + plain.i)
+    with pytest.raises(DivisionError, match="add: the operands are cut differently"):
+        in_pieces(plain).f + plain.i[::-1]
+    lazy = in_pieces(plain)
+    lazy.update(plain[["i"]][::-1])
+    with pytest.raises(ValueError, match="duplicate"):
+        lazy.compute(**INLINE)
