@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -16,14 +16,11 @@ from glassloom.config import Configured, chosen
 from glassloom.dataframe.argument_kinds import collection_of
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
-from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns, unknown_columns
-from glassloom.dataframe.derived_meta import chosen_meta
 from glassloom.dataframe.io.common_types import CommonSchema, common_schema, without_labels
-from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term, columns_of, condition_of_filters
+from glassloom.dataframe.io.conditions import condition_of_filters
 from glassloom.dataframe.io.filesystems import Files, State, locate
-from glassloom.dataframe.io.literals import adapted
-from glassloom.dataframe.io.noted_index import Level, NotedIndex, chosen_index, levels_of, noted_index
+from glassloom.dataframe.io.noted_index import NotedIndex, chosen_index, levels_of, noted_index
 from glassloom.dataframe.io.parquet_arguments import (
     checked_split,
     chosen_engine,
@@ -43,21 +40,18 @@ from glassloom.dataframe.io.parquet_files import (
     footer_digest,
     has_missing,
     hive_columns,
-    hive_type,
 )
 from glassloom.dataframe.io.parquet_filters import KnownFilters, filter_expression, known_filters, require_known_filters
 from glassloom.dataframe.io.parquet_rows import (
-    asks_polars,
     fragment_of,
     may_match,
-    read_block,
-    read_partition,
     whole_schema,
 )
+from glassloom.dataframe.io.parquet_source import ParquetSource, accepted, merged_pieces
 from glassloom.dataframe.io.parquet_summary import without_summaries
-from glassloom.dataframe.io.parquet_to_pandas import Layout, makes_plain_columns, nullable_columns
+from glassloom.dataframe.io.parquet_to_pandas import Layout, nullable_columns
 from glassloom.dataframe.io.paths import PathLike
-from glassloom.dataframe.io.read import Read, Source
+from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import OptionError, ReadError
 from glassloom.graph import tokenize
@@ -71,104 +65,6 @@ _MOST_FILES_KEPT = 256
 """Files: what is known of more of them is found anew each time, so that little memory is kept."""
 _JOINED_FROM = 64
 """Row groups: fewer become a partition each, however small, so that all cores have work."""
-
-
-class ParquetSource(Source):
-    """Row groups of Parquet files."""
-
-    label = "read-parquet"
-    form = "Arrow"
-    can_project = True
-    can_read_index = True
-    labels: pd.Index | None = None
-    """What the columns are called in the end, if not by their names, which are text."""
-    levels: tuple[Level, ...] = ()
-    """The columns that become an index of several levels."""
-
-    def __init__(
-        self, partitions: list[Partition], layout: Layout, divisions: tuple[Any, ...], token: str, meta: Any = None
-    ) -> None:
-        self.partitions = partitions
-        self.layout = layout
-        self.divisions = divisions
-        self._n_rows = tuple(sum(piece.n_rows for piece in partition) for partition in partitions)
-        self.lengths = None if layout.filters is not None or layout.where else self._n_rows
-        self.can_filter = True
-        self.token = token
-        self.meta = _meta(layout) if meta is None else meta
-
-    @property
-    def most_rows(self) -> tuple[int, ...]:
-        """See `Source.most_rows`."""
-        return self._n_rows
-
-    @cached_property
-    def identity(self) -> str:
-        """See `Source.identity`. All that is said of files follows from what `token` has, dtypes from pandas' options too."""
-        return tokenize(type(self), self.token, [str(dtype) for dtype in self.meta.dtypes])
-
-    def piece(self, number: int) -> Any:
-        return self.partitions[number]
-
-    def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
-        layout = self._layout_of(columns, condition)
-        return BlockCall(read_partition, (Block(0), layout, condition), label=self.label)
-
-    def block_reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any] | None:
-        """See `Source.block_reader`. There is none where pandas' frame follows from more than the columns' types."""
-        layout = self._layout_of(columns, condition)
-        meta = self.meta if columns is None else chosen_meta(self.meta, list(columns))
-        if not meta.columns.is_unique or not makes_plain_columns(layout):
-            return None
-        return BlockCall(read_block, (Block(0), layout, condition, meta.columns, tuple(meta.dtypes)), label=self.label)
-
-    def form_of(self, columns: tuple[Any, ...] | None, condition: Any) -> str:
-        """See `Source.form_of`. Polars leaves to Arrow what it can't read."""
-        return "Polars" if asks_polars(self._layout_of(columns, condition), condition) else self.form
-
-    def _layout_of(self, columns: tuple[Any, ...] | None, condition: Condition | None) -> Layout:
-        layout = self.layout if columns is None else self.layout._replace(columns=tuple(columns))
-        n_columns = len({*layout.wanted, *columns_of((*(condition or ()), *layout.where))})
-        return layout._replace(n_values=sum(self._n_rows) * n_columns)
-
-    def accept(self, comparison: Comparison) -> Term | None:
-        """See `Source.accept`."""
-        if comparison.column == INDEX:
-            if self.layout.index_column is None:
-                return None
-            comparison = comparison._replace(column=self.layout.index_column)
-        return None if comparison.column in self.layout.casts else _accepted(comparison, self.layout)
-
-    def groups_read(self, numbers: Sequence[int], condition: Condition | None) -> tuple[int, int]:
-        """Return how many row groups of some partitions may have rows that fulfil a condition, and how many there are."""
-        pieces = [
-            piece._replace(groups=(group,))
-            for number in numbers
-            for piece in self.partitions[number]
-            for group in piece.groups
-        ]
-        if not condition:
-            return len(pieces), len(pieces)
-        return sum(may_match(piece, self.layout, condition) for piece in pieces), len(pieces)
-
-    def joined(self, groups: Sequence[Sequence[int]]) -> ParquetSource:
-        """See `Source.joined`."""
-        partitions = [_merged([piece for number in group for piece in self.partitions[number]]) for group in groups]
-        divisions = (*(self.divisions[group[0]] for group in groups), self.divisions[groups[-1][-1] + 1])
-        return ParquetSource(partitions, self.layout, divisions, tokenize(self.token, groups), self.meta)
-
-    def nbytes(self, numbers: Sequence[int], columns: Sequence[Any] | None) -> int | None:
-        """Return about how many bytes columns of some partitions take once they are read."""
-        names = set(self.layout.schema.names if columns is None else columns)
-        total = 0
-        for number in numbers:
-            for piece in self.partitions[number]:
-                one = footer(piece.state, self.layout.files)
-                for group in piece.groups:
-                    row_group = one.row_group(group)
-                    chunks = (row_group.column(place) for place in range(row_group.num_columns))
-                    total += sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema in names)
-        return total
 
 
 @with_function_arguments()
@@ -367,22 +263,6 @@ def _source(
     return source
 
 
-def _accepted(comparison: Comparison, layout: Layout, *, exact: bool = False) -> Term | None:
-    """Return a comparison with its constants as the column has them; None if Arrow can't make it. `exact`: see `adapted`."""
-    name = comparison.column
-    hive = next((column for column in layout.hive if column.name == name), None)
-    if hive is not None:
-        if hive.kind is not None:
-            return None  # the values are compared with constants as pandas has them
-        is_text = pa.types.is_string(hive_type(hive).value_type)
-        values = comparison.value if comparison.operator == "in" else (comparison.value,)
-        is_like = all(value is None or isinstance(value, str) == is_text for value in values)
-        return comparison if is_like and comparison.operator in ("==", "!=", "in", "isna", "notna") else None
-    if name not in layout.schema.names:
-        return None
-    return adapted(comparison, layout.schema.field(name).type, nullable=name in layout.nullable, exact=exact)
-
-
 def _require_in_all(paths: Sequence[str], schemas: Sequence[pa.Schema], layout: Layout, noted: NotedIndex) -> None:
     """Check that the column of the index and those of folders' names are no column that only some files have.
 
@@ -451,7 +331,7 @@ def _pruned(pieces: list[FilePiece], layout: Layout) -> list[FilePiece]:
         expression = filter_expression(layout.filters)
         for _, group in groupby(pieces, key=attrgetter("path")):
             of_file = list(group)
-            whole = fragment_of(_merged(of_file)[0], layout) if of_file[0].groups else None
+            whole = fragment_of(merged_pieces(of_file)[0], layout) if of_file[0].groups else None
             some = [] if whole is None else whole.split_by_row_group(expression, schema=schema)
             numbers = {part.row_groups[0].id for part in some}
             kept.extend(piece for piece in of_file if numbers.intersection(piece.groups))
@@ -503,24 +383,12 @@ def _partitions(
         else:
             groups.append([piece])
             taken = nbytes
-    return [_merged(group) for group in groups]
+    return [merged_pieces(group) for group in groups]
 
 
 def _piece_bytes(piece: FilePiece, files: Files) -> int:
     one = footer(piece.state, files)
     return sum(one.row_group(group).total_byte_size for group in piece.groups)
-
-
-def _merged(pieces: list[FilePiece]) -> Partition:
-    """Return pieces with neighbouring row groups of a file as one."""
-    merged: list[FilePiece] = []
-    for piece in pieces:
-        last = merged[-1] if merged else None
-        if last is not None and last.state is piece.state and last.first_row + last.n_rows == piece.first_row:
-            merged[-1] = last._replace(groups=(*last.groups, *piece.groups), n_rows=last.n_rows + piece.n_rows)
-        else:
-            merged.append(piece)
-    return tuple(merged)
 
 
 def _layout(
@@ -566,7 +434,7 @@ def _layout(
         backend=backend,
         like=common.like,
     )
-    where = condition_of_filters(filters, lambda comparison: _accepted(comparison, layout, exact=True))
+    where = condition_of_filters(filters, lambda comparison: accepted(comparison, layout, exact=True))
     return layout if where is None else layout._replace(filters=None, where=where)
 
 
@@ -598,8 +466,3 @@ def _casts(schema: pa.Schema, schemas: Sequence[pa.Schema], footers: list[Any], 
 def _has_no_value(schema: pa.Schema, name: str) -> bool:
     place = schema.get_field_index(name)
     return place < 0 or bool(pa.types.is_null(schema.field(place).type))
-
-
-def _meta(layout: Layout) -> Any:
-    """Return the frame of no rows."""
-    return read_partition((FilePiece("", ("", 0, 0), (), 0, 0, (None,) * len(layout.hive)),), layout, ())

@@ -1,0 +1,154 @@
+"""Row groups of Parquet files as a source of partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.derived_meta import chosen_meta
+from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term, columns_of
+from glassloom.dataframe.io.literals import adapted
+from glassloom.dataframe.io.noted_index import Level
+from glassloom.dataframe.io.parquet_files import FilePiece, Partition, footer, hive_type
+from glassloom.dataframe.io.parquet_rows import asks_polars, may_match, read_block, read_partition
+from glassloom.dataframe.io.parquet_to_pandas import Layout, makes_plain_columns
+from glassloom.dataframe.io.read import Source
+from glassloom.graph import tokenize
+
+
+class ParquetSource(Source):
+    """Row groups of Parquet files."""
+
+    label = "read-parquet"
+    form = "Arrow"
+    can_project = True
+    can_read_index = True
+    labels: pd.Index | None = None
+    """What the columns are called in the end, if not by their names, which are text."""
+    levels: tuple[Level, ...] = ()
+    """The columns that become an index of several levels."""
+
+    def __init__(
+        self, partitions: list[Partition], layout: Layout, divisions: tuple[Any, ...], token: str, meta: Any = None
+    ) -> None:
+        self.partitions = partitions
+        self.layout = layout
+        self.divisions = divisions
+        self._n_rows = tuple(sum(piece.n_rows for piece in partition) for partition in partitions)
+        self.lengths = None if layout.filters is not None or layout.where else self._n_rows
+        self.can_filter = True
+        self.token = token
+        self.meta = _meta(layout) if meta is None else meta
+
+    @property
+    def most_rows(self) -> tuple[int, ...]:
+        """See `Source.most_rows`."""
+        return self._n_rows
+
+    @cached_property
+    def identity(self) -> str:
+        """See `Source.identity`. All that is said of files follows from what `token` has, dtypes from pandas' options too."""
+        return tokenize(type(self), self.token, [str(dtype) for dtype in self.meta.dtypes])
+
+    def piece(self, number: int) -> Any:
+        return self.partitions[number]
+
+    def reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any]:
+        layout = self._layout_of(columns, condition)
+        return BlockCall(read_partition, (Block(0), layout, condition), label=self.label)
+
+    def block_reader(self, columns: tuple[Any, ...] | None, condition: Any) -> Callable[[Any], Any] | None:
+        """See `Source.block_reader`. There is none where pandas' frame follows from more than the columns' types."""
+        layout = self._layout_of(columns, condition)
+        meta = self.meta if columns is None else chosen_meta(self.meta, list(columns))
+        if not meta.columns.is_unique or not makes_plain_columns(layout):
+            return None
+        return BlockCall(read_block, (Block(0), layout, condition, meta.columns, tuple(meta.dtypes)), label=self.label)
+
+    def form_of(self, columns: tuple[Any, ...] | None, condition: Any) -> str:
+        """See `Source.form_of`. Polars leaves to Arrow what it can't read."""
+        return "Polars" if asks_polars(self._layout_of(columns, condition), condition) else self.form
+
+    def _layout_of(self, columns: tuple[Any, ...] | None, condition: Condition | None) -> Layout:
+        layout = self.layout if columns is None else self.layout._replace(columns=tuple(columns))
+        n_columns = len({*layout.wanted, *columns_of((*(condition or ()), *layout.where))})
+        return layout._replace(n_values=sum(self._n_rows) * n_columns)
+
+    def accept(self, comparison: Comparison) -> Term | None:
+        """See `Source.accept`."""
+        if comparison.column == INDEX:
+            if self.layout.index_column is None:
+                return None
+            comparison = comparison._replace(column=self.layout.index_column)
+        return None if comparison.column in self.layout.casts else accepted(comparison, self.layout)
+
+    def groups_read(self, numbers: Sequence[int], condition: Condition | None) -> tuple[int, int]:
+        """Return how many row groups of some partitions may have rows that fulfil a condition, and how many there are."""
+        pieces = [
+            piece._replace(groups=(group,))
+            for number in numbers
+            for piece in self.partitions[number]
+            for group in piece.groups
+        ]
+        if not condition:
+            return len(pieces), len(pieces)
+        return sum(may_match(piece, self.layout, condition) for piece in pieces), len(pieces)
+
+    def joined(self, groups: Sequence[Sequence[int]]) -> ParquetSource:
+        """See `Source.joined`."""
+        partitions = [
+            merged_pieces([piece for number in group for piece in self.partitions[number]]) for group in groups
+        ]
+        divisions = (*(self.divisions[group[0]] for group in groups), self.divisions[groups[-1][-1] + 1])
+        return ParquetSource(partitions, self.layout, divisions, tokenize(self.token, groups), self.meta)
+
+    def nbytes(self, numbers: Sequence[int], columns: Sequence[Any] | None) -> int | None:
+        """Return about how many bytes columns of some partitions take once they are read."""
+        names = set(self.layout.schema.names if columns is None else columns)
+        total = 0
+        for number in numbers:
+            for piece in self.partitions[number]:
+                one = footer(piece.state, self.layout.files)
+                for group in piece.groups:
+                    row_group = one.row_group(group)
+                    chunks = (row_group.column(place) for place in range(row_group.num_columns))
+                    total += sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema in names)
+        return total
+
+
+def accepted(comparison: Comparison, layout: Layout, *, exact: bool = False) -> Term | None:
+    """Return a comparison with its constants as the column has them; None if Arrow can't make it. `exact`: see `adapted`."""
+    name = comparison.column
+    hive = next((column for column in layout.hive if column.name == name), None)
+    if hive is not None:
+        if hive.kind is not None:
+            return None  # the values are compared with constants as pandas has them
+        is_text = pa.types.is_string(hive_type(hive).value_type)
+        values = comparison.value if comparison.operator == "in" else (comparison.value,)
+        is_like = all(value is None or isinstance(value, str) == is_text for value in values)
+        return comparison if is_like and comparison.operator in ("==", "!=", "in", "isna", "notna") else None
+    if name not in layout.schema.names:
+        return None
+    return adapted(comparison, layout.schema.field(name).type, nullable=name in layout.nullable, exact=exact)
+
+
+def merged_pieces(pieces: list[FilePiece]) -> Partition:
+    """Return pieces with neighbouring row groups of a file as one."""
+    merged: list[FilePiece] = []
+    for piece in pieces:
+        last = merged[-1] if merged else None
+        if last is not None and last.state is piece.state and last.first_row + last.n_rows == piece.first_row:
+            merged[-1] = last._replace(groups=(*last.groups, *piece.groups), n_rows=last.n_rows + piece.n_rows)
+        else:
+            merged.append(piece)
+    return tuple(merged)
+
+
+def _meta(layout: Layout) -> Any:
+    """Return the frame of no rows."""
+    return read_partition((FilePiece("", ("", 0, 0), (), 0, 0, (None,) * len(layout.hive)),), layout, ())
