@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from frame_helpers import assert_same, frames, reads
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
-from glassloom.dataframe.io import parquet_files, parquet_rows
+from glassloom.dataframe.io import parquet_files, parquet_rows, parquet_to_pandas
 from glassloom.dataframe.io.parquet_filters import known_filters
 from glassloom.errors import OptionError, ReadError, UnknownColumn
 from hypothesis import HealthCheck, given, settings
@@ -292,12 +292,12 @@ def test_what_pandas_noted_is_read_only_where_dtypes_hang_on_it():
     has_attrs = bool(pa.Table.from_pandas(with_attrs).to_pandas().attrs)  # PyArrow 16 notes none
     for frame, is_needed in ((plain, False), (nullable, True), (with_attrs, has_attrs), (plain, False)):
         table = pa.Table.from_pandas(frame)
-        assert (parquet_rows._notes_needed(parquet_rows._Schema(table.schema), None) is not None) == is_needed
-        made = parquet_rows._plain_to_pandas(table, None)
+        assert (parquet_to_pandas._notes_needed(parquet_to_pandas._Schema(table.schema), None) is not None) == is_needed
+        made = parquet_to_pandas._plain_to_pandas(table, None)
         assert_same(made, frame)
         assert made.attrs == (frame.attrs if has_attrs else {})
         expected = frozenset({"x"} if frame is nullable else ())
-        assert parquet_rows.nullable_columns(table.schema, None) == expected
+        assert parquet_to_pandas.nullable_columns(table.schema, None) == expected
 
 
 @pytest.mark.parametrize("small_rows", [1, 7, 1000])

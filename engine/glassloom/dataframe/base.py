@@ -153,7 +153,7 @@ class Frame(Collection, Operators, Explainable):
         >>> import glassloom.dataframe as gd
         >>> frame = gd.datasets.timeseries(end="2000-01-15")
         >>> frame.repartition(npartitions=3).npartitions, frame.repartition(freq="7D").npartitions
-        (3, 2)
+        (3, 3)
         """
         return wrap(repartition(self._expr, npartitions, divisions, partition_size, freq, force))
 

@@ -51,6 +51,8 @@ _FEWEST_COLUMNS = 2
 class _WithoutNaN:
     """Columns of which some have missing values in place of NaN."""
 
+    __iter__ = None
+
     def __init__(self, columns: Columns, names: Collection[str]) -> None:
         self._columns = columns
         self._names = names
