@@ -32,6 +32,13 @@ def tpch_glassloom_threads(scale: int = 1) -> Figures:
     return _tpch(gd.read_parquet, scale)
 
 
+def tpch_glassloom_by_pyarrow(scale: int = 1) -> Figures:
+    """Return our figures without Polars, which reads Parquet files where it is installed."""
+    import glassloom.dataframe as gd
+
+    return _tpch(partial(gd.read_parquet, engine="pyarrow"), scale)
+
+
 def tpch_dask_threads(scale: int = 1) -> Figures:
     import dask
     import dask.dataframe as dd
@@ -306,6 +313,7 @@ def seconds(run: Callable[[], Any], repeats: int = 5) -> float:
 
 CASES: dict[str, dict[str, Contender]] = {
     "tpch": {
+        "glassloom by pyarrow": tpch_glassloom_by_pyarrow,
         "glassloom threads": tpch_glassloom_threads,
         "dask threads": tpch_dask_threads,
         "dask threads, row groups": tpch_dask_row_groups,
