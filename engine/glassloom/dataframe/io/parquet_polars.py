@@ -47,7 +47,7 @@ _importing, _has_imported = threading.Event(), threading.Event()
 
 def _note_fork() -> None:
     global _in_forked_child
-    _in_forked_child = "polars" in sys.modules  # its threads are the parent's
+    _in_forked_child = _importing.is_set() or "polars" in sys.modules  # its threads are the parent's
 
 
 os.register_at_fork(after_in_child=_note_fork)
@@ -84,8 +84,10 @@ def imported(engine: str) -> ModuleType | None:
 
 
 def _import() -> None:
-    import polars  # noqa: F401
-
+    try:
+        import polars  # noqa: F401
+    except ImportError:  # a broken one: PyArrow goes on reading
+        return
     _has_imported.set()
 
 
@@ -142,7 +144,7 @@ def read_by_polars(
         if is_filtered:
             rows = rows.filter(chosen.expression)
         made = rows.select([_ROW_NUMBER, *read] if is_filtered else read).collect().to_arrow()
-    except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError, pa.ArrowException):
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError, UnicodeError, pa.ArrowException):
         return None  # PyArrow reads it, or says what is wrong
     places = None
     if is_filtered:
