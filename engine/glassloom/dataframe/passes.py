@@ -10,6 +10,7 @@ from glassloom.dataframe.moving.dropped_moves import drop_moves
 from glassloom.dataframe.moving.filters_before_joins import filter_before_joining
 from glassloom.dataframe.moving.filters_first import filter_before_moving, filter_results_before_moving
 from glassloom.dataframe.moving.narrowing import move_needed_columns
+from glassloom.dataframe.moving.reductions_before_concat import reduce_before_concat
 from glassloom.dataframe.plan import filter_while_reading, read_once
 from glassloom.expr import whole_plan, whole_results
 
@@ -18,6 +19,7 @@ whole_plan(drop_moves)
 whole_plan(move_needed_columns)  # before filters move: whether they do depends on which columns of joins are needed
 whole_plan(filter_before_joining)
 whole_plan(filter_before_moving)
+whole_plan(reduce_before_concat)
 whole_plan(filter_while_reading)
 whole_plan(read_once)
 whole_plan(aggregate_before_joins)

@@ -35,13 +35,13 @@ _MOST_PARTS = 50
 @rule(Filter, Concat)
 def filter_before_concat(node: Filter, inner: Concat) -> Expr | None:
     """Filter each of the frames, if the condition is of their rows alone."""
-    conditions = [_OfFrame(inner, place).part(node.predicate) for place in range(len(inner.frames))]
+    conditions = [PartsOfFrames(inner, place).part(node.predicate) for place in range(len(inner.frames))]
     pairs = zip(inner.frames, conditions, strict=True)
     filtered = [Filter(frame, condition, origin=node.origin) for frame, condition in pairs if condition is not None]
     return inner.rebuild([tuple(filtered), *inner.operands[1:]]) if len(filtered) == len(conditions) else None
 
 
-class _OfFrame:
+class PartsOfFrames:
     """What nodes of concatenated rows are of the rows of one of the frames; each is looked at once."""
 
     def __init__(self, whole: Concat, place: int) -> None:
