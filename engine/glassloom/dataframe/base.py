@@ -173,7 +173,7 @@ class Frame(Collection, Operators, Explainable):
         keep_divisions: bool = False,
         enforce_metadata: bool = True,
         transform_divisions: bool = True,
-        align_dataframes: bool = True,
+        align_dataframes: bool | None = None,
         clear_divisions: bool = False,
         **kwargs: Any,
     ) -> Any:
@@ -198,7 +198,7 @@ class Frame(Collection, Operators, Explainable):
             Whether to check that the function returns what `meta` says.
         align_dataframes
             Whether frames among the arguments whose known divisions differ are cut anew, so that rows of equal labels meet. With False
-            the function gets the partitions of one number, whatever their labels.
+            the function gets the partitions of one number, whatever their labels. Default: frames must be cut alike.
         transform_divisions, clear_divisions
             For compatibility with Dask: `keep_divisions` alone decides on divisions.
 
@@ -239,7 +239,7 @@ class Frame(Collection, Operators, Explainable):
             raise OptionError("map_partitions: clear_divisions=True and keep_divisions=True contradict each other")
         checking = partial(_call_checked, func, found) if enforce_metadata else partial(_call_unchecked, func)
         made = BlockCall(checking, plain.args, plain.kwargs, label)
-        if nodes[0].npartitions < cut[0].npartitions and not keep_divisions:
+        if nodes[0].npartitions < cut[0].npartitions and not (keep_divisions or align_dataframes):
             first = nodes.index(cut[0])
             nodes, made = in_order(nodes, made, [first, *(place for place in range(len(nodes)) if place != first)])
         require_first_among(cut, nodes[0], f"map_partitions({label})")
@@ -460,11 +460,11 @@ class Frame(Collection, Operators, Explainable):
 
 
 def _cut_for_function(
-    nodes: list[FrameExpr], told: str, what: str, align: bool
+    nodes: list[FrameExpr], told: str, what: str, align: bool | None
 ) -> tuple[list[FrameExpr], list[FrameExpr]]:
     """Return the nodes whose partitions a function gets, and those of them that it gets one by one. `told`: the name of what it's told of these."""
     given = [node for node in nodes if node.name != told]
-    made, cut = cut_together(given, what, align=align)
+    made, cut = cut_together(given, what, align)
     if told:
         made.insert(len(nodes) - 1, information_of(wrap(cut[0])).expr)
     return made, cut

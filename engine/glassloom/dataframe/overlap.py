@@ -189,7 +189,7 @@ def map_overlap(
     *,
     meta: Any,
     enforce_metadata: bool,
-    align_dataframes: bool,
+    align_dataframes: bool | None,
 ) -> Any:
     """Call a function with each partition and rows of those beside it. See `DataFrame.map_overlap`."""
     for name, reach in (("before", before), ("after", after)):
@@ -200,7 +200,7 @@ def map_overlap(
             span("map_overlap", name, reach)
     label = function_label(function)
     nodes, plain = bind(function, (frame, *args), kwargs, label=label)
-    nodes, cut = cut_together(nodes, f"map_overlap({label})", align=align_dataframes)
+    nodes, cut = cut_together(nodes, f"map_overlap({label})", align_dataframes)
     require_first_among(cut, nodes[0], f"map_overlap({label})")
     if any(isinstance(node.meta, pd.Index) for node in cut):
         raise NotImplementedError(f"map_overlap({label}) takes frames and series: give index.to_series(), not an index")
