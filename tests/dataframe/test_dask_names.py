@@ -2,11 +2,12 @@
 
 import itertools
 
+import glassloom as gl
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from glassloom.errors import DivisionError, OptionError
+from glassloom.errors import DivisionError, MetaError, OptionError
 from long_tests import LONG_TESTS
 
 FRAME = pd.DataFrame({"x": np.arange(200.0), "k": ["a", "b"] * 100}, index=pd.RangeIndex(200, name="row"))
@@ -371,3 +372,28 @@ def test_functions_of_partitions_take_an_object_of_pandas_as_one():
     pd.testing.assert_series_equal(made.compute(), reverse.x * 2)
     beside = gd.map_overlap(lambda block, more: block.x.shift(1) + more.x, reverse, 1, 0, reverse)
     pd.testing.assert_series_equal(beside.compute(), reverse.x.shift(1) + reverse.x)
+
+
+def scaled(block, model, bias=None):
+    return block.x * model["weight"] + (0 if bias is None else bias)
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+def test_functions_of_partitions_get_what_delayed_calls_return(npartitions):
+    model, bias = gl.delayed(dict)(weight=10.0), gl.delayed(float)(2)
+    for made in (
+        lazy(npartitions).map_partitions(scaled, model, bias=bias, meta=("x", "f8")),
+        lazy(npartitions).map_overlap(scaled, 1, 0, model, bias=bias, meta=("x", "f8")),
+    ):
+        pd.testing.assert_series_equal(made.compute(), FRAME.x * 10 + 2)
+    for call in (lambda: lazy().map_partitions(scaled, model), lambda: lazy().map_overlap(scaled, 1, 0, model)):
+        with pytest.raises(
+            MetaError, match=r"\(scaled\): what a Delayed returns isn't known; say what the function returns with meta="
+        ):
+            call()
+
+
+def test_values_are_among_those_that_a_delayed_call_returns():
+    few = gl.delayed(list)([1, 5])
+    pd.testing.assert_series_equal(lazy(3).x.isin(few).compute(), FRAME.x.isin([1, 5]))
+    pd.testing.assert_frame_equal(lazy(3)[["x"]].isin(few).compute(), FRAME[["x"]].isin([1, 5]))
