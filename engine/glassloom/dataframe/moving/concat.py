@@ -148,8 +148,15 @@ def _with_keys(objs: Any, keys: Any) -> tuple[list[Any], pd.Index | None]:
     if not places:
         raise ValueError("concat: all objects are None")
     many = [given[place] for place in places]
-    many = [frame if is_node(frame) else from_pandas(frame, sort=False) for frame in many]
+    many = [frame if is_node(frame) else _at_hand(frame) for frame in many]
     return many, None if labels is None else labels[places]
+
+
+def _at_hand(rows: Any) -> Any:
+    """Return a pandas object as a lazy one, whose divisions are known if its labels are in order."""
+    index = getattr(rows, "index", None)
+    in_order = isinstance(index, pd.Index) and index.nlevels == 1 and index.is_monotonic_increasing
+    return from_pandas(rows, sort=in_order)
 
 
 def _labelled(many: Sequence[Any], keys: pd.Index, names: Any) -> list[Any]:
