@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from frame_operations import FRAME_OPERATIONS
+from glassloom import compute
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import DivisionError
@@ -43,6 +44,8 @@ class Case:
     """What the lazy object said that it would be."""
     rows: Any = None
     """How many rows there are when they alone are counted; None: it has none."""
+    outside: Any = None
+    """Which labels are in another partition than the divisions say."""
 
 
 def run(seed: int) -> Case:
@@ -75,7 +78,8 @@ def run(seed: int) -> Case:
                 break
         node = getattr(v, "expr", None)
         rows = attempt(lambda: computed(wrap(Length(node)))) if getattr(node, "has_rows", False) else None
-        return Case("; ".join(texts), x, attempt(lambda: computed(v)), promised, getattr(node, "meta", None), rows)
+        found, outside = attempt(lambda: computed(v)), attempt(lambda: outside_of_divisions(v))
+        return Case("; ".join(texts), x, found, promised, getattr(node, "meta", None), rows, outside)
 
 
 def _is_told_by_rows(text: str) -> bool:
@@ -94,6 +98,19 @@ def describe(x: pd.DataFrame) -> str:
 
 def computed(value: Any) -> Any:
     return value.compute(**INLINE) if hasattr(value, "compute") else value
+
+
+def outside_of_divisions(lazy: Any) -> list[Any]:
+    """Return the labels of a lazy object that are in another partition than its known divisions say."""
+    if not getattr(lazy, "known_divisions", False):
+        return []
+    found: list[Any] = []
+    for number, part in enumerate(compute(*lazy.partitions, **INLINE)):
+        labels = (part if isinstance(part, pd.Index) else part.index).dropna()
+        first, end = lazy.divisions[number], lazy.divisions[number + 1]
+        is_last = number == lazy.npartitions - 1
+        found += [label for label in labels if label < first or label > end or (label == end and not is_last)]
+    return found
 
 
 def attempt(call: Callable[[], Any]) -> Any:
@@ -126,6 +143,7 @@ def difference(case: Case) -> str | None:
     try:
         _assert_same(found, expected, case.promised)
         _assert_meta(case.meta, expected)
+        assert not isinstance(case.outside, list) or not case.outside, f"{case.outside!r} are in another partition"
         assert case.rows is None or case.rows == len(expected), f"{case.rows!r} rows are counted"
     except AssertionError as error:
         return f"{error}\nfound:\n{found!r}\nexpected:\n{expected!r}"

@@ -252,13 +252,20 @@ def test_frames_that_overlap_are_cut_alike():
     def smooth(block, more):
         return block.rolling(3, center=True, min_periods=1).sum() + more.shift(1).fillna(0)
 
-    assert_same(lazy.map_overlap(smooth, 1, 1, other).compute(**INLINE), smooth(frame, frame * 2))
-    assert_same(other.map_overlap(smooth, 1, 1, lazy).compute(**INLINE), smooth(frame * 2, frame))
+    aligned = lazy.map_overlap(smooth, 1, 1, other, align_dataframes=True)
+    assert_same(aligned.compute(**INLINE), smooth(frame, frame * 2))
+    aligned = gd.map_overlap(smooth, other, 1, 1, lazy, align_dataframes=True)
+    assert_same(aligned.compute(**INLINE), smooth(frame * 2, frame))
     unknown = lazy.clear_divisions()
     got = unknown.map_overlap(smooth, 1, 1, (lazy * 2).clear_divisions(), align_dataframes=False)
     assert_same(got.compute(**INLINE), smooth(frame, frame * 2))
     with pytest.raises(DivisionError, match=r"map_overlap\(smooth\): the operands are cut differently: 3 partitions"):
-        unknown.map_overlap(smooth, 1, 1, other)
+        unknown.map_overlap(smooth, 1, 1, other, align_dataframes=True)
+    with pytest.raises(
+        DivisionError,
+        match="Or give align_dataframes=True, which cuts frames of known divisions alike, or align_dataframes=False",
+    ):
+        lazy.map_overlap(smooth, 1, 1, other)
     with pytest.raises(
         DivisionError,
         match=r"with align_dataframes=False frames have the same number of partitions or one, not 2 and 3",

@@ -2,11 +2,12 @@
 
 import itertools
 
+import glassloom as gl
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from glassloom.errors import DivisionError, OptionError
+from glassloom.errors import DivisionError, MetaError, OptionError
 from long_tests import LONG_TESTS
 
 FRAME = pd.DataFrame({"x": np.arange(200.0), "k": ["a", "b"] * 100}, index=pd.RangeIndex(200, name="row"))
@@ -313,9 +314,9 @@ def joined(block, other, partition_info=None):
 
 def test_functions_of_partitions_get_rows_of_equal_labels_of_other_frames():
     other = lazy(3)
-    made = lazy(2).map_partitions(lambda block, more: block.x + more.x, other)
+    made = lazy(2).map_partitions(lambda block, more: block.x + more.x, other, align_dataframes=True)
     pd.testing.assert_series_equal(made.compute(), FRAME.x * 2)
-    info = lazy(2).map_partitions(joined, other)
+    info = gd.map_partitions(joined, lazy(2), other, align_dataframes=True)
     found = info.compute()
     assert (
         found.number.nunique() == info.npartitions
@@ -324,7 +325,12 @@ def test_functions_of_partitions_get_rows_of_equal_labels_of_other_frames():
     with pytest.raises(
         DivisionError, match=r"map_partitions\(joined\): the operands are cut differently: 2 partitions"
     ):
-        lazy(2).clear_divisions().map_partitions(joined, other)
+        lazy(2).clear_divisions().map_partitions(joined, other, align_dataframes=True)
+    with pytest.raises(
+        DivisionError,
+        match="Or give align_dataframes=True, which cuts frames of known divisions alike, or align_dataframes=False",
+    ):
+        lazy(2).map_partitions(joined, other)
 
 
 def test_functions_of_partitions_get_those_of_one_number_without_alignment():
@@ -337,7 +343,7 @@ def test_functions_of_partitions_get_those_of_one_number_without_alignment():
         lazy(3).map_partitions(joined, other, align_dataframes=False)
 
 
-@pytest.mark.parametrize("align_dataframes", [True, False])
+@pytest.mark.parametrize("align_dataframes", [None, False])
 def test_functions_of_partitions_get_the_only_partition_of_the_frame_they_are_called_on_with_each(align_dataframes):
     small = pd.DataFrame({"k": ["a", "b"], "v": [1, 2]})
     options = {"on": "k", "how": "right", "align_dataframes": align_dataframes}
@@ -346,8 +352,9 @@ def test_functions_of_partitions_get_the_only_partition_of_the_frame_they_are_ca
     pd.testing.assert_frame_equal(made.compute().reset_index(drop=True), small.merge(FRAME, on="k", how="right"))
     info = gd.from_pandas(small, npartitions=1).map_partitions(joined, lazy(4), align_dataframes=align_dataframes)
     assert info.number.compute().tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    with pytest.raises(DivisionError, match=r"map_partitions\(joined\): call it on the frame with 4 partitions"):
-        gd.from_pandas(small, npartitions=1).map_partitions(joined, lazy(4), keep_divisions=True)
+    for options in ({"keep_divisions": True}, {"align_dataframes": True}):
+        with pytest.raises(DivisionError, match=r"map_partitions\(joined\): call it on the frame with 4 partitions"):
+            gd.from_pandas(small, npartitions=1).map_partitions(joined, lazy(4), **options)
 
 
 @pytest.mark.parametrize(
@@ -356,3 +363,37 @@ def test_functions_of_partitions_get_the_only_partition_of_the_frame_they_are_ca
 def test_divisions_are_plain_values(labels, kind):
     frame = gd.from_pandas(pd.DataFrame({"x": range(3)}, index=labels), npartitions=2)
     assert [type(label) for label in frame.divisions] == [kind] * 3
+
+
+def test_functions_of_partitions_take_an_object_of_pandas_as_one():
+    reverse = FRAME[::-1]
+    made = gd.map_partitions(lambda block: block.x * 2, reverse)
+    assert made.npartitions == 1
+    pd.testing.assert_series_equal(made.compute(), reverse.x * 2)
+    beside = gd.map_overlap(lambda block, more: block.x.shift(1) + more.x, reverse, 1, 0, reverse)
+    pd.testing.assert_series_equal(beside.compute(), reverse.x.shift(1) + reverse.x)
+
+
+def scaled(block, model, bias=None):
+    return block.x * model["weight"] + (0 if bias is None else bias)
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+def test_functions_of_partitions_get_what_delayed_calls_return(npartitions):
+    model, bias = gl.delayed(dict)(weight=10.0), gl.delayed(float)(2)
+    for made in (
+        lazy(npartitions).map_partitions(scaled, model, bias=bias, meta=("x", "f8")),
+        lazy(npartitions).map_overlap(scaled, 1, 0, model, bias=bias, meta=("x", "f8")),
+    ):
+        pd.testing.assert_series_equal(made.compute(), FRAME.x * 10 + 2)
+    for call in (lambda: lazy().map_partitions(scaled, model), lambda: lazy().map_overlap(scaled, 1, 0, model)):
+        with pytest.raises(
+            MetaError, match=r"\(scaled\): what a Delayed returns isn't known; say what the function returns with meta="
+        ):
+            call()
+
+
+def test_values_are_among_those_that_a_delayed_call_returns():
+    few = gl.delayed(list)([1, 5])
+    pd.testing.assert_series_equal(lazy(3).x.isin(few).compute(), FRAME.x.isin([1, 5]))
+    pd.testing.assert_frame_equal(lazy(3)[["x"]].isin(few).compute(), FRAME[["x"]].isin([1, 5]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 import frame_differential
+import glassloom.dataframe as gd
 import pandas as pd
 import pytest
 from frame_differential import Case, difference
@@ -41,6 +42,14 @@ def test_random_chains_are_pandas(group):
     assert not wrong, "\n".join(wrong)
 
 
+def test_labels_in_other_partitions_are_seen():
+    lazy = gd.from_pandas(pd.Series(range(6)), npartitions=3)
+    assert frame_differential.outside_of_divisions(lazy) == []
+    assert frame_differential.outside_of_divisions(lazy.clear_divisions()) == []
+    moved = lazy.map_partitions(lambda block: block.set_axis(block.index + 1), keep_divisions=True)
+    assert frame_differential.outside_of_divisions(moved) == [2, 4, 6]
+
+
 def test_a_difference_is_seen():
     same = pd.Series([1.0, 2.0], name="a")
     assert difference(Case("", same, same + 1e-12)) is None
@@ -54,6 +63,7 @@ def test_a_difference_is_seen():
         TypeError("no"),
     ):
         assert difference(Case("", same, other)) is not None
+    assert difference(Case("", same, same, outside=[1])) is not None
     assert difference(Case("", KeyError("no"), ValueError("no"))) is None
     assert difference(Case("", ValueError("no"), same)) is not None
     assert difference(Case("", same, NotImplementedError("yet"))) is None

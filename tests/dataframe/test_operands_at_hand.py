@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.errors import DivisionError
 
 INLINE = {"scheduler": "inline"}
 PLAIN = pd.Series([1.0, np.nan, 3, 2, 5], index=[2, 3, 5, 8, 9], name="x")
@@ -168,3 +169,17 @@ def test_labels_are_sorted_taken_and_repeated(name):
         assert_same(work(lazy).compute(**INLINE), work(plain))
     with pytest.raises(NotImplementedError, match=r"return_indexer=True"):
         lazy.sort_values(return_indexer=True)
+
+
+@pytest.mark.parametrize("join", ["outer", "inner"])
+def test_objects_at_hand_whose_labels_are_in_order_are_put_beside_lazy_ones(join):
+    one = pd.DataFrame({"x": range(6)}, index=list("abcdef"))
+    other = pd.DataFrame({"y": range(5), "z": 0.5}, index=list("bdegh"))
+    for objects in ([one, other], [other, one], [one, other.y]):
+        for place in (0, 1):
+            given = list(objects)
+            given[place] = gd.from_pandas(given[place], npartitions=3)
+            made = gd.concat(given, axis=1, join=join).compute()
+            pd.testing.assert_frame_equal(made, pd.concat(objects, axis=1, join=join).sort_index())
+    with pytest.raises(DivisionError, match=r"concat\(axis=1\): the operands are cut differently"):
+        gd.concat([gd.from_pandas(one, npartitions=3), other[::-1]], axis=1)

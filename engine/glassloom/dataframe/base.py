@@ -20,6 +20,7 @@ from glassloom.collection import Collection
 from glassloom.dataframe.alignment import require_aligned
 from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.call import Attribute, BlockCall
+from glassloom.dataframe.delayed_values import with_delayed_values
 from glassloom.dataframe.divisions import cut_together, require_first_among
 from glassloom.dataframe.explain import Explainable
 from glassloom.dataframe.meta import checked_call, infer_meta, parse_meta
@@ -39,7 +40,7 @@ from glassloom.dataframe.sampling import random_pieces, seed_of, some_rows
 from glassloom.dataframe.select import Loc, first_rows, last_rows
 from glassloom.dataframe.wrap import bind, in_order, operate, wrap
 from glassloom.delayed_call import Delayed, call
-from glassloom.errors import OptionError
+from glassloom.errors import MetaError, OptionError
 from glassloom.expr import simplify
 from glassloom.graph import function_label
 
@@ -151,7 +152,7 @@ class Frame(Collection, Operators, Explainable):
         Examples
         --------
         >>> import glassloom.dataframe as gd
-        >>> frame = gd.datasets.timeseries(end="2000-01-15")
+        >>> frame = gd.datasets.timeseries(end="2000-01-12")
         >>> frame.repartition(npartitions=3).npartitions, frame.repartition(freq="7D").npartitions
         (3, 3)
         """
@@ -173,7 +174,7 @@ class Frame(Collection, Operators, Explainable):
         keep_divisions: bool = False,
         enforce_metadata: bool = True,
         transform_divisions: bool = True,
-        align_dataframes: bool = True,
+        align_dataframes: bool | None = None,
         clear_divisions: bool = False,
         **kwargs: Any,
     ) -> Any:
@@ -187,7 +188,8 @@ class Frame(Collection, Operators, Explainable):
             result is a series of one value a partition. If it has an argument `partition_info`, it gets a dict with the
             ``"number"`` of the partition and the ``"division"`` where it begins; None where it is tried on made-up rows.
         args, kwargs
-            Further arguments. Frames among them are taken partition by partition; those of one partition are given whole.
+            Further arguments. Frames among them are taken partition by partition; those of one partition are given whole, and so is
+            what a `Delayed` returns, such as a model.
         meta
             What the function returns: an empty pandas object, ``{"column": dtype}`` for a frame, or
             ``("name", dtype)`` for a series; or an empty array, of its axes and dtype. Default: the function is tried on two
@@ -198,7 +200,7 @@ class Frame(Collection, Operators, Explainable):
             Whether to check that the function returns what `meta` says.
         align_dataframes
             Whether frames among the arguments whose known divisions differ are cut anew, so that rows of equal labels meet. With False
-            the function gets the partitions of one number, whatever their labels.
+            the function gets the partitions of one number, whatever their labels. Default: frames must be cut alike.
         transform_divisions, clear_divisions
             For compatibility with Dask: `keep_divisions` alone decides on divisions.
 
@@ -217,6 +219,11 @@ class Frame(Collection, Operators, Explainable):
         if not callable(func):
             raise TypeError(f"map_partitions needs a function, got {type(func).__name__}")
         label = function_label(func)
+        args, kwargs, has_delayed = with_delayed_values(args, kwargs)
+        if has_delayed and meta is None:
+            raise MetaError(
+                f"map_partitions({label}): what a Delayed returns isn't known; say what the function returns with meta="
+            )
         told = ""
         if takes_information(func, kwargs):
             func, kwargs = partial(informed, func), {**kwargs, NAME: information_of(self)}
@@ -239,7 +246,7 @@ class Frame(Collection, Operators, Explainable):
             raise OptionError("map_partitions: clear_divisions=True and keep_divisions=True contradict each other")
         checking = partial(_call_checked, func, found) if enforce_metadata else partial(_call_unchecked, func)
         made = BlockCall(checking, plain.args, plain.kwargs, label)
-        if nodes[0].npartitions < cut[0].npartitions and not keep_divisions:
+        if nodes[0].npartitions < cut[0].npartitions and not (keep_divisions or align_dataframes):
             first = nodes.index(cut[0])
             nodes, made = in_order(nodes, made, [first, *(place for place in range(len(nodes)) if place != first)])
         require_first_among(cut, nodes[0], f"map_partitions({label})")
@@ -460,11 +467,11 @@ class Frame(Collection, Operators, Explainable):
 
 
 def _cut_for_function(
-    nodes: list[FrameExpr], told: str, what: str, align: bool
+    nodes: list[FrameExpr], told: str, what: str, align: bool | None
 ) -> tuple[list[FrameExpr], list[FrameExpr]]:
     """Return the nodes whose partitions a function gets, and those of them that it gets one by one. `told`: the name of what it's told of these."""
     given = [node for node in nodes if node.name != told]
-    made, cut = cut_together(given, what, align=align)
+    made, cut = cut_together(given, what, align)
     if told:
         made.insert(len(nodes) - 1, information_of(wrap(cut[0])).expr)
     return made, cut

@@ -347,7 +347,7 @@ class Along(Frame):
         meta: Any = None,
         enforce_metadata: bool = True,
         transform_divisions: bool = True,
-        align_dataframes: bool = True,
+        align_dataframes: bool | None = None,
         clear_divisions: bool = False,
         **kwargs: Any,
     ) -> Any:
@@ -376,8 +376,9 @@ class Along(Frame):
         >>> x.map_overlap(lambda block: block - block.shift(fill_value=0), 1, 0).compute().tolist()
         [1, 1, 2, 4]
         """
-        checks = {"enforce_metadata": enforce_metadata, "align_dataframes": align_dataframes}
-        return map_overlap(self, func, before, after, args, kwargs, meta=meta, **checks)
+        return map_overlap(
+            self, func, before, after, args, kwargs, meta=meta, enforce_metadata=enforce_metadata, align_dataframes=align_dataframes
+        )  # fmt: skip
 
     def first_valid_index(self) -> Any:
         """Return the label of the first row with a value, as a lazy scalar; None if there is none."""

@@ -96,23 +96,30 @@ def redivide(node: FrameExpr, divisions: Sequence[Any]) -> FrameExpr:
     return node if node.divisions == tuple(divisions) else Redivide(node, tuple(divisions))
 
 
-def cut_together(
-    nodes: Sequence[FrameExpr], what: str, *, align: bool = True
-) -> tuple[list[FrameExpr], list[FrameExpr]]:
+def cut_together(nodes: Sequence[FrameExpr], what: str, align: bool | None) -> tuple[list[FrameExpr], list[FrameExpr]]:
     """Return some nodes, and those of them that are taken partition by partition. Others are no frames, or have one partition for all.
 
     Parameters
     ----------
     align
-        Whether frames of unlike known divisions are cut anew, so that rows of equal labels meet. Else the partitions of one number meet,
-        whatever their labels.
+        Whether frames of unlike known divisions are cut anew, so that rows of equal labels meet; with False the partitions of one
+        number meet, whatever their labels. With None frames must be cut alike already.
 
     Raises
     ------
     DivisionError
-        If they are cut differently, and can't be cut anew; or, without `align`, have different numbers of partitions.
+        If they are cut differently, and can't be cut anew; or, with False, have different numbers of partitions.
     """
     cut = [node for node in nodes if node.has_rows and node.npartitions != 1] or list(nodes[:1])
+    if align is None:
+        try:
+            require_aligned(cut, what)
+        except DivisionError as error:
+            raise DivisionError(
+                f"{error}. Or give align_dataframes=True, which cuts frames of known divisions alike, or align_dataframes=False, which takes "
+                "the partitions of one number together"
+            ) from None
+        return list(nodes), cut
     if align:
         alike = dict(zip([node.name for node in cut], cut_alike(cut, what), strict=True))
         return [alike.get(node.name, node) for node in nodes], list(alike.values())

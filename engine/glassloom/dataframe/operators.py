@@ -200,11 +200,9 @@ def _called(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any], label:
         if is_node(other) and not is_node(one) and _is_of_places(other, one):
             return other._with_values_at_hand(partial(_swapped, ufunc), one)
     kind: type[Rowwise] = Columnwise if len(inputs) == 1 else Rowwise
-    if (
-        _makes_labels(ufunc, *inputs) and getattr(ufunc, "types", ("",))[0][-1:] != "?"
-    ):  # of booleans pandas makes an array
-        kind = Labels
-    return operate(ufunc, *inputs, kind=kind, kwargs=options, label=label)
+    made = operate(ufunc, *inputs, kind=kind, kwargs=options, label=label)
+    is_of_labels = isinstance(made.expr.meta, pd.Index)  # of booleans pandas makes an array
+    return operate(ufunc, *inputs, kind=Labels, kwargs=options, label=label) if is_of_labels else made
 
 
 class Operators:

@@ -14,12 +14,13 @@ from glassloom._users_functions import call_users_function
 from glassloom.backends.pandas_ import concat, guarded, of_samples
 from glassloom.dataframe.argument_kinds import span
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.delayed_values import with_delayed_values
 from glassloom.dataframe.divisions import cut_together, require_first_among
 from glassloom.dataframe.meta import checked, infer_meta, parse_meta
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.prefix import Carried, CarriedBlocks, Scan, scan
 from glassloom.dataframe.wrap import bind, wrap
-from glassloom.errors import OptionError
+from glassloom.errors import MetaError, OptionError
 from glassloom.graph import function_label
 
 _MOST_READ = 8
@@ -189,7 +190,7 @@ def map_overlap(
     *,
     meta: Any,
     enforce_metadata: bool,
-    align_dataframes: bool,
+    align_dataframes: bool | None,
 ) -> Any:
     """Call a function with each partition and rows of those beside it. See `DataFrame.map_overlap`."""
     for name, reach in (("before", before), ("after", after)):
@@ -199,8 +200,13 @@ def map_overlap(
         if not is_count:
             span("map_overlap", name, reach)
     label = function_label(function)
+    args, kwargs, has_delayed = with_delayed_values(args, kwargs)
+    if has_delayed and meta is None:
+        raise MetaError(
+            f"map_overlap({label}): what a Delayed returns isn't known; say what the function returns with meta="
+        )
     nodes, plain = bind(function, (frame, *args), kwargs, label=label)
-    nodes, cut = cut_together(nodes, f"map_overlap({label})", align=align_dataframes)
+    nodes, cut = cut_together(nodes, f"map_overlap({label})", align_dataframes)
     require_first_among(cut, nodes[0], f"map_overlap({label})")
     if any(isinstance(node.meta, pd.Index) for node in cut):
         raise NotImplementedError(f"map_overlap({label}) takes frames and series: give index.to_series(), not an index")

@@ -15,6 +15,7 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.columns import some_columns
+from glassloom.dataframe.delayed_values import delayed_value
 from glassloom.dataframe.moving.argsort import argsorted
 from glassloom.dataframe.moving.as_of import last_rows_before
 from glassloom.dataframe.moving.duplicated import duplicated_rows
@@ -24,6 +25,7 @@ from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import is_node, operate, wrap
+from glassloom.delayed_call import Delayed
 from glassloom.errors import OptionError
 
 
@@ -31,7 +33,7 @@ class AmongAll(Frame):
     """What frames and series have in common."""
 
     def isin(self, values: Any) -> Any:
-        """Return where values are among `values`: a list, of series a lazy series or index too, of frames a dict from column to list.
+        """Return where values are among `values`: a list, or a `Delayed` of one, of series a lazy series or index too, of frames a dict from column to list.
 
         Examples
         --------
@@ -41,6 +43,8 @@ class AmongAll(Frame):
         >>> frame.k.isin(frame[frame.x > 0].k).compute().tolist()
         [True, False, True, False]
         """
+        if isinstance(values, Delayed):
+            return operate(Method("isin"), self, delayed_value(values, []), kind=Columnwise)
         if is_node(values):
             return wrap(rows_among(self._expr, values))
         if isinstance(self._expr.meta, pd.DataFrame):

@@ -148,8 +148,15 @@ def _with_keys(objs: Any, keys: Any) -> tuple[list[Any], pd.Index | None]:
     if not places:
         raise ValueError("concat: all objects are None")
     many = [given[place] for place in places]
-    many = [frame if is_node(frame) else from_pandas(frame, sort=False) for frame in many]
+    many = [frame if is_node(frame) else _at_hand(frame) for frame in many]
     return many, None if labels is None else labels[places]
+
+
+def _at_hand(rows: Any) -> Any:
+    """Return a pandas object as a lazy one, whose divisions are known if its labels are in order."""
+    index = getattr(rows, "index", None)
+    in_order = isinstance(index, pd.Index) and index.nlevels == 1 and index.is_monotonic_increasing
+    return from_pandas(rows, sort=in_order)
 
 
 def _labelled(many: Sequence[Any], keys: pd.Index, names: Any) -> list[Any]:
@@ -210,15 +217,16 @@ def map_partitions(
     enforce_metadata: bool = True,
     transform_divisions: bool = True,
     clear_divisions: bool = False,
-    align_dataframes: bool = True,
+    align_dataframes: bool | None = None,
     parent_meta: Any = None,
     required_columns: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Call a function with each partition of a frame, the first of `args`. See `DataFrame.map_partitions`."""
-    if not args or not is_node(args[0]):
+    """Call a function with each partition of a frame, the first of `args`. See `DataFrame.map_partitions`. pandas' object is one partition."""
+    frame: Any = _as_one_partition(args[0]) if args else None
+    if not is_node(frame):
         raise TypeError("map_partitions needs a lazy frame, series or index after the function")
-    return args[0].map_partitions(
+    return frame.map_partitions(
         func, *args[1:], meta=meta, enforce_metadata=enforce_metadata, transform_divisions=transform_divisions,
         clear_divisions=clear_divisions, align_dataframes=align_dataframes, **kwargs,
     )  # fmt: skip
@@ -226,9 +234,14 @@ def map_partitions(
 
 @with_function_arguments()
 def map_overlap(func: Callable[..., Any], frame: Any, before: Any, after: Any, /, *args: Any, **options: Any) -> Any:
-    """Call a function with each partition of a frame and rows of those beside. See `DataFrame.map_overlap`."""
+    """Call a function with each partition of a frame and rows of those beside. See `DataFrame.map_overlap`. pandas' object is one partition."""
+    frame = _as_one_partition(frame)
     require_lazy("map_overlap", frame, pandas=False)
     return frame.map_overlap(func, before, after, *args, **options)
+
+
+def _as_one_partition(rows: Any) -> Any:
+    return from_pandas(rows, npartitions=1, sort=False) if isinstance(rows, (pd.DataFrame, pd.Series)) else rows
 
 
 @with_function_arguments()
