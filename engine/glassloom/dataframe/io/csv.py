@@ -20,6 +20,7 @@ from glassloom.dataframe.io.blocks import (
     TextBlock,
     cut_files,
     encoded_text,
+    has_lines_of_bytes,
     likely_rows,
 )
 from glassloom.dataframe.io.compression import ENDINGS
@@ -371,9 +372,10 @@ def _first_rows(path: str, parser: Parser) -> Any:
 
 def _first_block(path: str, parser: Parser) -> TextBlock:
     """Return the first lines of a file that can be cut, or all of it."""
-    if is_compressed(path, parser.options):
+    if is_compressed(path, parser.options) or not has_lines_of_bytes(parser.options.get("encoding")):
         return TextBlock(path, 0, None)
-    end = parser.files.read(path, 0, _SAMPLE_BYTES).rfind(b"\n") + 1
+    data = parser.files.read(path, 0, _SAMPLE_BYTES)
+    end = None if len(data) < _SAMPLE_BYTES else data.rfind(b"\n") + 1  # the last line may have no end
     return TextBlock(path, 0, end or None)
 
 

@@ -159,7 +159,9 @@ class Parser:
     def _needs_all_columns(self, block: TextBlock, of_all: Parser) -> bool:
         """Whether pandas reads some columns rightly only among all: where rows have labels, or the first row lacks fields of those."""
         if of_all.options.get("usecols") is None:
-            return is_parsed_in_python(self.function, self.options) and self.has_labels(block)
+            return is_parsed_in_python(self.function, self.options) and (
+                not has_cuttable_lines(block.path, self.options) or self.has_labels(block)
+            )
         if not has_cuttable_lines(block.path, self.options) or self.has_labels(block):
             return True
         first, chosen = self._first_row(block), self.options["usecols"]
@@ -396,6 +398,8 @@ def read_block(block: TextBlock, parser: Parser, meta: Any, are_chosen: bool = F
         )
     if not frame.columns.equals(meta.columns):
         frame = columns_of(frame, list(meta.columns))
+    if parser.options.get("engine") == "pyarrow":
+        frame = _with_missing_objects(frame, meta, parser.options.get("dtype"))
     formats = parser.options.get("date_format")
     _require_times(frame, parser, where)
     if not isinstance(meta.index, pd.RangeIndex):
@@ -404,6 +408,16 @@ def read_block(block: TextBlock, parser: Parser, meta: Any, are_chosen: bool = F
     return fitted(
         frame, meta, where, lambda: _first_row_line(block, parser), formats if isinstance(formats, dict) else {}
     )
+
+
+def _with_missing_objects(frame: Any, meta: Any, dtype: Any) -> Any:
+    """Return a frame whose missing values are None in columns of PyArrow's days and times of day, also where there are no others."""
+    given = meta.columns if dtype is not None and not isinstance(dtype, dict) else dtype or ()
+    for name, expected in meta.dtypes.items():
+        is_object = pd.api.types.is_object_dtype(expected) and not pd.api.types.is_object_dtype(frame[name].dtype)
+        if is_object and name not in given and frame[name].isna().all():
+            frame[name] = pd.Series([None] * len(frame), frame.index, dtype=object)
+    return frame
 
 
 def _require_times(frame: Any, parser: Parser, where: str) -> None:
