@@ -484,3 +484,12 @@ def test_blocks_without_a_value_fit_where_values_may_be_missing(tmp_path, backen
     found, wanted = lazy.compute(scheduler="inline").reset_index(drop=True), pd.read_csv(path, **options)
     assert_same(found, wanted)
     assert [one is None for one in found.d] == [one is None for one in wanted.d]
+
+
+@pytest.mark.parametrize("engine", ["c", "python"])
+def test_a_first_row_may_be_blank(tmp_path, engine):
+    path = tmp_path / "a.csv"
+    path.write_text("\n1\n2")
+    options = {"names": ["a"], "skip_blank_lines": False, "engine": engine}
+    found = gd.read_csv(path, blocksize=1, **options).compute().reset_index(drop=True)
+    assert_same(found, pd.read_csv(path, **options))
