@@ -4,6 +4,9 @@ import glassloom.dataframe as gd
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.dataframe.io import csv
+from glassloom.errors import MetaError
 
 pytestmark = pytest.mark.filterwarnings("ignore:Could not infer format")
 
@@ -50,21 +53,51 @@ def test_labels_of_several_blocks_are_inferred(tmp_path):
     assert_same(lazy.compute(), pd.read_csv(tmp_path / "a.csv", index_col=0, parse_dates=[0], dtype=object))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"dtype": object},
-        {"dtype": {"a": object}},
-        {"dtype": {"a": str}, "index_col": 0},
-        {"dtype": {"a": "category"}, "index_col": "a"},
-    ],
-)
-def test_times_of_which_a_dtype_makes_something_else_are_refused(tmp_path, options):
+MADE_OF_TIMES = {
+    "objects": {"dtype": object},
+    "objects of one column": {"dtype": {"a": object}},
+    "objects as labels": {"dtype": {"a": object}, "index_col": 0},
+    "text as labels": {"dtype": {"a": str, "b": float}, "index_col": "a"},
+    "nullable text as labels": {"dtype": {"a": "string"}, "index_col": "a"},
+    "other times as labels": {"dtype": {"a": "datetime64[s]"}, "index_col": 0, "engine": "python"},
+    "text as one of two labels": {"dtype": {"a": str}, "index_col": ["b", "a"]},
+    "times, whatever the dtype of all": {"dtype": str, "index_col": 0},
+    "times, whatever the dtype": {"dtype": {"a": "category"}},
+}
+
+
+@pytest.mark.parametrize("options", MADE_OF_TIMES.values(), ids=MADE_OF_TIMES.keys())
+@pytest.mark.parametrize("size", [None, 40])
+def test_a_dtype_makes_of_times_what_pandas_makes_of_them(tmp_path, options, size):
+    if not HAS_COPY_ON_WRITE and "text" in next(name for name, one in MADE_OF_TIMES.items() if one is options):
+        pytest.skip("before pandas 3 such labels are refused")
+    write(tmp_path / "a.csv", [f"{day:02d}/02/2020" if day % 5 else "" for day in range(1, 12)])
+    options = {"parse_dates": ["a"], "dayfirst": True, **options}
+    lazy, wanted = (
+        gd.read_csv(tmp_path / "a.csv", blocksize=size, **options),
+        pd.read_csv(tmp_path / "a.csv", **options),
+    )
+    found = lazy.compute(scheduler="inline")
+    assert_same(found if options.get("index_col") is not None else found.reset_index(drop=True), wanted)
+    assert lazy.reset_index().b.compute(scheduler="inline").tolist() == wanted.reset_index().b.tolist()
+
+
+def test_labels_that_a_dtype_makes_of_times_otherwise_are_refused(tmp_path):
     write(tmp_path / "a.csv", VALUES["times"])
     with pytest.raises(
-        NotImplementedError, match=r"parse_dates=\['a'\] makes times of column 'a', and dtype=.* astype\(\)"
+        NotImplementedError,
+        match=r"parse_dates=\['a'\] makes times of column 'a', and dtype='category' .* astype\(\) make",
     ):
-        gd.read_csv(tmp_path / "a.csv", parse_dates=["a"], **options)
+        gd.read_csv(tmp_path / "a.csv", parse_dates=["a"], dtype={"a": "category"}, index_col="a")
+
+
+def test_objects_that_are_no_times_as_those_of_the_sample_are_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv, "SAMPLE_ROWS", 10)
+    write(tmp_path / "a.csv", [*(f"{day:02d}/02/2020" for day in range(1, 28)), "2020-02-28"])
+    with pytest.raises(
+        MetaError, match=r"column 'a' holds '2020-02-28', which isn't a time of the sample's format; give date_format="
+    ):
+        gd.read_csv(tmp_path / "a.csv", parse_dates=["a"], dtype=object, dayfirst=True, blocksize=60).compute()
 
 
 @pytest.mark.parametrize("dtype", [object, {"a": object}])

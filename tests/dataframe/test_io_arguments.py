@@ -246,6 +246,14 @@ def test_json_in_other_forms_is_written_and_read(tmp_path):
         gd.read_json(tmp_path / "records", typ="series")
 
 
+def test_the_first_rows_of_json_may_be_in_several_blocks(tmp_path):
+    plain = pd.DataFrame({"x": [1, 2.5, 3, 4], "flag": pd.Series([True, None, False, True], dtype=object)})
+    plain.to_json(tmp_path / "a.json", orient="records", lines=True)
+    lazy = gd.read_json(tmp_path / "a.json", blocksize=10)
+    assert lazy.npartitions > 2
+    same(lazy, pd.read_json(tmp_path / "a.json", lines=True))
+
+
 def test_orc_of_a_series_and_dtypes_of_orc(tmp_path):
     lazy().a.to_orc(tmp_path / "series", index=False)
     assert gd.read_orc(tmp_path / "series").a.compute().tolist() == list(range(60))

@@ -117,8 +117,8 @@ def test_the_index_is_kept_whatever_types_are_chosen(tmp_path, index, schema, wr
     lazy = gd.from_pandas(frame, npartitions=3)
     lazy.to_parquet(tmp_path / "out", schema=schema, write_index=write_index)
     found = gd.read_parquet(tmp_path / "out").compute()
-    leaves_out = isinstance(schema, pa.Schema) and not write_index and not isinstance(index, pd.RangeIndex)
-    is_lost = write_index is False or leaves_out
+    has_all_types = isinstance(schema, pa.Schema) and not write_index
+    is_lost = write_index is False or (has_all_types and not isinstance(index, pd.RangeIndex))
     expected = pd.RangeIndex(len(frame)) if is_lost else index
     assert found.index.tolist() == expected.tolist()
     assert found.index.name == expected.name
@@ -264,9 +264,13 @@ def test_labels_are_written_beside_columns_of_folders_whatever_schema_is_given(t
     types = {"a": pa.int64(), "b": pa.string(), "c": pa.float64(), "k": pa.int64()}
     schema = pa.schema([(name, types[name]) for name in [*frame.columns, "k"]])
     lazy = gd.from_pandas(frame, npartitions=2)
-    for name, one in (("with", schema), ("without", schema.remove(len(schema) - 1))):
-        lazy.to_parquet(tmp_path / name, partition_on=keys, schema=one)
-        assert sorted(gd.read_parquet(tmp_path / name).index.compute()) == [0, 1, 4, 9]
+    lazy.to_parquet(tmp_path / "with", partition_on=keys, schema=schema)
+    assert sorted(gd.read_parquet(tmp_path / "with").index.compute()) == [0, 1, 4, 9]
+    lazy.to_parquet(tmp_path / "without", partition_on=keys, schema=schema.remove(len(schema) - 1))
+    assert_same(gd.read_parquet(tmp_path / "without").compute(), gd.read_parquet(tmp_path / "with").compute())
+    objects = lazy.map_partitions(lambda block: block.set_index(block.index.astype(object)))
+    with pytest.raises(OptionError, match=r"write_index=True needs \['k'\] in schema="):
+        objects.to_parquet(tmp_path / "unknown", partition_on=keys, schema=schema.remove(len(schema) - 1))
 
 
 def test_rows_that_are_added_to_folders_have_labels_if_those_that_are_there_do(tmp_path):

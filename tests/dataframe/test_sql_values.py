@@ -136,3 +136,8 @@ def test_statements_and_types_of_sqlalchemy_are_taken(database):
 def test_what_is_no_query_is_named(database):
     with pytest.raises(TypeError, match="sql=3 should be the text of a query, or a statement of SQLAlchemy's"):
         gd.read_sql_query(3, database, "n")
+
+
+def test_a_meta_may_be_lazy(database):
+    lazy = gd.read_sql_table("t", database, "n", meta=gd.from_pandas(WANTED, npartitions=2))
+    assert_same(lazy.compute(), WANTED.set_index("n"))

@@ -451,3 +451,45 @@ def test_a_header_of_several_lines_goes_before_every_block(tmp_path, header):
         OptionError, match=r"a line may have the index's names; set blocksize=None, or call set_index\(\)"
     ):
         gd.read_csv(path, blocksize=30, header=[0, 1], index_col=0)
+
+
+@pytest.mark.parametrize("options", [{"encoding": "utf-16"}, {"skipfooter": 1}], ids=["UTF-16", "a footer"])
+def test_some_columns_of_files_that_only_the_parser_in_python_reads_are_those_of_all(tmp_path, options):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n1,a\n2,b\n3,c\n", encoding=options.get("encoding"))
+    options = {"engine": "python", **options}
+    assert_same(gd.read_csv(path, **options)[["y"]].compute(), pd.read_csv(path, **options)[["y"]])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_pyarrows_engine_looks_at_the_last_line_too(tmp_path, encoding):
+    path = tmp_path / "a.csv"
+    path.write_text("n\n5", encoding=encoding)
+    options = {"engine": "pyarrow", "encoding": encoding}
+    assert_same(gd.read_csv(path, **options).compute(), pd.read_csv(path, **options))
+
+
+@pytest.mark.parametrize("backend", [None, "numpy_nullable", "pyarrow"])
+def test_blocks_without_a_value_fit_where_values_may_be_missing(tmp_path, backend):
+    """PyArrow's days are objects where no dtypes are chosen, and their missing values None."""
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "x,n,b,d\n" + "".join(f"{number},{',,' if number > 5 else '1,True,2024-01-05'}\n" for number in range(12))
+    )
+    if backend is None:
+        path.write_text(path.read_text().replace(",1,True", ",1.5,a"))
+    options = {"engine": "pyarrow", **({} if backend is None else {"dtype_backend": backend})}
+    lazy = gd.read_csv(path, blocksize=30, **options)
+    assert lazy.npartitions > 2
+    found, wanted = lazy.compute(scheduler="inline").reset_index(drop=True), pd.read_csv(path, **options)
+    assert_same(found, wanted)
+    assert [one is None for one in found.d] == [one is None for one in wanted.d]
+
+
+@pytest.mark.parametrize("engine", ["c", "python"])
+def test_a_first_row_may_be_blank(tmp_path, engine):
+    path = tmp_path / "a.csv"
+    path.write_text("\n1\n2")
+    options = {"names": ["a"], "skip_blank_lines": False, "engine": engine}
+    found = gd.read_csv(path, blocksize=1, **options).compute().reset_index(drop=True)
+    assert_same(found, pd.read_csv(path, **options))

@@ -18,7 +18,7 @@ from frame_helpers import assert_same, blocks_of
 from glassloom.dataframe.io import sql_writing
 from glassloom.dataframe.io.filesystems import LOCAL
 from glassloom.dataframe.io.staging import Publish, Written, staging_in
-from glassloom.errors import CancelledError, MetaError, OptionError
+from glassloom.errors import CancelledError, MetaError, OptionError, ReadError
 
 
 @pytest.fixture
@@ -487,3 +487,16 @@ def test_columns_that_nothing_is_made_of_are_not_made():
     assert lazy.b.compute().tolist() == ["('b',)"] * 2
     assert lazy.compute().b.tolist() == ["('a', 'b')"] * 2
     assert lazy[["b", "a"]].compute().columns.tolist() == ["b", "a"]
+
+
+def test_every_level_of_an_index_is_written_also_where_one_is_a_range(tmp_path):
+    index = pd.MultiIndex.from_arrays([range(6), list("ababab")], names=["i", "j"])
+    plain = pd.DataFrame({"x": range(6)}, index=index)
+    gd.from_map([plain[:3], plain[3:3], plain[3:]].__getitem__, range(3), meta=plain[:0]).to_parquet(tmp_path / "f")
+    assert_same(gd.read_parquet(tmp_path / "f").compute(), plain)
+    plain.to_parquet(tmp_path / "noted.parquet")
+    with pytest.raises(
+        ReadError, match="2 levels, of which one is a range that is in no column; choose other columns with index="
+    ):
+        gd.read_parquet(tmp_path / "noted.parquet")
+    assert gd.read_parquet(tmp_path / "noted.parquet", index="j").compute().x.tolist() == list(range(6))

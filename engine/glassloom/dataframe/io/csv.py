@@ -19,6 +19,7 @@ from glassloom.dataframe.io.blocks import (
     TextBlock,
     cut_files,
     encoded_text,
+    has_lines_of_bytes,
     likely_rows,
 )
 from glassloom.dataframe.io.compression import ENDINGS
@@ -32,7 +33,7 @@ from glassloom.dataframe.io.csv_blocks import (
     without_categories,
 )
 from glassloom.dataframe.io.date_formats import with_date_formats
-from glassloom.dataframe.io.dated_columns import with_plain_labels
+from glassloom.dataframe.io.dated_columns import with_dtypes, with_plain_labels
 from glassloom.dataframe.io.filesystems import State, locate
 from glassloom.dataframe.io.fitting import (
     SAMPLE_ROWS,
@@ -247,19 +248,20 @@ def _read_text(
     if labels is not None and _are_first_values(sample_path, parser, labels, sample):
         labels = None
     keys = [] if labels is None else _label_columns(sample.columns, labels, parser)
-    changed = with_plain_labels(
+    dated = with_plain_labels(
         function, options, keys, lambda given: _first_rows(sample_path, replace(parser, options=given))
     )
-    if changed is not options:
-        options, parser = changed, replace(parser, options=changed)
+    if dated.options is not options:
+        options, parser = dated.options, replace(parser, options=dated.options)
         sample = _read_sample(sample_path, parser)
     options, sample = with_date_formats(
         options,
         sample,
         partial(_sample_of_texts, sample_path, parser),
         is_all=lambda rows: len(states) == 1 and len(rows) < SAMPLE_ROWS,
+        as_objects=dated.as_objects,
     )
-    parser = replace(parser, options=options)
+    parser = replace(parser, options=options, times_as_objects=dated.as_objects)
     compressed = [is_compressed(state[0], options) for state in states]
     whole = [not has_cuttable_lines(state[0], options) for state in states]
     if options.get("nrows") is not None:
@@ -280,7 +282,7 @@ def _read_text(
     token = tokenize(states, blocks, parser)
     rows = None if any(compressed) or options.get("nrows") is not None else likely_rows(blocks, states, files)
     read = wrap(Read(CsvSource(blocks, parser, sample, token, rows), None, None, None))
-    return _with_labels(read, keys, parser) if keys else read
+    return _with_labels(read, keys, parser, [dated.label_dtypes.get(name) for name in keys]) if keys else read
 
 
 def _are_first_values(path: str, parser: Parser, wanted: Any, sample: Any) -> bool:
@@ -323,15 +325,18 @@ def _label_columns(names: Any, wanted: Any, parser: Parser) -> list[Any]:
     return keys
 
 
-def _with_labels(frame: Any, keys: list[Any], parser: Parser) -> Any:
-    """Return a frame labelled by some of its columns."""
+def _with_labels(frame: Any, keys: list[Any], parser: Parser, dtypes: list[Any]) -> Any:
+    """Return a frame labelled by some of its columns, with these dtypes of labels that are times."""
     columns = [name for name in frame.columns if not parser.is_path(name)]
     names = [None if name == f"Unnamed: {columns.index(name)}" else name for name in keys]  # of no name in the header
-    return operate(_labelled, frame, keys, names, kind=NewLabels, label="set-index")
+    known = dtypes if any(one is not None for one in dtypes) else None
+    return operate(_labelled, frame, keys, names, known, kind=NewLabels, label="set-index")
 
 
-def _labelled(block: Any, keys: list[Any], names: list[Any]) -> Any:
+def _labelled(block: Any, keys: list[Any], names: list[Any], dtypes: list[Any] | None) -> Any:
     made = block.set_index(keys).rename_axis(index=names if len(names) > 1 else names[0])
+    if dtypes is not None:
+        made = made.set_axis(with_dtypes(made.index, dtypes), axis=0)
     return made if made.shape[1] else made.set_axis(made.columns.astype(object), axis=1)  # as pandas reads no column
 
 
@@ -367,9 +372,10 @@ def _first_rows(path: str, parser: Parser) -> Any:
 
 def _first_block(path: str, parser: Parser) -> TextBlock:
     """Return the first lines of a file that can be cut, or all of it."""
-    if is_compressed(path, parser.options):
+    if is_compressed(path, parser.options) or not has_lines_of_bytes(parser.options.get("encoding")):
         return TextBlock(path, 0, None)
-    end = parser.files.read(path, 0, _SAMPLE_BYTES).rfind(b"\n") + 1
+    data = parser.files.read(path, 0, _SAMPLE_BYTES)
+    end = None if len(data) < _SAMPLE_BYTES else data.rfind(b"\n") + 1  # the last line may have no end
     return TextBlock(path, 0, end or None)
 
 

@@ -60,6 +60,8 @@ class Parser:
     header: bytes = b""
     headers: dict[str, bytes] = field(default_factory=dict)
     known_first_rows: dict[str, FirstRow | None] = field(default_factory=dict, compare=False, repr=False)
+    times_as_objects: frozenset[Any] = frozenset()
+    """Columns of which `parse_dates` makes times, and `dtype` objects."""
     of_all: Parser | None = None
     """The parser of all columns, if this one is of some of them."""
 
@@ -157,7 +159,9 @@ class Parser:
     def _needs_all_columns(self, block: TextBlock, of_all: Parser) -> bool:
         """Whether pandas reads some columns rightly only among all: where rows have labels, or the first row lacks fields of those."""
         if of_all.options.get("usecols") is None:
-            return is_parsed_in_python(self.function, self.options) and self.has_labels(block)
+            return is_parsed_in_python(self.function, self.options) and (
+                not has_cuttable_lines(block.path, self.options) or self.has_labels(block)
+            )
         if not has_cuttable_lines(block.path, self.options) or self.has_labels(block):
             return True
         first, chosen = self._first_row(block), self.options["usecols"]
@@ -394,13 +398,46 @@ def read_block(block: TextBlock, parser: Parser, meta: Any, are_chosen: bool = F
         )
     if not frame.columns.equals(meta.columns):
         frame = columns_of(frame, list(meta.columns))
+    if parser.options.get("engine") == "pyarrow":
+        frame = _with_missing_objects(frame, meta, parser.options.get("dtype"))
     formats = parser.options.get("date_format")
+    _require_times(frame, parser, where)
     if not isinstance(meta.index, pd.RangeIndex):
         has_labels = block.end is not None and parser.has_labels(block)
         frame = fitted_labels(frame, meta, where, lambda: _first_row_line(block, parser), has_labels=has_labels)
     return fitted(
         frame, meta, where, lambda: _first_row_line(block, parser), formats if isinstance(formats, dict) else {}
     )
+
+
+def _with_missing_objects(frame: Any, meta: Any, dtype: Any) -> Any:
+    """Return a frame whose missing values are None in columns of PyArrow's days and times of day, also where there are no others."""
+    given = meta.columns if dtype is not None and not isinstance(dtype, dict) else dtype or ()
+    for name, expected in meta.dtypes.items():
+        is_object = pd.api.types.is_object_dtype(expected) and not pd.api.types.is_object_dtype(frame[name].dtype)
+        if is_object and name not in given and frame[name].isna().all():
+            frame[name] = pd.Series([None] * len(frame), frame.index, dtype=object)
+    return frame
+
+
+def _require_times(frame: Any, parser: Parser, where: str) -> None:
+    """Check that objects are times where those of the sample are.
+
+    Raises
+    ------
+    MetaError
+        If they aren't.
+    """
+    for name in parser.times_as_objects:
+        texts = [] if name not in frame.columns else [one for one in frame[name] if isinstance(one, str)]
+        if texts:
+            date_format = (parser.options.get("date_format") or {}).get(name)
+            times = pd.to_datetime(pd.Series(texts, dtype=object), format=date_format, errors="coerce")
+            wrong = texts[int(times.isna().to_numpy().argmax())]
+            raise MetaError(
+                f"{where}: column {name!r} holds {wrong!r}, which isn't a time of the sample's format; give date_format= with one that all "
+                "values have, or 'ISO8601' or 'mixed', or read it as text and call to_datetime() on it"
+            )
 
 
 def _said(error: Exception, block: TextBlock, parser: Parser) -> str:

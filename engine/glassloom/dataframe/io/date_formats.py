@@ -7,7 +7,7 @@ might change places between them.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pandas as pd
@@ -56,6 +56,7 @@ def with_date_formats(
     texts_of: Callable[[list[Any]], Any],
     *,
     is_all: Callable[[Any], bool] = lambda _: False,
+    as_objects: Collection[Any] = (),
 ) -> tuple[dict[str, Any], Any]:
     """Return options of `pandas.read_csv` by which all blocks are parsed as the sample is, and the sample as that makes it.
 
@@ -67,6 +68,8 @@ def with_date_formats(
         Returns the same rows with some columns as text.
     is_all
         Whether there are no other rows. Where the sample has no values others may have some, and are times as usual.
+    as_objects
+        Columns of times that are objects.
     """
     listed = options.get("parse_dates")
     if not isinstance(listed, list) or isinstance(options.get("date_format"), str) or "date_parser" in options:
@@ -81,13 +84,13 @@ def with_date_formats(
     formats, unparsed = {}, {}
     for name in names:
         has_values = texts[name].notna().any()
-        if has_values and sample[name].dtype.kind != "M":
+        if has_values and sample[name].dtype.kind != "M" and name not in as_objects:
             unparsed[name] = sample[name].dtype  # as pandas leaves it: the first value's format isn't that of all
             continue
         if _is_arrows(sample[name].dtype, options):
             continue
         formats[name] = format_of(texts[name], dayfirst=bool(options.get("dayfirst")))
-        if not has_values and len(texts) and not is_all(texts):
+        if not has_values and len(texts) and not is_all(texts) and name not in as_objects:
             sample = sample.astype({name: USUAL_TIMES})
     options = {
         **options,

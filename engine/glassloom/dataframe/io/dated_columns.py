@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
 
+import numpy as np
 import pandas as pd
+
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+
+
+class Dated(NamedTuple):
+    """The options by which columns are read, and what is made of times by a `dtype`."""
+
+    options: dict[str, Any]
+    as_objects: frozenset[Any] = frozenset()
+    """Columns of times that are objects."""
+    label_dtypes: Mapping[Any, Any] = MappingProxyType({})
+    """Which dtypes times get that become labels."""
 
 
 def with_plain_labels(
@@ -14,7 +28,7 @@ def with_plain_labels(
     options: dict[str, Any],
     keys: Collection[Any],
     first_rows: Callable[[dict[str, Any]], Any],
-) -> dict[str, Any]:
+) -> Dated:
     """Return options by which columns that become labels are read as pandas reads labels.
 
     Its parsers infer them from text where the one `dtype` of all columns is object, or where `parse_dates` finds no times. PyArrow's leaves those texts.
@@ -31,7 +45,7 @@ def with_plain_labels(
     Raises
     ------
     NotImplementedError
-        If times become what a `dtype` says, in which labels, columns and engines differ.
+        If labels that are times become something else than objects, text or other times.
     """
     listed = options.get("parse_dates")
     dated = listed if isinstance(listed, list) else []
@@ -44,20 +58,46 @@ def with_plain_labels(
     ):
         options = _without_dtype(options, keys, first_rows(options).columns)
     if not dated or (dtype is None and not any(one in keys for one in dated)):
-        return options
+        return Dated(options)
     rows = first_rows(options)
     places = dict(enumerate(rows.columns))
     found = {one: one if one in rows.columns else places.get(one) for one in dated}
     names = [name for name in found.values() if name in rows.columns]
     if options.get("engine") == "pyarrow":
         _require_no_dtype(dtype, options, names)
-        return options
-    _require_times_without_dtype(rows, options, keys, names)
-    unparsed = [name for name in found.values() if name in keys and _is_unparsed(rows[name])]
-    if not unparsed:
-        return options
-    options = {**options, "parse_dates": [one for one in dated if found[one] not in unparsed]}
-    return _without_dtype(options, unparsed, rows.columns)
+        return Dated(options)
+    given = options.get("dtype")
+    dtypes = given if isinstance(given, dict) else dict.fromkeys(names, given)
+    wanted: dict[Any, Any] = {name: dtypes[name] for name in names if dtypes.get(name) is not None}
+    objects = [name for name, one in wanted.items() if pd.api.types.is_object_dtype(one) and _are_times(rows[name])]
+    labels = {name: one for name, one in wanted.items() if name in keys and (name in objects or _is_time(rows[name]))}
+    if labels and isinstance(given, dict):
+        _require_known_dtypes(labels, rows, options)
+        options = {**options, "dtype": {name: one for name, one in given.items() if name not in labels} or None}
+    else:
+        labels = {}
+    as_objects = frozenset(name for name in objects if name not in keys)
+    unparsed = [name for name in found.values() if name in keys and name not in labels and _is_unparsed(rows[name])]
+    if unparsed:
+        options = {**options, "parse_dates": [one for one in dated if found[one] not in unparsed]}
+        options = _without_dtype(options, unparsed, rows.columns)
+    return Dated(options, as_objects, labels)
+
+
+def with_dtypes(labels: Any, dtypes: Sequence[Any]) -> Any:
+    """Return labels, some of whose levels are times, with a dtype for each level; None: its own."""
+    if not isinstance(labels, pd.MultiIndex):
+        return _with_dtype(labels, dtypes[0])
+    levels = [_with_dtype(labels.get_level_values(place), dtype) for place, dtype in enumerate(dtypes)]
+    return pd.MultiIndex.from_arrays(levels, names=labels.names)
+
+
+def _with_dtype(times: pd.Index, dtype: Any) -> pd.Index:
+    if dtype is None or not pd.api.types.is_string_dtype(dtype) or pd.api.types.is_object_dtype(dtype):
+        return times if dtype is None else times.astype(dtype)
+    texts = times.to_numpy().astype(str).astype(object)  # as NumPy writes them, which pandas' parsers ask
+    texts[times.isna()] = None
+    return pd.Index(texts, dtype=pd.api.types.pandas_dtype(dtype), name=times.name)
 
 
 def is_parsed_in_python(function: Callable[..., Any], options: dict[str, Any]) -> bool:
@@ -92,18 +132,24 @@ def _require_no_dtype(dtype: Any, options: dict[str, Any], names: Collection[Any
         )
 
 
-def _require_times_without_dtype(
-    rows: Any, options: dict[str, Any], keys: Collection[Any], names: Collection[Any]
-) -> None:
-    given = options.get("dtype")
-    dtypes = given if isinstance(given, dict) else dict.fromkeys(names, given)
-    for name in names:
-        dtype = dtypes.get(name)
-        if dtype is None:
+def _is_time(column: Any) -> bool:
+    return column.dtype.kind == "M"
+
+
+def _are_times(column: Any) -> bool:
+    """Whether objects are times, as far as there are any."""
+    known = column.dropna()
+    return not len(known) or isinstance(known.iloc[0], datetime)
+
+
+def _require_known_dtypes(labels: Mapping[Any, Any], rows: Any, options: dict[str, Any]) -> None:
+    for name, dtype in labels.items():
+        one = pd.api.types.pandas_dtype(dtype)
+        is_text = isinstance(one, pd.StringDtype) and HAS_COPY_ON_WRITE  # before pandas 3 they are of another form
+        is_plain = isinstance(rows[name].dtype, np.dtype)
+        if is_plain and (is_text or getattr(one, "kind", "") == "M" or pd.api.types.is_object_dtype(one)):
             continue
-        is_object = pd.api.types.is_object_dtype(dtype) and isinstance(next(iter(rows[name].dropna()), None), datetime)
-        if is_object or (name in keys and isinstance(given, dict) and rows[name].dtype.kind == "M"):
-            raise NotImplementedError(
-                f"parse_dates={options['parse_dates']!r} makes times of column {name!r}, and dtype={dtype!r} something else of these: leave "
-                f"one of them out for {name!r}; astype() makes other values of times afterwards"
-            )
+        raise NotImplementedError(
+            f"parse_dates={options['parse_dates']!r} makes times of column {name!r}, and dtype={dtype!r} something else of these labels: leave "
+            f"one of them out for {name!r}; set_index() and astype() make other labels afterwards"
+        )

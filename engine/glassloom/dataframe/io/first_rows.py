@@ -85,7 +85,11 @@ def _plain(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _n_fields(function: Callable[..., Any], options: dict[str, Any], text: bytes) -> int:
-    return len(function(io.BytesIO(text), **_plain(options), nrows=1).columns)
+    """Return how many fields a row has; 0 of a blank one, and where that can't be told without names."""
+    try:
+        return len(function(io.BytesIO(text), **_plain(options), nrows=1).columns)
+    except (pd.errors.EmptyDataError, pd.errors.ParserError):
+        return 0
 
 
 def _shortest(

@@ -104,7 +104,7 @@ def _fits(column: Any, got: Any, expected: Any) -> bool:
     if not len(column):
         return True
     if column.isna().all():
-        return getattr(expected, "kind", "O") not in "iub"
+        return isinstance(expected, pd.api.extensions.ExtensionDtype) or getattr(expected, "kind", "O") not in "iub"
     kinds = getattr(got, "kind", "O"), getattr(expected, "kind", "O")
     if kinds == ("b", "O"):  # values are missing in the sample alone
         return bool(pd.api.types.is_object_dtype(expected)) and not _TEXT_IS_OBJECT

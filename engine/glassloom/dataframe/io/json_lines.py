@@ -147,6 +147,8 @@ def read_json(
     }
     sizes = {state[0]: state[1] for state in states}
     first = next((block for block in blocks if sizes[block.path]), blocks[0])  # files without a byte have no rows
+    if files.arrow is None and by_line and not any(whole):  # the first rows may be in several blocks
+        first = first._replace(start=0, end=None)
     sample = parse_meta(meta) if meta is not None else _sample(first, files, settings)
     by_pandas = options.get("engine") != "pyarrow" and not callable(options.get("engine"))
     if by_pandas and len(blocks) > 1 and any(getattr(dtype, "kind", "O") == "M" for dtype in sample.dtypes):
@@ -228,6 +230,8 @@ def _read_block(block: TextBlock, files: Files, settings: dict[str, Any], meta: 
             f"are wanted and their dtypes, or choose others before computing, as in frame[{list(meta.columns)[:2]}]"
         )
     frame = frame.reindex(columns=meta.columns)
+    numbers = [name for name, dtype in meta.dtypes.items() if dtype == "float64" and frame[name].dtype == "bool"]
+    frame = frame.astype(dict.fromkeys(numbers, "float64"))  # which pandas makes of booleans where some are missing
     return fitted(
         frame,
         meta,

@@ -54,6 +54,8 @@ def levels_of(schemas: Sequence[pa.Schema], index: Any) -> tuple[Level, ...]:
     ------
     UnknownColumn
         If one that is chosen is no column of the first file.
+    ReadError
+        If one that is noted is in no column.
     """
     if isinstance(index, (list, tuple)) and len(index) > 1:
         unknown = [name for name in index if name not in schemas[0].names]
@@ -65,6 +67,11 @@ def levels_of(schemas: Sequence[pa.Schema], index: Any) -> tuple[Level, ...]:
     columns = described[0]
     if index is not None or len(columns) < 2 or any(other != columns for other in described):
         return ()
+    if not all(isinstance(column, str) for column in columns):
+        raise ReadError(
+            f"the index has {len(columns)} levels, of which one is a range that is in no column; choose other columns with index=, or index=False; "
+            "pandas.read_parquet() reads it, and writes all levels as columns with to_parquet(index=True)"
+        )
     names = {column.get("field_name"): column.get("name") for column in noted[0].get("columns", [])}
     return tuple(Level(column, names.get(column)) for column in columns)
 

@@ -67,7 +67,12 @@ def _index_fields(index: pd.Index) -> list[str]:
 
 
 def table_of(part: Any, types: Types, preserve_index: bool | None) -> pa.Table:
-    """Return a pandas frame as Arrow's table. An index that is a range is noted, whatever the types, unless it is left out."""
+    """Return a pandas frame as Arrow's table. An index that is a range is noted, whatever the types, unless it is left out.
+
+    All levels of an index of several are columns: PyArrow notes one that is a range in this partition, and may not be in others.
+    """
+    if preserve_index is None and isinstance(part.index, pd.MultiIndex):
+        preserve_index = True
     schema = _with_types(part, types, preserve_index) if isinstance(types, dict) else types
     table = pa.Table.from_pandas(part, schema=schema, preserve_index=preserve_index)
     if schema is None or preserve_index is False or not isinstance(part.index, pd.RangeIndex):

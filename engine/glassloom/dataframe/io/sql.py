@@ -31,6 +31,7 @@ from glassloom.dataframe.io.sql_values import (
     with_dtypes_of_missing,
     with_values,
 )
+from glassloom.dataframe.meta import parse_meta
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import OptionError, ReadError
@@ -297,7 +298,7 @@ def _read(
             if head_rows < 1:
                 raise OptionError(f"head_rows={head_rows!r} should be 1 or more, or give meta=")
             meta = _query(connection, f"SELECT * FROM ({query}\n) AS q LIMIT {int(head_rows)}", {}, reading)
-        known = pd.DataFrame(meta)
+        known = meta if isinstance(meta, pd.DataFrame) else pd.DataFrame(parse_meta(meta))
         if index not in known.columns and known.index.name != index:
             raise OptionError(f"index_col={index!r} is no column of the result, which has {list(known.columns)}")
         if index in known.columns:
