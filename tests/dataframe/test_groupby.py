@@ -156,8 +156,8 @@ def test_mistakes_are_named_at_once():
     expected = pd.DataFrame({"value": [1]}, index=pd.Index(["a"], name="key"))
     for method in (True, False, "p2p", "disk"):
         assert_same(lazy.groupby("key").sum(shuffle_method=method, numeric_only=True).compute(), expected)
-    with pytest.raises(NotImplementedError, match=r"GroupBy.groups isn't there: size\(\) lists the keys"):
-        _ = lazy.groupby("key").groups
+    with pytest.raises(NotImplementedError, match=r"GroupBy.plot isn't there: compute\(\) an aggregation"):
+        _ = lazy.groupby("key").plot
     if HAS_COPY_ON_WRITE:  # before, text is objects, whose means pandas refuses only where there are any
         with pytest.raises(TypeError, match="agg function failed|does not support|Could not convert"):
             lazy.groupby("key").text.mean()

@@ -53,7 +53,6 @@ _WITHOUT_BIAS = "it is computed without bias, as pandas has it"
 
 _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     # Of frames and series.
-    ("DataFrame Series", _OPERATORS, "level", (None,), _ONE_LEVEL),
     ("Series", "divmod rdivmod", "level", (None,), _ONE_LEVEL),
     ("DataFrame Series", "align reindex", "level", (None,), _ONE_LEVEL),
     ("DataFrame Series", "align astype infer_objects reindex rename rename_axis swaplevel to_period to_timestamp truncate tz_convert tz_localize", "copy", ANY, _NO_COPY),

@@ -16,7 +16,6 @@ from glassloom.backends.pandas_ import sample
 from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.dataframe.ambiguous_times import by_rows_beside
 from glassloom.dataframe.arguments import with_arguments
-from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, BlockCall, Method
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.label_nodes import ChosenLabels, Labels, MappedLabels, NewLabels, kind_of_rows
@@ -39,6 +38,7 @@ from glassloom.dataframe.nodes import BlockOp, Columnwise, Rowwise
 from glassloom.dataframe.operands_at_hand import operand_of_rows
 from glassloom.dataframe.options import number_of_outputs, refused, require_native_bytes
 from glassloom.dataframe.positions import rows_of_labels
+from glassloom.dataframe.positions_of_labels import PositionsOfLabels
 from glassloom.dataframe.reduce import Length, reduce_columns
 from glassloom.dataframe.setting_rows import by_place, is_mask
 from glassloom.dataframe.support import not_supported
@@ -68,7 +68,7 @@ _FACTS = frozenset(["tz", "tzinfo", "unit", "categories", "ordered", "closed"])
 
 @wraps("index")
 @with_arguments("Index")
-class Index(Frame):
+class Index(PositionsOfLabels):
     """A lazy pandas Index, cut into partitions. Attributes of pandas' index such as ``year`` work too."""
 
     _labelled: Any = None

@@ -12,6 +12,7 @@ import pandas as pd
 
 from glassloom._users_functions import require_no_users_function
 from glassloom.array.api.array import Array
+from glassloom.dataframe.by_level import called_by_level
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.label_nodes import Labels
 from glassloom.dataframe.nodes import Columnwise, Rowwise
@@ -287,10 +288,12 @@ _OPERATORS = {"div": "truediv", "divide": "truediv", "multiply": "mul", "subtrac
 def _flexible(name: str) -> Callable[..., Any]:
     plain = getattr(operator, _OPERATORS.get(name, name), None)
 
-    def method(self: Any, other: Any, *, fill_value: Any = None, axis: Any = "columns") -> Any:
+    def method(self: Any, other: Any, *, level: Any = None, fill_value: Any = None, axis: Any = "columns") -> Any:
         kwargs: dict[str, Any] = {} if fill_value is None else {"fill_value": fill_value}
         if axis != "columns":
             kwargs["axis"] = axis
+        if level is not None:
+            return called_by_level(self, name, other, level, kwargs)
         if plain is not None and not kwargs and pd.api.types.is_scalar(other) and isinstance(self._meta, pd.Series):
             return plain(self, other)  # as pandas does
         return _by_method(Method(name), self, other, kwargs, axis)

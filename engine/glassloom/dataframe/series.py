@@ -183,6 +183,12 @@ class Series(
     def __delitem__(self, label: Any) -> None:
         self._expr = self.drop(label).expr
 
+    def pop(self, item: Any) -> Any:
+        """Remove the row of a label from this series, and return its value as a lazy scalar."""
+        value = self.loc[item]
+        del self[item]
+        return value
+
     def rename(
         self, index: Any = None, *, axis: Any = None, inplace: bool = False, level: Any = None, errors: Any = "ignore"
     ) -> Any:

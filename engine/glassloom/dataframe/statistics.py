@@ -203,7 +203,7 @@ class Statistics(Frame):
             The name of a reduction or NumPy's function, a function of yours, a list of them, or of a frame a dict from column to those.
             Your functions get each column as a lazy series, and return a value, lazy or not.
         axis
-            Only the rows.
+            0, or of a frame 1 for reductions of each row; then your functions get each row as a pandas series.
         args, kwargs
             Passed on to each function. Without `func`, of a frame: ``name=(column, reduction)`` for a row of each.
 
@@ -220,7 +220,7 @@ class Statistics(Frame):
         if func is None:
             return self._agg_named(kwargs)
         if is_columns(axis, "agg"):
-            raise refused("agg", "axis", axis, "the reductions have axis=1")
+            return self._agg_of_rows(listed(func), args, kwargs)
         func = listed(func)
         if isinstance(func, dict):
             return self._agg_by_column(func) if isinstance(self._meta, pd.DataFrame) else self._agg_by_name(func)
@@ -244,6 +244,20 @@ class Statistics(Frame):
         return aggregated(self, func, args, kwargs)
 
     aggregate = agg
+
+    def _agg_of_rows(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return reductions of each row."""
+        frame: Any = self
+        if isinstance(func, str) and is_reduction(func):
+            return getattr(frame, func)(*args, axis=1, **kwargs)
+        if isinstance(func, list) and func and all(isinstance(one, str) and is_reduction(one) for one in func):
+            names = aggregation_names(func)
+            parts = [getattr(frame, one)(*args, axis=1, **kwargs) for one in func]
+            rows = wrap(Projection(self._expr, []))
+            return wrap(rows._assigned(dict(zip(names, parts, strict=True))))
+        if callable(func):
+            return frame.apply(func, axis=1, args=args, **kwargs)
+        raise refused("agg", "axis", 1, "with axis=1 give the name of a reduction, a list of names, or a function")
 
     def _agg_named(self, wanted: dict[str, Any]) -> Any:
         """Return a frame with a row for each named reduction of a column."""

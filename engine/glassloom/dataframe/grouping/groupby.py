@@ -32,7 +32,7 @@ from glassloom.dataframe.grouping.masks import ends_mask, filter_marks, filter_m
 from glassloom.dataframe.grouping.metas import dtype_of, is_numbered, meta_of
 from glassloom.dataframe.grouping.methods import Methods
 from glassloom.dataframe.grouping.narrow_means import with_narrow_means
-from glassloom.dataframe.grouping.not_there import NotThere, refuse
+from glassloom.dataframe.grouping.not_there import refuse
 from glassloom.dataframe.grouping.nth_rows import NthRows
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.rows import (
@@ -68,7 +68,7 @@ from glassloom.graph import function_label
 
 
 @with_arguments("GroupBy")
-class GroupBy(Methods, NotThere):
+class GroupBy(Methods):
     """A grouped frame or series. Made by `DataFrame.groupby` and `Series.groupby`."""
 
     def __init__(

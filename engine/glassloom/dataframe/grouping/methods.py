@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from glassloom.dataframe.argument_kinds import whole_number
+from glassloom.dataframe.grouping.groups_at_hand import GroupsAtHand
 from glassloom.dataframe.grouping.masks import sample_mask
 from glassloom.dataframe.grouping.ohlc import ohlc
 from glassloom.dataframe.grouping.spec import Call
@@ -44,7 +45,7 @@ def _fraction(value: Any) -> float:
     return float(value)
 
 
-class Methods:
+class Methods(GroupsAtHand):
     """The methods of groups that differ by name and arguments alone."""
 
     _simple: Callable[..., Any]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import NoReturn
 
 _INSTEAD = {
-    "groups": "size() lists the keys, ngroup() numbers the rows",
-    "indices": "ngroup() numbers the rows",
     "plot": "compute() an aggregation and plot it",
     "hist": "compute() an aggregation and plot it",
     "boxplot": "compute() an aggregation and plot it",
@@ -25,17 +23,3 @@ def refuse(name: str) -> NoReturn:
         f"GroupBy has no attribute {name!r}; it can aggregate by all, any, count, first, last, max, mean, median, min, "
         "nunique, prod, size, std, sum, var and others, and apply(), transform() and filter()"
     )
-
-
-class NotThere:
-    """What pandas' groups have as properties."""
-
-    @property
-    def groups(self) -> NoReturn:
-        """Not there: pandas' dict of all labels would be as long as the frame."""
-        refuse("groups")
-
-    @property
-    def indices(self) -> NoReturn:
-        """Not there: pandas' dict of all row numbers would be as long as the frame."""
-        refuse("indices")
