@@ -154,7 +154,7 @@ class Frame(Collection, Operators, Explainable):
         >>> import glassloom.dataframe as gd
         >>> frame = gd.datasets.timeseries(end="2000-01-12")
         >>> frame.repartition(npartitions=3).npartitions, frame.repartition(freq="7D").npartitions
-        (3, 3)
+        (3, 2)
         """
         return wrap(repartition(self._expr, npartitions, divisions, partition_size, freq, force))
 
