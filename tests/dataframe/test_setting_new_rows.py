@@ -124,3 +124,13 @@ def test_added_rows_are_rows_like_others():
     assert_same((lazy.i * lazy.f)[lazy.i < 3].compute(**INLINE), (expected.i * expected.f)[expected.i < 3])
     assert_same(lazy.loc[3:5, "i"].compute(**INLINE), expected.loc[3:5, "i"])
     assert_same((lazy + lazy.iloc[4:]).compute(**INLINE), expected + expected.iloc[4:])
+
+
+def test_the_first_row_of_a_frame_without_rows_decides_on_dtypes():
+    for expected in (pd.DataFrame(columns=["a", "b"]), MIXED[["i", "s"]][:0]):
+        lazy = gd.from_pandas(expected, npartitions=1)
+        for row in ([1, "x"], [2.5, "y"]):
+            lazy.loc[len(lazy)] = row
+            expected.loc[len(expected)] = row
+        assert_same(lazy.compute(**INLINE), expected)
+        assert lazy.dtypes.equals(expected.dtypes)
