@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, partitionings
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from test_setting_rows import INLINE
 
 pytestmark = pytest.mark.filterwarnings("ignore:Setting an item of incompatible dtype")
@@ -39,6 +40,8 @@ NEW = {
 
 @pytest.mark.parametrize("name", NEW)
 def test_a_row_is_added_after_all_others(name):
+    if name == "one value" and not HAS_COPY_ON_WRITE:
+        pytest.skip("whether booleans and a number are numbers or objects depends on values before pandas 3")
     plain, key, value = NEW[name]
     expected = plain.copy()
     error = None
@@ -88,6 +91,7 @@ def test_sums_and_means_are_added_below_their_columns():
         assert table.compute(**INLINE).m.tolist()[-1] == 3.5 * 2 - 0.5
 
 
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="a new row has one dtype before pandas 3, and so columns have others")
 def test_whether_a_row_is_there_is_found_out_when_partitions_are_there_if_dtypes_stay():
     read = []
 
@@ -120,3 +124,13 @@ def test_added_rows_are_rows_like_others():
     assert_same((lazy.i * lazy.f)[lazy.i < 3].compute(**INLINE), (expected.i * expected.f)[expected.i < 3])
     assert_same(lazy.loc[3:5, "i"].compute(**INLINE), expected.loc[3:5, "i"])
     assert_same((lazy + lazy.iloc[4:]).compute(**INLINE), expected + expected.iloc[4:])
+
+
+def test_the_first_row_of_a_frame_without_rows_decides_on_dtypes():
+    for expected in (pd.DataFrame(columns=["a", "b"]), MIXED[["i", "s"]][:0]):
+        lazy = gd.from_pandas(expected, npartitions=1)
+        for row in ([1, "x"], [2.5, "y"]):
+            lazy.loc[len(lazy)] = row
+            expected.loc[len(expected)] = row
+        assert_same(lazy.compute(**INLINE), expected)
+        assert lazy.dtypes.equals(expected.dtypes)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.moving.concat import concat
@@ -48,7 +49,12 @@ class PositionsOfLabels(Frame):
 
     def argsort(self) -> Any:
         """Return the positions of the labels in their order, as a lazy array. See `Series.argsort`."""
-        return operate(Method("to_numpy"), self.to_series().argsort(), label="argsort")
+        if HAS_COPY_ON_WRITE:
+            return operate(Method("to_numpy"), self.to_series().argsort(), label="argsort")
+        whole = (
+            self.to_series().repartition(npartitions=1).index
+        )  # of a series missing ones have no position before pandas 3
+        return operate(Method("argsort"), whole, label="argsort")
 
     def append(self, other: Any) -> Any:
         """Return the labels, and then those of another index, lazy or of pandas, or of a list of such."""

@@ -181,7 +181,7 @@ def _with_row(node: FrameExpr, label: Any, columns: Any, value: Any, count: Fram
     meta = _meta_with_row(node, label, bound, nodes)
     others = () if count is None else (wrap(count),)
     nodes, whole = bind(
-        partial(_of_partition, key, meta, _made_up(node.meta, label)),
+        partial(_of_partition, key, meta, _rows_like(node, label)),
         (wrap(node), given, wrap(_IsLast(node)), *others),
         {},
         label="setitem",
@@ -202,14 +202,17 @@ def _divisions(node: FrameExpr, label: Any, meta: Any) -> tuple[Any, ...]:
 
 def _meta_with_row(node: FrameExpr, label: Any, call: BlockCall, nodes: list[FrameExpr]) -> Any:
     """Return the meta of a frame with a row added, which is found out with made-up rows: pandas gives columns a dtype that holds old and new values."""
-    made_up = _made_up(node.meta, label)
-    metas = [made_up if one is node else sample(one.meta) for one in nodes]
+    own = _rows_like(node, label)
+    metas = [own if one is node else sample(one.meta) for one in nodes]
     made = empty(call(*metas))
     return made if isinstance(node.meta, pd.Series) else made.rename_axis(columns=node.meta.columns.names)
 
 
-def _made_up(meta: Any, label: Any) -> Any:
-    """Return made-up rows of other labels than one."""
+def _rows_like(node: FrameExpr, label: Any) -> Any:
+    """Return made-up rows of other labels than one, by which pandas decides on dtypes; none if it is known that a frame has none."""
+    meta = node.meta
+    if node.lengths is not None and not sum(node.lengths):
+        return meta.copy()
     rows = sample(meta)
     kept = rows[rows.index != label]
     if len(kept):
@@ -229,7 +232,7 @@ def _row_added(key: Any, block: Any, value: Any) -> Any:
 
 
 def _of_partition(key: Any, meta: Any, made_up: Any, block: Any, value: Any, is_last: bool, count: int = 0) -> Any:
-    """Return a partition with the dtypes of `meta`, the last one with a row added unless a row has its label."""
+    """Return a partition with the dtypes of `meta`, the last one with a row added unless a row has its label, as to `made_up` rows if it has none."""
     if is_last and not count:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # was given where the dtypes were found out
