@@ -493,3 +493,21 @@ def test_a_first_row_may_be_blank(tmp_path, engine):
     options = {"names": ["a"], "skip_blank_lines": False, "engine": engine}
     found = gd.read_csv(path, blocksize=1, **options).compute().reset_index(drop=True)
     assert_same(found, pd.read_csv(path, **options))
+
+
+def test_texts_that_are_times_in_one_block_alone_stay_as_they_are_written(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a\n2024-04-22 17:15+05:30\n2024-02-19 12:19\n")
+    for engine in ("c", "python"):
+        options = {"parse_dates": ["a"], "date_format": "ISO8601", "engine": engine}
+        found = gd.read_csv(path, blocksize=10, **options).compute().reset_index(drop=True)
+        assert_same(found, pd.read_csv(path, **options))
+
+
+@pytest.mark.filterwarnings("ignore::pandas.errors.ParserWarning")  # of fields that are left out
+def test_rows_that_a_function_makes_of_bad_lines_come_once(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a\na,b\nc,d,e\nf,g,h\n")
+    options = {"engine": "python", "index_col": False, "on_bad_lines": lambda fields: fields[:1]}
+    found = gd.read_csv(path, blocksize=4, **options).compute(scheduler="inline").reset_index(drop=True)
+    assert_same(found, pd.read_csv(path, **options))

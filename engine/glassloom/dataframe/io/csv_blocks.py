@@ -99,6 +99,8 @@ class Parser:
         known = self.known_first_rows
         if block.path not in known:
             plain = {name: value for name, value in self.options.items() if name not in _OF_COLUMNS}
+            if self.options.get("index_col") is False:
+                plain["index_col"] = False
             if self.options.get("usecols") is not None and is_parsed_in_python(self.function, self.options):
                 plain["usecols"] = self.options["usecols"]  # without which it refuses what has more fields than names
             options = _with_safe_engine({**plain, "dtype": str, "compression": None})
@@ -376,9 +378,13 @@ def read_block(block: TextBlock, parser: Parser, meta: Any, are_chosen: bool = F
         if texts := _texts_read_as_others(frame, meta):
             dtypes = parser.options.get("dtype") or {}
             given = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
-            again = parser.parse(block, **_text_dtypes({**given, **texts}, parser.options))
+            again = parser.parse(block, **_text_options({**given, **texts}, texts, parser.options))
             for name in texts:
-                frame[name] = again[name].astype("category" if _is_category(meta[name].dtype) else texts[name])
+                column = again[name]
+                if _is_category(meta[name].dtype):
+                    frame[name] = column.astype("category")
+                elif _is_text(column.dtype):  # else the caller's options make something else of it
+                    frame[name] = column.astype(texts[name])
     except pd.errors.EmptyDataError:  # no line, not even a header: as some programs write a partition without rows
         return meta
     except ParseError:
@@ -454,9 +460,11 @@ def _said(error: Exception, block: TextBlock, parser: Parser) -> str:
     return f"{text.strip()}. Give names= for all fields, usecols= to leave some out, or on_bad_lines='skip'"
 
 
-def _text_dtypes(dtypes: dict[Any, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options by which columns are read once more for those that are text."""
-    return as_text({"engine": "pyarrow"}) if options.get("engine") == "pyarrow" else {"dtype": dtypes}
+def _text_options(dtypes: dict[Any, Any], texts: Collection[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options by which columns are read once more for those that are text, of which no times are made."""
+    made = as_text({"engine": "pyarrow"}) if options.get("engine") == "pyarrow" else {"dtype": dtypes}
+    dates = options.get("parse_dates")
+    return {**made, "parse_dates": [one for one in dates if one not in texts]} if isinstance(dates, list) else made
 
 
 def _texts_read_as_others(frame: Any, meta: Any) -> dict[Any, Any]:
