@@ -45,12 +45,27 @@ _OF_EXPRESSIONS = (
     " merge merge_asof quantiles reductions repartition reshape rolling shuffle string_accessor ufunc"
 )
 PATHS = [f"tests/test_{name}.py" for name in _OF_FRAMES.split()]
+PATHS += [f"io/tests/test_{name}.py" for name in ("csv", "parquet", "json", "orc", "sql", "io", "demo")]
 PATHS += ["tseries/tests", *(f"dask_expr/tests/test_{name}.py" for name in _OF_EXPRESSIONS.split())]
 LIMIT_S = 20
 
 FRAMES = [
     f"dask.dataframe{name}"
-    for name in ("", ".core", ".multi", ".groupby", ".io", ".io.io", ".io.csv", ".io.parquet", ".dask_expr")
+    for name in (
+        "",
+        ".core",
+        ".multi",
+        ".groupby",
+        ".io",
+        ".io.io",
+        ".io.csv",
+        ".io.parquet",
+        ".io.sql",
+        ".io.json",
+        ".io.orc",
+        ".io.demo",
+        ".dask_expr",
+    )
 ] + [f"dask.dataframe.dask_expr.{name}" for name in ("_collection", "_groupby", "io", "datasets")]
 """The modules of Dask's from which people import what frames have."""
 OUTSIDE = ("dask.dataframe._compat", "dask.dataframe.methods", "dask.utils", "dask.base", "dask.dataframe.utils")
