@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 
 from glassloom.dataframe.io.conditions import condition_text
 from glassloom.dataframe.io.read import Read
@@ -254,18 +255,27 @@ def _lines(steps: Sequence[Step]) -> list[str]:
     return [*lines, f"  {_count(steps)} tasks in all"]
 
 
+_INDENTED = Markup('<div style="padding-left: {}em">{}</div>')
+"""Lines of many operations are as far in as the first one."""
+
+
 def _cells(steps: Sequence[Step]) -> list[tuple[str, ...]]:
     return [
         (
-            "\u00a0\u00a0" * step.depth + " › ".join(step.operations),
+            _INDENTED.format(step.depth, " › ".join(step.operations)),
             "" if step.n_partitions is None else f"{step.n_partitions:,}",
             f"{step.n_tasks:,}",
             step.columns,
             step.groups,
             step.form,
             step.on_arrow,
-            step.memory,
-            step.place,
+            _unbroken(step.memory),
+            _unbroken(step.place),
         )
         for step in steps
     ]
+
+
+def _unbroken(text: str) -> str:
+    """Return a text that stays on one line."""
+    return text.replace(" ", "\u00a0")

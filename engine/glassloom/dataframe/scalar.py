@@ -51,7 +51,7 @@ class Scalar(Frame):
         meta = None if name.startswith("_") else self._meta
         is_array_like = isinstance(meta, (np.ndarray, np.generic))
         if meta is None or not hasattr(meta, name) or (is_array_like and name not in _OF_NUMBERS):
-            is_of_label = self._expr.label in ("at", "loc") and hasattr(pd.Series, name)
+            is_of_label = meta is not None and self._expr.label in ("at", "loc") and hasattr(pd.Series, name)
             others = ", and loc[[label]] a series of all rows of a label" if is_of_label else ""
             raise AttributeError(f"a lazy Scalar has no attribute {name!r}; compute() returns the value{others}")
         if not callable(getattr(meta, name)):

@@ -76,10 +76,18 @@ class PartsOfFrames:
 
 
 def _are_alike(meta: Any, other: Any) -> bool:
-    """Whether two metas have the same columns of the same dtypes."""
+    """Whether two metas have the same columns and labels of the same dtypes."""
+    if dtypes_of_labels(meta) != dtypes_of_labels(other):
+        return False
     if not isinstance(meta, pd.DataFrame) or not isinstance(other, pd.DataFrame):
         return type(meta) is type(other) and getattr(meta, "dtype", None) == getattr(other, "dtype", None)
     return meta.columns.equals(other.columns) and list(meta.dtypes) == list(other.dtypes)
+
+
+def dtypes_of_labels(meta: Any) -> list[Any]:
+    """Return the dtype of each level of a meta's index, or of a meta that is one."""
+    index = meta if isinstance(meta, pd.Index) else meta.index
+    return [level.dtype for level in index.levels] if isinstance(index, pd.MultiIndex) else [index.dtype]
 
 
 def filter_before_moving(roots: Sequence[Expr]) -> list[Expr]:

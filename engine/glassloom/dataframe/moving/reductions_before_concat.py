@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.dataframe.moving.filters_first import PartsOfFrames
+from glassloom.dataframe.moving.filters_first import PartsOfFrames, dtypes_of_labels
 from glassloom.dataframe.moving.shape import Concat
 from glassloom.dataframe.nodes import Assign, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.reduction_nodes import Chunk, RowsChunk, TreeReduce, UnorderedChunk, ValuesChunk
@@ -36,6 +36,10 @@ class ChunksOfFrames(FrameExpr):
     def divisions(self) -> tuple[Any, ...]:
         return (None,) * (sum(chunk.npartitions for chunk in self.chunks) + 1)
 
+    @property
+    def n_tasks(self) -> int:
+        return 0
+
     def output_keys(self) -> list[Key]:
         return [key for chunk in self.chunks for key in chunk.output_keys()]
 
@@ -60,7 +64,7 @@ def _of_frames(node: Expr) -> TreeReduce | None:
     if not isinstance(node, TreeReduce) or not isinstance(chunk, Chunk) or type(chunk) not in _KINDS or chunk.others:
         return None
     whole = _concatenated(chunk.frame)
-    if whole is None or _has_categories(whole.meta):
+    if whole is None or any(_has_categories(one.meta) for one in (whole, *whole.frames)):
         return None
     parts = [PartsOfFrames(whole, place).part(chunk.frame) for place in range(len(whole.frames))]
     if any(part is None for part in parts):
@@ -78,5 +82,4 @@ def _concatenated(node: FrameExpr) -> Concat | None:
 
 def _has_categories(meta: Any) -> bool:
     """Whether there are categories, which concatenation may unite."""
-    dtypes = [*dtypes_of(meta), *(pd.DataFrame(index=meta.index[:0]).reset_index().dtypes)]
-    return any(isinstance(dtype, pd.CategoricalDtype) for dtype in dtypes)
+    return any(isinstance(dtype, pd.CategoricalDtype) for dtype in (*dtypes_of(meta), *dtypes_of_labels(meta)))
