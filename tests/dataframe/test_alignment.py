@@ -354,3 +354,31 @@ def test_divisions_do_not_follow_labels_that_may_change_their_order_or_number():
     assert in_paris.known_divisions
     assert not in_paris.shift(1, freq="MS").known_divisions
     assert_same(in_paris.shift(1, freq="h").compute(), in_paris.compute().shift(1, freq="h"))
+
+
+def test_labels_of_unlike_kinds_have_no_order_together():
+    hours = pd.date_range("2020-03-28", periods=60, freq="h", tz="Europe/Berlin")
+    plain = pd.DataFrame({"a": range(60)}, index=hours)
+    lazy = gd.from_pandas(plain, npartitions=3)
+    mixed = gd.concat([lazy, lazy.tz_convert(None)])
+    assert not mixed.known_divisions
+    assert_same(mixed.compute(), pd.concat([plain, plain.tz_convert(None)]))
+    other = plain.tz_convert("UTC").rename(columns={"a": "b"})
+    joined = lazy.join(gd.from_pandas(other, npartitions=1))
+    assert not joined.known_divisions
+    assert_same(joined.compute(), plain.join(other))
+
+
+def test_partitions_without_rows_have_labels_like_the_others_after_an_inner_join():
+    hours = pd.date_range("2020-01-01", periods=12, freq="h")
+    plain = pd.DataFrame({"a": range(12), "k": 2}, index=hours)
+    other = pd.DataFrame({"z": range(8)})
+    lazy = gd.from_pandas(plain, npartitions=3)
+    for join in (
+        lambda frame, rows: frame[frame.a > 5].merge(rows, left_on="k", right_index=True, how="inner"),
+        lambda frame, rows: frame[frame.a > 5].join(rows, on="k", how="inner"),
+    ):
+        made, expected = join(lazy, gd.from_pandas(other, npartitions=1)), join(plain, other)
+        assert_same(made.loc[: hours[9]].compute(), expected.loc[: hours[9]])
+        assert_same(made[made.index < hours[9]].compute(), expected[expected.index < hours[9]])
+        assert_same(made.shift(1, freq="h").compute(), expected.shift(1, freq="h"))

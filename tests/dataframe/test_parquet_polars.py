@@ -8,6 +8,7 @@ import sys
 
 import glassloom as gl
 import glassloom.dataframe as gd
+import numpy as np
 import pandas as pd
 import polars
 import pyarrow as pa
@@ -253,6 +254,73 @@ def test_damaged_pages_are_the_same_error(path):
     lazy = gd.read_parquet(path, engine="polars")
     with pytest.raises(ReadError, match="can't be read"):
         lazy[lazy.k == 3].compute(**INLINE)
+
+
+def rows_by_each(path, choose):
+    """Return what is chosen of a file that Polars reads, and of one that PyArrow reads."""
+    return [choose(gd.read_parquet(path, engine=engine)).compute(**INLINE) for engine in ("polars", "pyarrow")]
+
+
+def test_names_that_polars_takes_for_patterns_are_names(tmp_path):
+    frame = pd.DataFrame({"^a.*$": range(10), "ab": range(9, -1, -1), "*": range(10)})
+    frame.to_parquet(tmp_path / "a.parquet")
+    for choose in (lambda d: d[d["^a.*$"] > 6][["ab"]], lambda d: d[["^a.*$", "ab"]], lambda d: d[d["*"] > 6]):
+        for rows in rows_by_each(tmp_path / "a.parquet", choose):
+            assert_same(rows, choose(frame))
+
+
+def test_times_whose_unit_polars_takes_for_another_one_are_compared_by_pyarrow(tmp_path):
+    table = pa.table({"t": pa.array(range(4), pa.timestamp("ms")), "i": range(4), "z": [1.5] * 4})
+    pq.write_table(table, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    between = pd.Timestamp("1970-01-01 00:00:00.0015")
+    for rows in rows_by_each(tmp_path / "a.parquet", lambda d: d[d.t < between][["i", "z"]]):
+        assert rows.i.tolist() == [0, 1]
+
+
+def test_many_values_and_alternatives_take_no_longer_than_few(tmp_path, asked):
+    frame = pd.DataFrame({"x": np.arange(3000) / 4, "i": range(3000)})
+    frame["t"] = pd.to_datetime(frame.i, unit="us")
+    frame.to_parquet(tmp_path / "a.parquet")
+    for choose in (
+        lambda d: d[d.x.isin(list(np.arange(2500) / 2))][["i", "x"]],
+        lambda d: d[d.t.isin([pd.Timestamp(3 * number, unit="us") for number in range(2500)])][["i", "x"]],
+    ):
+        for rows in rows_by_each(tmp_path / "a.parquet", choose):
+            assert_same(rows, choose(frame))
+    assert asked == [(True, True)] * 2
+    filters = [[("i", "==", number), ("x", ">=", 0.0)] for number in range(400)]
+    assert len(gd.read_parquet(tmp_path / "a.parquet", engine="polars", filters=filters)) == 400
+    assert asked[2:] == [(True, False)]
+
+
+_DAMAGED = """
+import sys
+import glassloom.dataframe as gd
+from glassloom.errors import ReadError
+try:
+    gd.read_parquet(sys.argv[1], engine="polars").compute(scheduler="inline")
+except ReadError as error:
+    print("Invalid page header" in str(error))
+"""
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_damaged_header_of_a_page_ends_no_process(tmp_path, version):
+    table = pa.table({"s": [f"t{number}" for number in range(200)], "i": range(200)})
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path, compression="none", use_dictionary=False, data_page_version=version)
+    data = bytearray(path.read_bytes())
+    data[14] = 0xFF  # of the number of values
+    path.write_bytes(data)
+    assert _printed(_DAMAGED, path) == "True"
+
+
+def test_long_statistics_in_headers_of_pages_are_read(tmp_path, asked):
+    frame = pd.DataFrame({"s": [f"{number:05}" * 400 for number in range(50)], "x": range(50)})
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=20, use_dictionary=False, write_page_index=True)
+    for rows in rows_by_each(tmp_path / "a.parquet", lambda d: d[d.x > 30]):
+        assert_same(rows, frame[frame.x > 30])
+    assert asked == [(True, True)] * 2
 
 
 _FORKED = """

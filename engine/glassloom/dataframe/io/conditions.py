@@ -246,10 +246,12 @@ def _mask_of_values(term: Comparison, column: pa.ChunkedArray, nullable: Collect
         mask = _without_missing(pc.is_null(column, nan_is_null=True))
         return mask if term.operator == "isna" else _inverted(mask)
     if term.operator == "in":
-        return _without_missing(pc.is_in(column, value_set=_arrow_values(term.value, column.type)))
+        if not term.value:
+            return np.zeros(len(column), dtype=bool)
+        return _without_missing(pc.is_in(column, value_set=arrow_values(term.value, column.type)))
     if term.operator == "never":
         return _false(column, term.column in nullable)
-    value = _arrow_values([term.value], column.type)[0]
+    value = arrow_values([term.value], column.type)[0]
     numbers = _as_numbers(column)
     if numbers is not None:
         return _IN_NUMPY[term.operator](numbers, value.value if pa.types.is_temporal(column.type) else value.as_py())
@@ -259,7 +261,7 @@ def _mask_of_values(term: Comparison, column: pa.ChunkedArray, nullable: Collect
     return _without_missing(mask)
 
 
-def _arrow_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def arrow_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """Return constants as Arrow has them. It knows no times beyond those of Python, and takes pandas' for others."""
     if pa.types.is_timestamp(kind):
         values = [int(value.as_unit(kind.unit).asm8.view("int64")) for value in map(pd.Timestamp, values)]

@@ -20,10 +20,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from glassloom.dataframe.io.conditions import Comparison, Condition, Either, Term
+from glassloom.dataframe.io.conditions import Comparison, Condition, Either, Term, arrow_values
 from glassloom.dataframe.io.filesystems import Files, State
 from glassloom.dataframe.io.pandas_types import is_plain_text
 from glassloom.dataframe.io.parquet_files import FilePiece, footer
+from glassloom.dataframe.io.parquet_pages import has_sound_pages, places_of
 
 LEAST_VERSION = 2
 """The first version that is used: of others it isn't known whether their results are the same."""
@@ -32,6 +33,8 @@ _WORTH_LOADING = 8_000_000
 _MOST_ROWS = (1 << 32) - 1
 """Rows in a file: Polars counts them in 32 bits."""
 _ROW_NUMBER = "__glassloom_row_number__"
+_MOST_ALTERNATIVES = 32
+"""Of conditions one of which is to hold: Polars takes time for each that grows with their number."""
 _COMPARE = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -127,9 +130,12 @@ def read_by_polars(
     """
     start = _first_row_in_file(piece, files)
     readable = _readable(piece.state, files)
-    names = {*wanted, *of_conditions}
+    names = sorted({*wanted, *of_conditions})
     if start is None or not all(readable.get(name) == schema.field(name).type for name in names):
         return None
+    places = places_of(footer(piece.state, files), names)
+    if places is None or not has_sound_pages(piece.state, files, piece.groups, places):
+        return None  # of what a damaged header asks for Polars may end the process
     chosen = _all_of([_Translation(polars, readable, one).of(one.condition) for one in conditions])
     read = list(wanted if chosen.is_exact else dict.fromkeys([*wanted, *of_conditions]))
     is_filtered = chosen.expression is not None
@@ -144,17 +150,13 @@ def read_by_polars(
         if is_filtered:
             rows = rows.filter(chosen.expression)
         made = rows.select([_ROW_NUMBER, *read] if is_filtered else read).collect().to_arrow()
+        columns = [_of_type(made[name], schema.field(name).type) for name in read]
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError, UnicodeError, pa.ArrowException):
         return None  # PyArrow reads it, or says what is wrong
-    places = None
-    if is_filtered:
-        places = made[_ROW_NUMBER].to_numpy().astype(np.int64) - start
-    elif made.num_rows != piece.n_rows:
+    if any(column is None for column in columns) or not (is_filtered or made.num_rows == piece.n_rows):
         return None
-    columns = [_of_type(made[name], schema.field(name).type) for name in read]
-    if any(column is None for column in columns):
-        return None
-    return PolarsRows(pa.Table.from_arrays(columns, names=read), places, chosen.is_exact)
+    numbers = made[_ROW_NUMBER].to_numpy().astype(np.int64) - start if is_filtered else None
+    return PolarsRows(pa.Table.from_arrays(columns, names=read), numbers, chosen.is_exact)
 
 
 def _of_type(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
@@ -176,10 +178,31 @@ def _first_row_in_file(piece: FilePiece, files: Files) -> int | None:
 @lru_cache(maxsize=256)
 def _readable(state: State, files: Files) -> dict[str, pa.DataType]:
     """Return the types of those columns of a file that Polars reads as PyArrow does, as far as we know."""
+    import polars
+
     schema = footer(state, files).schema.to_arrow_schema()
     if len(set(schema.names)) < len(schema.names) or _ROW_NUMBER in schema.names:
         return {}
-    return {field.name: field.type for field in schema if _is_readable(field.type)}
+    try:
+        dtypes = polars.read_parquet_schema(state[0])
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException, OSError, UnicodeError):
+        return {}
+    return {
+        field.name: field.type
+        for field in schema
+        if _is_readable(field.type)
+        and not _is_pattern(field.name)
+        and dtypes.get(field.name) == _dtype_of(polars, field.type)
+    }
+
+
+def _is_pattern(name: str) -> bool:
+    """Whether Polars takes a name for those of several columns."""
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
+def _dtype_of(polars: ModuleType, kind: pa.DataType) -> Any:
+    return polars.from_arrow(pa.array([], kind)).dtype
 
 
 def _is_readable(kind: pa.DataType) -> bool:
@@ -224,12 +247,11 @@ class _Translation(NamedTuple):
     def _term(self, term: Term) -> _Wanted:
         if isinstance(term, Comparison):
             return self._comparison(term)
-        if not isinstance(
-            term, Either
-        ):  # where it isn't known exactly where a condition holds, it isn't where it doesn't
+        # More rows than those of a condition would be too few of its opposite.
+        if not isinstance(term, Either) or not 0 < len(term.conditions) <= _MOST_ALTERNATIVES:
             return _ALL_ROWS
         parts = [self.of(part) for part in term.conditions]
-        if not parts or any(part.expression is None for part in parts):
+        if any(part.expression is None for part in parts):
             return _ALL_ROWS
         expression = reduce(operator.or_, (part.expression for part in parts))
         return _Wanted(expression, all(part.is_exact for part in parts))
@@ -246,10 +268,9 @@ class _Translation(NamedTuple):
             is_missing = column.is_null() | column.is_nan() if is_float else column.is_null()
             return _Wanted(is_missing if term.operator == "isna" else ~is_missing, True)
         if term.operator == "in":
-            values = [self._literal(value, kind) for value in term.value]
-            if not values or any(value is None for value in values):
+            if not term.value or any(value is None or value != value for value in term.value):
                 return _ALL_ROWS
-            return _Wanted(self._among(column, term.value, values, kind), True)
+            return _Wanted(column.is_in(self.polars.from_arrow(arrow_values(term.value, kind)).implode()), True)
         value = self._literal(term.value, kind) if term.operator in _COMPARE else None
         if value is None:
             return _ALL_ROWS
@@ -259,12 +280,6 @@ class _Translation(NamedTuple):
         elif is_float and term.operator in (">", ">="):
             expression = expression & column.is_not_nan()  # to Polars it is larger than any number
         return _Wanted(expression, True)
-
-    def _among(self, column: Any, values: Sequence[Any], literals: Sequence[Any], kind: pa.DataType) -> Any:
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind):
-            dtype = self.polars.from_arrow(pa.array([], kind)).dtype
-            return column.is_in(self.polars.Series(list(values), dtype=dtype).implode())
-        return reduce(operator.or_, (column == literal for literal in literals))
 
     def _literal(self, value: Any, kind: pa.DataType) -> Any:
         """Return a constant as a value of a type; None if that isn't certain."""
@@ -282,5 +297,5 @@ class _Translation(NamedTuple):
             bool: pa.types.is_boolean(kind),
         }
         if is_of_kind.get(type(value), False):
-            return pl.lit(value, dtype=pl.from_arrow(pa.array([], kind)).dtype)
+            return pl.lit(value, dtype=_dtype_of(pl, kind))
         return pl.lit(value) if pa.types.is_date32(kind) and not isinstance(value, str) else None

@@ -156,7 +156,7 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *
             return part._replace(table=decoded_text(part.table, [] if keeps_codes else encoded))
     except (ReadError, FileNotFoundError):
         raise
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, IndexError) as error:  # an index: of a code beyond its dictionary
         raise ReadError(f"{piece.path!r} can't be read: {error}") from error
 
 

@@ -132,9 +132,17 @@ def accepted(comparison: Comparison, layout: Layout, *, exact: bool = False) -> 
         values = comparison.value if comparison.operator == "in" else (comparison.value,)
         is_like = all(value is None or isinstance(value, str) == is_text for value in values)
         return comparison if is_like and comparison.operator in ("==", "!=", "in", "isna", "notna") else None
-    if name not in layout.schema.names:
+    if name not in layout.schema.names or (not exact and _is_told_by_dtype(comparison, layout)):
         return None
     return adapted(comparison, layout.schema.field(name).type, nullable=name in layout.nullable, exact=exact)
+
+
+def _is_told_by_dtype(comparison: Comparison, layout: Layout) -> bool:
+    """Whether what a comparison means depends on the kind of dtype: with NaN of nullable columns, with text of Arrow's times."""
+    value, kind = comparison.value, layout.schema.field(comparison.column).type
+    if isinstance(value, str) and pa.types.is_timestamp(kind):
+        return layout.backend == "pyarrow"
+    return isinstance(value, float) and value != value and comparison.column in layout.nullable
 
 
 def merged_pieces(pieces: list[FilePiece]) -> Partition:

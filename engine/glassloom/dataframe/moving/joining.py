@@ -105,6 +105,8 @@ class Joining:
         if self.left_index and self.right_index and not is_told:
             labels = right.index if self.how == "right" else left.index
             made.index.names = labels.names if labels.nlevels == made.index.nlevels else made.index.names
+        if not len(left) and self.how == "inner" and self.right_index and not self.left_index:
+            made.index = left.index[:0]  # pandas has whole numbers, other than where there are rows
         return made
 
     @property

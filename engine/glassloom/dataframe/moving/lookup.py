@@ -246,7 +246,8 @@ class LookupJoin(AnyJoin):
 
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
-        keeps = self.finds_right and keeps_left_labels(self.joining)
+        has_dtype = self.meta.index.dtype == self.frame.meta.index.dtype
+        keeps = has_dtype and self.finds_right and keeps_left_labels(self.joining)
         return self.frame.divisions if keeps else (None,) * (self.frame.npartitions + 1)
 
     @cached_property

@@ -91,7 +91,10 @@ class Join(AnyJoin):
     @cached_property
     def divisions(self) -> tuple[Any, ...]:
         left, right = self.sides
-        keeps = left is self.frame and right.npartitions == 1 and keeps_left_labels(self.joining)
+        has_dtype = (
+            self.meta.index.dtype == left.meta.index.dtype
+        )  # of labels in two zones pandas makes those of a third one
+        keeps = has_dtype and left is self.frame and right.npartitions == 1 and keeps_left_labels(self.joining)
         return left.divisions if keeps else (None,) * (self.frame.npartitions + 1)
 
     @property

@@ -112,7 +112,7 @@ class Concat(FrameExpr):
         for frame in self.frames:
             if _has_other_categories(frame.meta.index, self.meta.index):  # whose order was another one
                 return unknown
-            if frame.divisions[0] is None or (joined and not joined[-1] < frame.divisions[0]):
+            if frame.divisions[0] is None or (joined and not _is_before(joined[-1], frame.divisions[0])):
                 return unknown
             joined = [*joined[:-1], *frame.divisions] if joined else list(frame.divisions)
         return tuple(joined)
@@ -137,6 +137,14 @@ class Concat(FrameExpr):
             key = (self.name, number)
             tasks[key] = Task(key, conform, (TaskRef(source), self.meta))
         return tasks
+
+
+def _is_before(label: Any, other: Any) -> bool:
+    """Whether a label is before another one; of kinds that can't be compared none is."""
+    try:
+        return bool(label < other)
+    except TypeError:
+        return False
 
 
 class Sample(OfSameLabels):
