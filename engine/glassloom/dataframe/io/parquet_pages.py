@@ -16,127 +16,132 @@ from glassloom.dataframe.io.parquet_files import footer
 
 _HEADER_BYTES = 512
 """Most headers are shorter; those with long texts as statistics aren't."""
-_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
-_COMPRESSED_SIZE, _OF_VALUES = 3, (5, 7, 8)
-"""The numbers of fields of a header: the size, and the headers of pages of values, of dictionaries and of values in version 2."""
-_DICTIONARY = 7
-_UNCOMPRESSED_SIZE = 2
+_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY = range(1, 9)
+_STRUCT = 12
+_UNPACKED_SIZE, _SIZE, _OF_VALUES, _OF_DICTIONARY, _OF_VALUES_2 = 2, 3, 5, 7, 8
+"""The numbers of fields of a header: sizes, and the structures that say how many values there are, in their first field."""
 _DEEPEST = 8
+_LONGEST_NUMBER = 63
 
 
 class _Unsound(Exception):
     """A header isn't what it should be."""
 
 
-@lru_cache(maxsize=4096)
-def has_sound_pages(state: State, files: Files, groups: tuple[int, ...], places: tuple[int, ...]) -> bool:
-    """Whether the headers of all pages of some columns in some row groups, of a file of this machine, fit the footer."""
-    metadata = footer(state, files)
-    try:
-        with open(state[0], "rb") as file:
-            for group in groups:
-                row_group = metadata.row_group(group)
-                for place in places:
-                    _check(file.fileno(), row_group.column(place))
-    except (_Unsound, OSError):
-        return False
-    return True
+def has_sound_pages(state: State, files: Files, groups: Sequence[int], places: Sequence[int]) -> bool:
+    """Whether the headers of all pages of some columns in some row groups, of a file of this machine, fit the footer. Each is read once."""
+    known = _known(state, files)
+    new = [(group, place) for group in groups for place in places if (group, place) not in known]
+    if new:
+        metadata = footer(state, files)
+        try:
+            with open(state[0], "rb") as file:
+                for group, place in new:
+                    known[group, place] = _is_sound(file.fileno(), metadata.row_group(group).column(place))
+        except OSError:
+            return False
+    return all(known[group, place] for group in groups for place in places)
 
 
-def places_of(metadata: Any, names: Sequence[str]) -> tuple[int, ...] | None:
+@lru_cache(maxsize=1024)
+def _known(_state: State, _files: Files) -> dict[tuple[int, int], bool]:
+    """Return which columns of which row groups have been looked at, and what was found."""
+    return {}
+
+
+def places_of(metadata: Any, names: Sequence[str]) -> list[int] | None:
     """Return where columns are in a file; None if one isn't there as a column of plain values."""
     schema = metadata.schema
     known = {schema.column(place).path: place for place in range(len(schema))}
-    found = [known.get(name) for name in names]
-    return None if None in found else tuple(place for place in found if place is not None)
+    found = [known[name] for name in names if name in known]
+    return found if len(found) == len(names) else None
 
 
-def _check(file: int, chunk: Any) -> None:
-    """Check the headers of a column's pages in a row group."""
+def _is_sound(file: int, chunk: Any) -> bool:
+    """Whether the headers of a column's pages in a row group fit what the footer says of it."""
     start = chunk.data_page_offset
     if chunk.dictionary_page_offset:
         start = min(start, chunk.dictionary_page_offset)
     end, n_values = start + chunk.total_compressed_size, 0
-    while start < end and n_values < chunk.num_values:
-        data = os.pread(file, min(_HEADER_BYTES, end - start), start)
+    most_bytes, most_values = chunk.total_uncompressed_size, chunk.num_values
+    while start < end and n_values < most_values:
         try:
-            fields, length = _header(data)
+            kind, size, unpacked, count, length = _header(os.pread(file, min(_HEADER_BYTES, end - start), start))
         except IndexError:  # it is longer
-            fields, length = _whole_header(os.pread(file, end - start, start))
-        size, unpacked = fields.get(_COMPRESSED_SIZE), fields.get(_UNCOMPRESSED_SIZE)
-        kinds = [kind for kind in _OF_VALUES if kind in fields]
-        count = fields[kinds[0]].get(1) if len(kinds) == 1 else 0
-        if size is None or unpacked is None or count is None or size < 0 or count < 0:
-            raise _Unsound
-        if (
-            start + length + size > end
-            or not 0 <= unpacked <= chunk.total_uncompressed_size
-            or count > chunk.num_values
-        ):
-            raise _Unsound
-        n_values += 0 if kinds == [_DICTIONARY] else count
+            try:
+                kind, size, unpacked, count, length = _header(os.pread(file, end - start, start))
+            except (IndexError, _Unsound):
+                return False
+        except _Unsound:
+            return False
         start += length + size
-    if n_values != chunk.num_values:
-        raise _Unsound
+        if start > end or unpacked > most_bytes or count > most_values:
+            return False
+        n_values += 0 if kind == _OF_DICTIONARY else count
+    return n_values == most_values
 
 
-def _header(data: bytes) -> tuple[dict[int, Any], int]:
-    """Return the fields of a structure at the beginning of some bytes, and how many it takes. Raises IndexError if it isn't whole."""
-    return _struct(data, 0, 0)
+def _header(data: bytes) -> tuple[int, int, int, int, int]:
+    """Return what a header at the beginning of some bytes is of, the page's sizes, its number of values, and the header's length.
 
-
-def _whole_header(data: bytes) -> tuple[dict[int, Any], int]:
-    try:
-        return _header(data)
-    except IndexError:
-        raise _Unsound from None
-
-
-def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
-    if depth > _DEEPEST:
-        raise _Unsound
-    fields: dict[int, Any] = {}
-    number = 0
-    while (head := data[at]) != 0:
+    One loop, as there may be thousands of them. Raises IndexError if the header isn't whole.
+    """
+    sizes = [-1] * (_SIZE + 1)
+    kind = at = number = 0
+    count = -1
+    outer: list[int] = []
+    while True:
+        head = data[at]
         at += 1
+        if not head:  # the end of a structure
+            if not outer:
+                break
+            number = outer.pop()
+            continue
+        of_value = head & 0x0F
         if head >> 4:
             number += head >> 4
         else:
-            number, at = _signed(data, at)
-        fields[number], at = _value(data, at, head & 0x0F, depth)
-    return fields, at + 1
-
-
-def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
-    if kind in (_TRUE, _FALSE):
-        return kind == _TRUE, at
-    if kind == _BYTE:
-        return data[at], at + 1
-    if kind in (_I16, _I32, _I64):
-        return _signed(data, at)
-    if kind == _DOUBLE:
-        return None, at + 8
-    if kind == _BINARY:
-        length, at = _unsigned(data, at)
-        return None, at + length
-    if kind == _STRUCT:
-        return _struct(data, at, depth + 1)
-    raise _Unsound  # lists and maps are in no header of a page
-
-
-def _unsigned(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-        if shift > 63:
+            number, at = _number(data, at)
+        if _I16 <= of_value <= _I64:
+            value, at = _number(data, at)
+            if len(outer) == 1 and number == 1:
+                count = value
+            elif not outer and number <= _SIZE:
+                sizes[number] = value
+        elif of_value == _STRUCT and len(outer) < _DEEPEST:
+            if not outer and number in (_OF_VALUES, _OF_DICTIONARY, _OF_VALUES_2):
+                kind = number
+            outer.append(number)
+            number = 0
+        elif of_value == _BINARY:
+            length, at = _bits(data, at)
+            at += length
+        elif of_value in (_BYTE, _DOUBLE):
+            at += 1 if of_value == _BYTE else 8
+        elif of_value not in (_TRUE, _FALSE):  # lists and maps are in no header of a page
             raise _Unsound
+    if not kind or min(count, sizes[_SIZE], sizes[_UNPACKED_SIZE]) < 0:
+        raise _Unsound
+    return kind, sizes[_SIZE], sizes[_UNPACKED_SIZE], count, at
 
 
-def _signed(data: bytes, at: int) -> tuple[int, int]:
-    value, at = _unsigned(data, at)
+def _bits(data: bytes, at: int) -> tuple[int, int]:
+    """Return a whole number of a place, seven bits a byte, and the place after it."""
+    byte = data[at]
+    value, shift = byte & 0x7F, 7
+    at += 1
+    while byte > 0x7F:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        at += 1
+        if shift > _LONGEST_NUMBER:
+            raise _Unsound
+    return value, at
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """Return a number with a sign, which is the last bit, and the place after it."""
+    value, at = _bits(data, at)
     return (value >> 1) ^ -(value & 1), at
