@@ -205,6 +205,10 @@ def _meta_with_row(node: FrameExpr, label: Any, call: BlockCall, nodes: list[Fra
     own = _rows_like(node, label)
     metas = [own if one is node else sample(one.meta) for one in nodes]
     made = empty(call(*metas))
+    if node.meta.index.dtype == object:  # made-up labels are text, others may be of several kinds
+        made = made.set_axis(made.index.astype(object), axis=0)
+    if isinstance(made, pd.Series) and node.meta.dtype == object:
+        made = made.astype(object)
     return made if isinstance(node.meta, pd.Series) else made.rename_axis(columns=node.meta.columns.names)
 
 
@@ -228,6 +232,11 @@ def _rows_like(node: FrameExpr, label: Any) -> Any:
 def _row_added(key: Any, block: Any, value: Any) -> Any:
     made = block.copy()
     made.loc[key] = value
+    if isinstance(block, pd.Series) and block.dtype == object and made.dtype != object:
+        made = pd.Series([*block, value], index=made.index, dtype=object, name=block.name)
+    if block.index.dtype == object and made.index.dtype != object:
+        label = key[0] if isinstance(key, tuple) else key
+        made.index = pd.Index([*block.index, label], dtype=object, name=block.index.name)
     return made
 
 

@@ -1,7 +1,8 @@
 """Options of other libraries that results depend on, such as pandas': tasks of other processes run with those of the caller.
 
 Options are read when a graph is submitted. Where all are the libraries' defaults, tasks are as they were. Options are of a whole process: tasks with
-other ones wait for each other. A task without any, such as one of another client, may run beside in another thread of the same worker, and sees them.
+other ones wait for each other. A task without any, such as one of another client or computation, may run beside in another thread of the same worker,
+and sees them. Results that are held, by futures or persisted, are what they were made with: an equal expression gets them whatever the options are now.
 """
 
 from __future__ import annotations

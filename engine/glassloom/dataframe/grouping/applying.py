@@ -226,7 +226,23 @@ def _as_meta(meta: Any, applied: Any) -> Any:
             "groupby-apply: meta= is a frame, and the function returned series with other labels for other groups, of which pandas makes "
             "one long series: give meta=, an empty series like that"
         )
-    return applied.rows
+    return _with_dtypes_of_missing(applied.rows, meta)
+
+
+def _with_dtypes_of_missing(rows: Any, meta: Any) -> Any:
+    """Return rows whose columns of objects without any value have the dtypes of `meta`."""
+    if (
+        not isinstance(rows, pd.DataFrame)
+        or not isinstance(meta, pd.DataFrame)
+        or not rows.columns.equals(meta.columns)
+    ):
+        return rows
+    for place, dtype in enumerate(meta.dtypes):
+        column = rows.iloc[:, place]
+        if column.dtype == object and dtype != object and dtype.kind not in "iub" and column.isna().all():
+            rows = rows.copy(deep=False)
+            rows.isetitem(place, column.astype(dtype))
+    return rows
 
 
 def _lacks_dtype(rows: Any, meta: Any) -> bool:

@@ -107,7 +107,7 @@ def _shortest(
         """Return the first rows of a text as a frame; None if there are fewer."""
         try:
             made = function(io.BytesIO(header + text), **options, nrows=n_rows)
-        except (pd.errors.ParserError, pd.errors.EmptyDataError):  # it goes on, or there are lines to skip
+        except ValueError:  # it goes on, there are lines to skip, or lines of the header are lacking
             return None
         return made if len(made) == n_rows else None
 

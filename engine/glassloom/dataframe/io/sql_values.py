@@ -91,7 +91,7 @@ def _values(column: Any, kind: str, dtype_backend: str | None) -> Any:
 
 
 def with_dtypes_of_missing(frame: Any, meta: Any) -> Any:
-    """Return rows whose columns without any value have dtypes like those of `meta`: pandas makes objects of them, which whole columns aren't."""
+    """Return rows whose columns have dtypes like those of `meta` where their values don't tell: without any value, or any missing one."""
     casts = {}
     for name, dtype in meta.dtypes.items():
         column = frame[name]
@@ -100,6 +100,10 @@ def with_dtypes_of_missing(frame: Any, meta: Any) -> Any:
         elif column.dtype == object and isinstance(dtype, np.dtype) and dtype.kind in "iub" and column.isna().all():
             casts[name] = np.dtype(object if dtype.kind == "b" else "float64")
         elif column.dtype == object and column.isna().all():
+            casts[name] = dtype
+        elif (
+            column.dtype.kind in "iu" and isinstance(dtype, np.dtype) and dtype.kind == "f"
+        ):  # others have missing values
             casts[name] = dtype
     casts = {name: dtype for name, dtype in casts.items() if frame[name].dtype != dtype}
     return frame.astype(casts) if casts else frame

@@ -12,6 +12,7 @@ from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.nodes import Projection
 from glassloom.dataframe.prefix import Carried
 from glassloom.dataframe.wrap import is_node, wrap
+from glassloom.errors import DivisionError
 
 
 def takes_all_rows(frame: Any, other: Any) -> bool:
@@ -28,8 +29,15 @@ def labelled_together(frame: Any, other: Any) -> tuple[Any, Any]:
 
     pandas sorts labels that aren't the same on both sides. Whether they are is found out now if the divisions aren't known.
     """
-    if frame.known_divisions or frame.npartitions == 1:
-        return frame, from_pandas(other, sort=frame.known_divisions)
+    if frame.npartitions == 1:
+        return frame, from_pandas(other, npartitions=1, sort=False)
+    if frame.known_divisions:
+        if other.index.has_duplicates and not other.index.is_monotonic_increasing:
+            raise DivisionError(
+                "labels of the pandas object repeat, and aren't in order: pandas pairs each row of a label with all others of it then. Sort it by "
+                "sort_index(), or join by label with merge(left_index=True, right_index=True)"
+            )
+        return frame, from_pandas(other)
     if len(frame) == len(other) and frame.index.compute().equals(other.index):
         return frame, _by_place(frame, other)
     if other.index.has_duplicates:  # which pair otherwise once they are sorted
