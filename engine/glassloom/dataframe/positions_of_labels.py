@@ -8,8 +8,9 @@ import pandas as pd
 
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
+from glassloom.dataframe.moving.argsort import argsorted
 from glassloom.dataframe.moving.concat import concat
-from glassloom.dataframe.wrap import is_node, operate
+from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
 class PositionsOfLabels(Frame):
@@ -47,8 +48,9 @@ class PositionsOfLabels(Frame):
         return self.to_series().argmin(axis, skipna)
 
     def argsort(self) -> Any:
-        """Return the positions of the labels in their order, as a lazy array. See `Series.argsort`."""
-        return operate(Method("to_numpy"), self.to_series().argsort(), label="argsort")
+        """Return the positions of the labels in their order, missing ones last, as a lazy array."""
+        positions = wrap(argsorted(self.to_series().expr, has_missing=True))
+        return operate(Method("to_numpy"), positions, label="argsort")
 
     def append(self, other: Any) -> Any:
         """Return the labels, and then those of another index, lazy or of pandas, or of a list of such."""
