@@ -400,7 +400,7 @@ def _require_unlike_names(columns: pd.Index, path: str, options: dict[str, Any])
     if not columns.is_unique:
         raise NotImplementedError(
             f"{path!r} names columns {columns[columns.duplicated()].unique().tolist()} more than once, which engine={options.get('engine')!r} "
-            f"leaves as they are with pandas {pd.__version__}: leave out the engine"
+            "leaves as they are before pandas 3.1: leave out the engine, or install pandas 3.1"
         )
 
 
