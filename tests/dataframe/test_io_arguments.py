@@ -442,7 +442,7 @@ def test_functions_of_dask_are_there():
     )
     assert gd.to_numeric(frame.a.astype(str), dtype_backend="pyarrow").dtype == "int64[pyarrow]"
     with pytest.raises(TypeError, match="needs a lazy frame, series or index after the function"):
-        gd.map_partitions(len, [1, 2])
+        gd.map_partitions(len, ROWS.to_numpy())
 
 
 @pytest.fixture

@@ -115,6 +115,10 @@ def test_rows_are_added_with_the_schema_that_the_files_were_written_with(tmp_pat
 def test_the_index_is_kept_whatever_types_are_chosen(tmp_path, index, schema, write_index):
     frame = ROWS[["x", "n"]].set_index(index)
     lazy = gd.from_pandas(frame, npartitions=3)
+    if index.dtype == object and write_index and isinstance(schema, pa.Schema):  # as text is before pandas 3
+        with pytest.raises(OptionError, match=r"write_index=True needs \['__index_level_0__'\] in schema="):
+            lazy.to_parquet(tmp_path / "out", schema=schema, write_index=write_index)
+        return
     lazy.to_parquet(tmp_path / "out", schema=schema, write_index=write_index)
     found = gd.read_parquet(tmp_path / "out").compute()
     has_all_types = isinstance(schema, pa.Schema) and not write_index

@@ -32,11 +32,12 @@ METHODS = {
 }
 
 
+@pytest.mark.parametrize("npartitions", [1, 3])
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("kind", INDEXES)
-def test_an_index_says_where_its_labels_are(name, kind):
+def test_an_index_says_where_its_labels_are(name, kind, npartitions):
     own = INDEXES[kind]
-    lazy = gd.from_pandas(pd.DataFrame({"x": range(4)}, index=own), npartitions=3, sort=False).index
+    lazy = gd.from_pandas(pd.DataFrame({"x": range(4)}, index=own), npartitions=npartitions, sort=False).index
 
     def called(index):
         try:

@@ -127,12 +127,6 @@ def test_text_stays_as_it_is_written_where_a_block_has_other_values_alone(tmp_pa
     (tmp_path / "a.csv").write_text(MIXED)
     got = gd.read_csv(tmp_path / "a.csv", engine=engine, blocksize=1500, **options)
     assert got.npartitions > 8
-    if TEXT_IS_OBJECTS and not options and engine == "pyarrow":  # others parse blocks after a row with letters
-        with pytest.raises(
-            MetaError, match=r"'k' holds int64, the sample object.*Give dtype=\{'k': 'str', 'b': 'str'\}"
-        ):
-            got.compute(scheduler="inline")
-        return
     expected = pd.read_csv(tmp_path / "a.csv", engine=engine, **options)
     if TEXT_IS_OBJECTS:  # there is None where PyArrow's engine reads
         for name in expected.select_dtypes("object"):
@@ -436,7 +430,8 @@ def test_pyarrows_engine_takes_labels_that_rows_have_in_every_block(tmp_path):
     path.write_text("".join(f"{number},x{number},{number % 3}\n" for number in range(12)))
     options = {"engine": "pyarrow", "names": ["a", "b"]}
     found = gd.read_csv(path, blocksize=16, **options).compute(scheduler="inline")
-    assert found.index.tolist() == list(range(12))
+    if PANDAS_VERSION >= (3, 1):  # before, they are a column
+        assert found.index.tolist() == list(range(12))
     assert_same(found.reset_index(drop=True), pd.read_csv(path, **options).reset_index(drop=True))
 
 

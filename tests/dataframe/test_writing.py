@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from frame_helpers import assert_same, blocks_of
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.io import sql_writing
 from glassloom.dataframe.io.filesystems import LOCAL
 from glassloom.dataframe.io.staging import Publish, Written, staging_in
@@ -495,6 +496,9 @@ def test_every_level_of_an_index_is_written_also_where_one_is_a_range(tmp_path):
     gd.from_map([plain[:3], plain[3:3], plain[3:]].__getitem__, range(3), meta=plain[:0]).to_parquet(tmp_path / "f")
     assert_same(gd.read_parquet(tmp_path / "f").compute(), plain)
     plain.to_parquet(tmp_path / "noted.parquet")
+    if not HAS_COPY_ON_WRITE:  # it writes the range
+        assert_same(gd.read_parquet(tmp_path / "noted.parquet").compute(), plain)
+        return
     with pytest.raises(
         ReadError, match="2 levels, of which one is a range that is in no column; choose other columns with index="
     ):

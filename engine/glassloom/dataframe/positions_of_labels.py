@@ -9,8 +9,9 @@ import pandas as pd
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
+from glassloom.dataframe.moving.argsort import argsorted
 from glassloom.dataframe.moving.concat import concat
-from glassloom.dataframe.wrap import is_node, operate
+from glassloom.dataframe.wrap import is_node, operate, wrap
 
 
 class PositionsOfLabels(Frame):
@@ -48,13 +49,9 @@ class PositionsOfLabels(Frame):
         return self.to_series().argmin(axis, skipna)
 
     def argsort(self) -> Any:
-        """Return the positions of the labels in their order, as a lazy array. See `Series.argsort`."""
-        if HAS_COPY_ON_WRITE:
-            return operate(Method("to_numpy"), self.to_series().argsort(), label="argsort")
-        whole = (
-            self.to_series().repartition(npartitions=1).index
-        )  # of a series missing ones have no position before pandas 3
-        return operate(Method("argsort"), whole, label="argsort")
+        """Return the positions of the labels in their order, missing ones last, as a lazy array."""
+        positions = wrap(argsorted(self.to_series().expr, has_missing=True))
+        return operate(Method("to_numpy"), positions, label="argsort")
 
     def append(self, other: Any) -> Any:
         """Return the labels, and then those of another index, lazy or of pandas, or of a list of such."""

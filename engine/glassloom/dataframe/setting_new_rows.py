@@ -98,7 +98,7 @@ def set_or_add(frame: Any, label: Any, columns: Any, value: Any, what: str) -> b
     is_inside = node.divisions[0] is not None
     made, added = _set(frame, label, columns, value, what), None
     if made is not None and not is_inside:
-        added = _added_alike(made, label, columns, value, count)
+        added = _added_alike(node, made, label, columns, value, count)
     elif made is not None and (is_of_cells or node.meta.ndim == 1):
         return False
     if added is not None:
@@ -157,13 +157,22 @@ def _set(frame: Any, label: Any, columns: Any, value: Any, what: str) -> FrameEx
     return node
 
 
-def _added_alike(made: FrameExpr, label: Any, columns: Any, value: Any, count: FrameExpr) -> FrameExpr | None:
-    """Return a node with a row added if no row has its label, if the dtypes are the same either way; else None."""
+def _added_alike(
+    node: FrameExpr, made: FrameExpr, label: Any, columns: Any, value: Any, count: FrameExpr
+) -> FrameExpr | None:
+    """Return the node of a frame with values set and a row added if no row has its label, if the dtypes are the same either way; else None."""
+    if not _keeps_dtypes(node.meta, made.meta):  # as pandas 2 does, which adds a row to the dtypes before
+        return None
     try:
         added = _with_row(made, label, columns, value, count)
     except (TypeError, ValueError, KeyError):  # no error if a row has the label
         return None
     return added if _are_alike(made.meta, added.meta) else None
+
+
+def _keeps_dtypes(before: Any, after: Any) -> bool:
+    own = after[list(before.columns)] if isinstance(before, pd.DataFrame) else after
+    return list(dtypes_of(own)) == list(dtypes_of(before))
 
 
 def _are_alike(one: Any, other: Any) -> bool:

@@ -240,6 +240,7 @@ def _read_text(
     parser = Parser(function, options, files, path_column(of_path, (state[0] for state in states), convert))
     sample_path = _path_of_sample(states, parser)
     sample = _read_sample(sample_path, parser)
+    _require_unlike_names(sample.columns, sample_path, options)
     if assume_missing:
         options = {**options, "dtype": _with_floats(sample, options)}
         parser = replace(parser, options=options)
@@ -326,7 +327,7 @@ def _label_columns(names: Any, wanted: Any, parser: Parser) -> list[Any]:
 
 
 def _with_labels(frame: Any, keys: list[Any], parser: Parser, dtypes: list[Any]) -> Any:
-    """Return a frame labelled by some of its columns, with these dtypes of labels that are times."""
+    """Return a frame labelled by some of its columns, with these dtypes of labels that are times or inferred."""
     columns = [name for name in frame.columns if not parser.is_path(name)]
     names = [None if name == f"Unnamed: {columns.index(name)}" else name for name in keys]  # of no name in the header
     known = dtypes if any(one is not None for one in dtypes) else None
@@ -391,6 +392,15 @@ def _require_dates_of_columns(options: dict[str, Any]) -> None:
         raise NotImplementedError(
             f"parse_dates={listed!r} makes a column of several; read them as numbers or text, and call to_datetime(): it takes a "
             "frame of columns named year, month and day, and sums of texts"
+        )
+
+
+def _require_unlike_names(columns: pd.Index, path: str, options: dict[str, Any]) -> None:
+    """Raise an error if columns have the same name, as PyArrow's engine leaves them before pandas 3.1: other ones number them."""
+    if not columns.is_unique:
+        raise NotImplementedError(
+            f"{path!r} names columns {columns[columns.duplicated()].unique().tolist()} more than once, which engine={options.get('engine')!r} "
+            "leaves as they are before pandas 3.1: leave out the engine, or install pandas 3.1"
         )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 
 
 class Dated(NamedTuple):
@@ -20,7 +20,7 @@ class Dated(NamedTuple):
     as_objects: frozenset[Any] = frozenset()
     """Columns of times that are objects."""
     label_dtypes: Mapping[Any, Any] = MappingProxyType({})
-    """Which dtypes times get that become labels."""
+    """Which dtypes times and inferred values get that become labels."""
 
 
 def with_plain_labels(
@@ -51,14 +51,12 @@ def with_plain_labels(
     dated = listed if isinstance(listed, list) else []
     dtype = options.get("dtype")
     is_of_all = dtype is not None and not isinstance(dtype, dict)
-    if (
-        keys
-        and is_of_all
-        and (pd.api.types.is_object_dtype(cast("Any", dtype)) or is_parsed_in_python(function, options))
-    ):
+    if keys and is_of_all and (_is_of_objects(dtype) or is_parsed_in_python(function, options)):
         options = _without_dtype(options, keys, first_rows(options).columns)
+    inferred = _inferred_categories(dtype, keys) if is_parsed_in_python(function, options) else {}
+    options = _without_dtypes_of(options, inferred)
     if not dated or (dtype is None and not any(one in keys for one in dated)):
-        return Dated(options)
+        return Dated(options, label_dtypes=inferred)
     rows = first_rows(options)
     places = dict(enumerate(rows.columns))
     found = {one: one if one in rows.columns else places.get(one) for one in dated}
@@ -73,7 +71,7 @@ def with_plain_labels(
     labels = {name: one for name, one in wanted.items() if name in keys and (name in objects or _is_time(rows[name]))}
     if labels and isinstance(given, dict):
         _require_known_dtypes(labels, rows, options)
-        options = {**options, "dtype": {name: one for name, one in given.items() if name not in labels} or None}
+        options = _without_dtypes_of(options, labels)
     else:
         labels = {}
     as_objects = frozenset(name for name in objects if name not in keys)
@@ -81,23 +79,27 @@ def with_plain_labels(
     if unparsed:
         options = {**options, "parse_dates": [one for one in dated if found[one] not in unparsed]}
         options = _without_dtype(options, unparsed, rows.columns)
-    return Dated(options, as_objects, labels)
+        categories = _inferred_categories(given, unparsed)
+        options, labels = _without_dtypes_of(options, categories), {**labels, **categories}
+    return Dated(options, as_objects, {**inferred, **labels})
 
 
 def with_dtypes(labels: Any, dtypes: Sequence[Any]) -> Any:
-    """Return labels, some of whose levels are times, with a dtype for each level; None: its own."""
+    """Return labels, some of whose levels are times or inferred, with a dtype for each level; None: its own."""
     if not isinstance(labels, pd.MultiIndex):
         return _with_dtype(labels, dtypes[0])
     levels = [_with_dtype(labels.get_level_values(place), dtype) for place, dtype in enumerate(dtypes)]
     return pd.MultiIndex.from_arrays(levels, names=labels.names)
 
 
-def _with_dtype(times: pd.Index, dtype: Any) -> pd.Index:
-    if dtype is None or not pd.api.types.is_string_dtype(dtype) or pd.api.types.is_object_dtype(dtype):
-        return times if dtype is None else times.astype(dtype)
-    texts = times.to_numpy().astype(str).astype(object)  # as NumPy writes them, which pandas' parsers ask
-    texts[times.isna()] = None
-    return pd.Index(texts, dtype=pd.api.types.pandas_dtype(dtype), name=times.name)
+def _with_dtype(labels: pd.Index, dtype: Any) -> pd.Index:
+    if dtype is None:
+        return labels
+    one = pd.api.types.pandas_dtype(dtype)
+    is_text = pd.api.types.is_string_dtype(one) and not pd.api.types.is_object_dtype(one)
+    if is_text or isinstance(one, pd.CategoricalDtype):
+        return pd.Index(labels.to_numpy(), dtype=one, name=labels.name)  # as pandas' parsers make them
+    return labels.astype(dtype)
 
 
 def is_parsed_in_python(function: Callable[..., Any], options: dict[str, Any]) -> bool:
@@ -116,6 +118,31 @@ def _without_dtype(options: dict[str, Any], keys: Collection[Any], columns: Coll
     if dtype is None or isinstance(dtype, dict):
         return options
     return {**options, "dtype": {name: dtype for name in columns if name not in keys}}
+
+
+def _without_dtypes_of(options: dict[str, Any], names: Collection[Any]) -> dict[str, Any]:
+    """Return options whose `dtype` for single columns isn't given for some."""
+    if not names:
+        return options
+    return {**options, "dtype": {name: one for name, one in options["dtype"].items() if name not in names} or None}
+
+
+def _inferred_categories(dtype: Any, keys: Collection[Any]) -> dict[Any, Any]:
+    """Return the categories that `dtype` makes of labels which are inferred first. Since pandas 3.1 columns read for categories are inferred alike."""
+    if not isinstance(dtype, dict):
+        return {}
+    given = {name: pd.api.types.pandas_dtype(dtype[name]) for name in keys if dtype.get(name) is not None}
+    return {
+        name: one
+        for name, one in given.items()
+        if isinstance(one, pd.CategoricalDtype) and (one.categories is not None or PANDAS_VERSION < (3, 1))
+    }
+
+
+def _is_of_objects(dtype: Any) -> bool:
+    """Whether pandas makes objects by a dtype, as by that of text before version 3."""
+    one = pd.api.types.pandas_dtype(dtype)
+    return pd.api.types.is_object_dtype(one) or (not HAS_COPY_ON_WRITE and one.kind == "U")
 
 
 def _is_unparsed(column: Any) -> bool:

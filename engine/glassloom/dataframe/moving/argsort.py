@@ -21,15 +21,19 @@ from glassloom.dataframe.reduce import Operation, tree
 _ORDER = Order((True,))
 
 
-def argsorted(node: FrameExpr) -> FrameExpr:
+def argsorted(node: FrameExpr, *, has_missing: bool = HAS_COPY_ON_WRITE) -> FrameExpr:
     """Return the node of the positions of a series' rows in the order of their values, equal ones in the order of the rows.
 
-    Missing values come last. Before pandas 3 they are left out, and -1 stands where they are.
+    Parameters
+    ----------
+    has_missing
+        Whether missing values come last. If not, as for series before pandas 3, they are left out, and -1 stands where they are.
     """
     if node.npartitions == 1:
-        return Rowwise(node, (), BlockCall(_argsorted, (Block(0),), label="argsort"))
+        function = _argsorted_with_missing if has_missing else _argsorted
+        return Rowwise(node, (), BlockCall(function, (Block(0),), label="argsort"))
     count = node.npartitions
-    known = node if HAS_COPY_ON_WRITE else SomeRows(node, (), BlockCall(_known, (Block(0),), label="dropna"))
+    known = node if has_missing else SomeRows(node, (), BlockCall(_known, (Block(0),), label="dropna"))
     starts = tree(known, Operation(_lengths, _flat, _starts), 0, "row-numbers", split_every=1024)
     moved = moved_keys(known, partial(places_in, _ORDER), count, (boundaries_of(known, _ORDER),))
     sizes = tree(moved, Operation(_lengths, _flat, _starts), 0, "range-sizes", split_every=1024)
@@ -41,6 +45,10 @@ def argsorted(node: FrameExpr) -> FrameExpr:
 
 def _argsorted(block: Any) -> Any:
     return block.argsort(kind="stable")
+
+
+def _argsorted_with_missing(block: Any) -> Any:
+    return pd.Series(block.array.argsort(kind="stable"), block.index, name=block.name)
 
 
 def _known(block: Any) -> Any:
