@@ -231,15 +231,12 @@ def _as_meta(meta: Any, applied: Any) -> Any:
 
 def _with_dtypes_of_missing(rows: Any, meta: Any) -> Any:
     """Return rows whose columns of objects without any value have the dtypes of `meta`."""
-    if (
-        not isinstance(rows, pd.DataFrame)
-        or not isinstance(meta, pd.DataFrame)
-        or not rows.columns.equals(meta.columns)
-    ):
+    are_frames = isinstance(rows, pd.DataFrame) and isinstance(meta, pd.DataFrame)
+    if not are_frames or not rows.columns.equals(meta.columns):
         return rows
     for place, dtype in enumerate(meta.dtypes):
         column = rows.iloc[:, place]
-        if column.dtype == object and dtype != object and dtype.kind not in "iub" and column.isna().all():
+        if column.dtype == object and dtype.kind not in "iubO" and column.isna().all():
             rows = rows.copy(deep=False)
             rows.isetitem(place, column.astype(dtype))
     return rows
@@ -271,7 +268,7 @@ def _as_all(meta: Any, tried: str, title: str, applied: Any, common: _Common | N
             f"that wasn't so. Say it with meta=, an empty {kind} like the result, with its index"
         )
     if applied.kind != NOTHING:
-        return applied.rows
+        return _with_dtypes_of_missing(applied.rows, meta)
     return meta if common.like is None else _missing(common.like, applied.rows)
 
 

@@ -90,6 +90,11 @@ def _values(column: Any, kind: str, dtype_backend: str | None) -> Any:
     return pd.Series([None if pd.isna(one) else bool(one) for one in column], column.index, dtype=object)
 
 
+def _lacks_missing(dtype: Any, of_all: Any) -> bool:
+    """Whether values are whole numbers where others, of which some are missing, are floats."""
+    return bool(dtype.kind in "iu" and isinstance(of_all, np.dtype) and of_all.kind == "f")
+
+
 def with_dtypes_of_missing(frame: Any, meta: Any) -> Any:
     """Return rows whose columns have dtypes like those of `meta` where their values don't tell: without any value, or any missing one."""
     casts = {}
@@ -99,11 +104,7 @@ def with_dtypes_of_missing(frame: Any, meta: Any) -> Any:
             casts[name] = dtype
         elif column.dtype == object and isinstance(dtype, np.dtype) and dtype.kind in "iub" and column.isna().all():
             casts[name] = np.dtype(object if dtype.kind == "b" else "float64")
-        elif column.dtype == object and column.isna().all():
-            casts[name] = dtype
-        elif (
-            column.dtype.kind in "iu" and isinstance(dtype, np.dtype) and dtype.kind == "f"
-        ):  # others have missing values
+        elif (column.dtype == object and column.isna().all()) or _lacks_missing(column.dtype, dtype):
             casts[name] = dtype
     casts = {name: dtype for name, dtype in casts.items() if frame[name].dtype != dtype}
     return frame.astype(casts) if casts else frame
