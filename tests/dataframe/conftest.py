@@ -22,5 +22,5 @@ settings.register_profile(
 settings.load_profile("frames")
 
 # Otherwise what reads a file would depend on whether an earlier test of the same process imported Polars.
-if "GLASSLOOM_DATAFRAME__PARQUET_ENGINE" not in os.environ:
-    config.set({"dataframe.parquet-engine": "pyarrow"})
+os.environ.setdefault("GLASSLOOM_DATAFRAME__PARQUET_ENGINE", "pyarrow")
+config.refresh()

@@ -243,3 +243,16 @@ def test_groups_by_stretches_of_time_have_no_methods_of_resample_alone():
             NotImplementedError, match=rf"no {method}\(\): apply\(\) calls .* groupby\(key\)\.{method}\(\)"
         ):
             getattr(groups.x, method)(2)
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+def test_values_that_are_missing_in_a_partition_have_the_dtype_of_the_others(npartitions):
+    plain = pd.DataFrame({"k": [0, 0, 1, 1, 2], "s": ["u", None, None, "v", "w"], "b": [1.0, 2, 3, 4, 5]})
+    lazy = gd.from_pandas(plain, npartitions=npartitions)
+    for function in (
+        lambda rows: rows.iloc[0],
+        lambda rows: pd.Series({"mean": rows.b.mean(), "first": rows.s.iloc[0]}),
+        lambda rows: pd.Series({"most": rows.b.max() if len(rows) > 1 else None, "one": 1.5}),
+    ):
+        expected = plain.groupby("k").apply(function, **WITHOUT_KEYS)
+        assert_same(lazy.groupby("k").apply(function, **WITHOUT_KEYS).compute(), expected)

@@ -212,7 +212,7 @@ import sys, threading
 import glassloom.dataframe as gd
 from glassloom.dataframe.io import parquet_polars, parquet_rows
 parquet_polars._WORTH_LOADING = 1
-lazy = gd.read_parquet(sys.argv[1])
+lazy = gd.read_parquet(sys.argv[1], engine="auto")
 wanted = lazy[lazy.k == 3][["x", "s"]]
 first = wanted.compute(scheduler="inline")
 for thread in threading.enumerate():

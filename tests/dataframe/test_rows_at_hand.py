@@ -69,3 +69,12 @@ def test_labels_that_the_pandas_object_repeats_are_refused_unless_all_labels_are
     lazy.update(plain[["i"]][::-1])
     with pytest.raises(ValueError, match="duplicate"):
         lazy.compute(**INLINE)
+
+
+def test_repeated_labels_that_are_not_in_order_are_refused():
+    """pandas pairs each row of a label with all others of it then, and by place if both are in the same order."""
+    plain = pd.DataFrame({"a": [1, 2, 3]}, index=[1, 2, 2])
+    other = pd.DataFrame({"a": [10, 20, 30]}, index=[2, 1, 2])
+    assert_same((gd.from_pandas(plain, npartitions=1) + other).compute(), plain + other)
+    with pytest.raises(DivisionError, match=r"repeat, and aren't in order.*sort_index\(\)"):
+        gd.from_pandas(plain, npartitions=2) + other

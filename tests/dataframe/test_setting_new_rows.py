@@ -40,8 +40,6 @@ NEW = {
 
 @pytest.mark.parametrize("name", NEW)
 def test_a_row_is_added_after_all_others(name):
-    if name == "one value" and not HAS_COPY_ON_WRITE:
-        pytest.skip("whether booleans and a number are numbers or objects depends on values before pandas 3")
     plain, key, value = NEW[name]
     expected = plain.copy()
     error = None
@@ -91,7 +89,6 @@ def test_sums_and_means_are_added_below_their_columns():
         assert table.compute(**INLINE).m.tolist()[-1] == 3.5 * 2 - 0.5
 
 
-@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="a new row has one dtype before pandas 3, and so columns have others")
 def test_whether_a_row_is_there_is_found_out_when_partitions_are_there_if_dtypes_stay():
     read = []
 
@@ -141,3 +138,16 @@ def test_the_first_row_of_a_frame_without_rows_decides_on_dtypes():
             expected.loc[len(expected)] = row
         assert_same(lazy.compute(**INLINE), expected)
         assert lazy.dtypes.equals(expected.dtypes)
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+def test_labels_and_values_of_several_kinds_stay_what_they_are(npartitions):
+    plain = pd.DataFrame({"a": range(6)}, index=pd.Index([1, "a", 2, "b", 3.5, None], dtype=object))
+    lazy = gd.from_pandas(plain, npartitions=npartitions, sort=False)
+    plain.loc[9] = lazy.loc[9] = 7
+    assert_same(lazy.compute(), plain)
+    values = pd.Series([1, "x", None, 2.5], dtype=object)
+    for value in ("t", None, 3):
+        some, own = gd.from_pandas(values, npartitions=npartitions), values.copy()
+        some.loc[10] = own.loc[10] = value
+        assert_same(some.compute(), own)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.moving.argsort import argsorted

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
@@ -230,13 +231,14 @@ def _as_meta(meta: Any, applied: Any) -> Any:
 
 
 def _with_dtypes_of_missing(rows: Any, meta: Any) -> Any:
-    """Return rows whose columns of objects without any value have the dtypes of `meta`."""
+    """Return rows whose columns without any value, which are objects or floats, have the dtypes of `meta`."""
     are_frames = isinstance(rows, pd.DataFrame) and isinstance(meta, pd.DataFrame)
     if not are_frames or not rows.columns.equals(meta.columns):
         return rows
     for place, dtype in enumerate(meta.dtypes):
         column = rows.iloc[:, place]
-        if column.dtype == object and dtype.kind not in "iubO" and column.isna().all():
+        has_missing = not (isinstance(dtype, np.dtype) and dtype.kind in "iubO")
+        if column.dtype in (object, float) and column.dtype != dtype and has_missing and column.isna().all():
             rows = rows.copy(deep=False)
             rows.isetitem(place, column.astype(dtype))
     return rows
