@@ -141,3 +141,14 @@ def test_what_is_no_query_is_named(database):
 def test_a_meta_may_be_lazy(database):
     lazy = gd.read_sql_table("t", database, "n", meta=gd.from_pandas(WANTED, npartitions=2))
     assert_same(lazy.compute(), WANTED.set_index("n"))
+
+
+def test_whole_numbers_of_which_some_are_missing_are_floats_in_all_partitions(tmp_path):
+    path = tmp_path / "t.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("create table t(id int, i int)")
+        connection.executemany("insert into t values(?, ?)", [(row, row if row < 11 else None) for row in range(12)])
+        connection.commit()
+    lazy = gd.read_sql_table("t", f"sqlite:///{path}", "id", npartitions=3)
+    assert lazy.i.astype(str).compute().tolist()[:2] == ["0.0", "1.0"]
+    assert lazy[lazy.i < 3].compute().i.dtype == float
