@@ -13,10 +13,9 @@ from glassloom.graph.caller_options import Options, register_options
 
 _OF_RESULTS = (
     "mode.string_storage", "mode.copy_on_write", "mode.use_inf_as_na", "future.infer_string", "future.no_silent_downcasting",
-    "future.distinguish_nan_and_na", "future.python_scalars", "future.infer_freq_returns_offset", "compute.use_bottleneck", "compute.use_numexpr",
-    "compute.use_numba", "io.parquet.engine", "io.sql.engine",
+    "future.distinguish_nan_and_na", "future.python_scalars", "future.infer_freq_returns_offset", "io.parquet.engine", "io.sql.engine",
 )  # fmt: skip
-"""Those of any version. How values are shown decides on no result."""
+"""Those of any version. How values are shown, or by which library they are computed, decides on no result; dask.dataframe sets the latter."""
 _DEFAULT = re.compile(r"\[default: (.*?)\]")
 
 
