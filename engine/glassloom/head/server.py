@@ -70,6 +70,8 @@ SAMPLE_S = 0.5
 _READ_BYTES = 2**20
 _STATUS_TIMEOUT_S = 0.5
 """How long the head waits to be told how a worker has ended."""
+_LAST_WORDS_S, _LOOK_EVERY_S = 0.2, 0.005
+"""How long what a worker has sent is waited for when its process has ended: a fork of it may keep the connection open."""
 _LOOK_AGAIN_S = 0.02
 _PARTING_TIMEOUT_S = 1.0
 """How long the head waits at its end for clients to read why."""
@@ -275,6 +277,21 @@ class Head:
             self._end("the process that started the cluster has ended")
 
     def _worker_exited(self, number: int, status: str) -> None:
+        worker = self._worker_pool.connections.get(number)
+        if worker is not None and not worker.is_disconnected and not worker.ending:
+            self._tasks.start("worker's last words", self._lose_when_read(worker, status))
+        else:
+            self._lose(number, status)
+
+    async def _lose_when_read(self, worker: WorkerConnection, status: str) -> None:
+        """Count a worker as lost once what it has sent is read, which may say why: the fork server's message may be read before."""
+        deadline_s = monotonic_s() + _LAST_WORDS_S
+        while not worker.is_disconnected and monotonic_s() < deadline_s:
+            await asyncio.sleep(_LOOK_EVERY_S)
+        if self._worker_pool.connections.get(worker.number) is worker:
+            self._lose(worker.number, status)
+
+    def _lose(self, number: int, status: str) -> None:
         if not self._ended.is_set():
             self._worker_pool.exited(number, status)
             self._settle_soon()
@@ -288,7 +305,7 @@ class Head:
         worker.kill()
         await asyncio.sleep(_STATUS_TIMEOUT_S)
         if self._worker_pool.connections.get(worker.number) is worker:
-            self._worker_exited(worker.number, "its process has ended; the fork server doesn't say how")
+            self._lose(worker.number, "its process has ended; the fork server doesn't say how")
 
     def _worker_lost(self, worker: WorkerConnection, reason: str) -> None:
         self._last_loss = WorkerLoss(reason, worker.exceeded_limit)
