@@ -109,8 +109,8 @@ def read_parquet(
         it wrote the files.
         Without such a column, rows are numbered through all files, or as pandas noted if there is one file.
     engine
-        What reads the files; the result is the same. ``"auto"``: Polars where it is installed (the extra ``polars``) and there is much
-        to read, as it leaves out of other columns what filters leave out of their rows; PyArrow otherwise, also on file systems other
+        What reads the files; the result is the same. ``"auto"``: Polars where it is installed (the extra ``polars``), there is much
+        to read and rows are filtered meanwhile, as it leaves out of other columns what filters leave out of their rows; PyArrow otherwise, also on file systems other
         than this machine's, and columns of types other than numbers, times without a zone, dates and text. ``"polars"``: also where there is little to
         read. ``"pyarrow"``: never Polars. Default: the option ``dataframe.parquet-engine`` (``"auto"``).
     split_row_groups

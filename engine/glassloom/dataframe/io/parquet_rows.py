@@ -44,8 +44,6 @@ _SMALL_ROWS = 100_000
 """Row groups are searched for rows in parts of so many rows at least."""
 _CACHED_ROWS = 2**17
 """A column of so many numbers is still in the processor's own cache when its rows are chosen, if no other is read meanwhile."""
-_FEWEST_COLUMNS = 2
-"""Of fewer columns PyArrow reads all rows in the same time as Polars."""
 
 
 class _WithoutNaN:
@@ -165,8 +163,9 @@ def asks_polars(layout: Layout, condition: Condition | None) -> bool:
     has_categories = any(pa.types.is_dictionary(layout.schema.field(name).type) for name in layout.wanted)
     if layout.files.arrow is not None or layout.filters is not None or has_categories:
         return False
-    is_chosen = bool(condition or layout.where)
-    return (is_chosen or len(layout.wanted) >= _FEWEST_COLUMNS) and is_worthwhile(layout.engine, layout.n_values)
+    # All rows PyArrow reads in as little time, on threads that wait for no others.
+    is_chosen = bool(condition or layout.where) or layout.engine == "polars"
+    return is_chosen and is_worthwhile(layout.engine, layout.n_values)
 
 
 def _read_by_polars(reader: PieceReader, piece: FilePiece, condition: Condition | None) -> _Part | None:
@@ -180,7 +179,7 @@ def _read_by_polars(reader: PieceReader, piece: FilePiece, condition: Condition 
     conditions += [Asked(layout.where, columns_of(layout.where))] if layout.where else []
     of_conditions = [name for one in conditions for name in columns_of(one.condition) if name not in constants]
     own = [name for name in layout.wanted if name not in reader.encoded]
-    if not of_conditions and len(own) < _FEWEST_COLUMNS:
+    if not of_conditions and not own:
         return None
     read = read_by_polars(polars, piece, layout.files, layout.schema, own, conditions, of_conditions)
     if read is None:
