@@ -216,7 +216,7 @@ OPTIONS: Mapping[str, Option] = _table(
     ),
     Option(
         "dataframe.parquet-engine", _choice("auto", "pyarrow", "polars"), "auto", False,
-        "What reads Parquet files: the default of `engine` in `read_parquet`. `auto`: Polars where it is installed and there is much to read.",
+        "What reads Parquet files: the default of `engine` in `read_parquet`. `auto`: Polars where it is installed, there is much to read and rows are filtered.",
     ),
     Option(
         "client.address", _ADDRESS, None, True,
