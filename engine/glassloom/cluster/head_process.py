@@ -166,9 +166,8 @@ def _start_process(options: HeadOptions, env: Mapping[str, str]) -> subprocess.P
     environ = {**os.environ, **config.environment(), **env}
     for variable in _BLAS_VARIABLES:
         environ.setdefault(variable, str(config.get("cluster.blas-threads")))
-    environ.setdefault(
-        "POLARS_MAX_THREADS", str(options.threads_per_worker)
-    )  # otherwise each worker starts a thread for each CPU
+    # Otherwise Polars starts a thread for each CPU in each worker.
+    environ.setdefault("POLARS_MAX_THREADS", str(options.threads_per_worker))
     if config.get("compute.tune-allocators"):
         environ.update(settings_for_processes(environ))
     start = {"path": _head_path(), "worker_path": _worker_path(env), "options": asdict(options)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from functools import wraps as wraps_method
 from typing import Any
@@ -144,11 +144,6 @@ class Index(PositionsOfLabels):
             is_new = kind_of_rows(self) is not Rowwise
             return operate(operator.getitem, self, key, kind=ChosenLabels) if is_new else labels[key].index
         raise NotImplementedError(f"index[{key!r}]: positions, slices of them and lazy booleans choose labels")
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the labels, computing one partition after the other."""
-        for part in self.partitions:
-            yield from part._computed_by_pandas()
 
     def __contains__(self, label: object) -> bool:
         """Compute whether a row has a label."""

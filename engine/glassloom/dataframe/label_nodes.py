@@ -11,8 +11,8 @@ from glassloom.dataframe.nodes import BlockOp, Rowwise
 from glassloom.graph import tokenize
 
 
-class NewLabels(Rowwise):
-    """The same rows under other labels."""
+class _OfOtherLabels(Rowwise):
+    """A row for each row, where it isn't known which labels are in which partition."""
 
     aligns_labels = False
 
@@ -21,16 +21,20 @@ class NewLabels(Rowwise):
         return (None,) * (self.frame.npartitions + 1)
 
     @property
+    def has_unique_labels(self) -> bool:
+        return False
+
+
+class NewLabels(_OfOtherLabels):
+    """The same rows under other labels."""
+
+    @property
     def rows(self) -> str:
         return f"labelled-{tokenize(self.frame.rows, self.call, [node.name for node in self.others])}"
 
     @property
     def layout(self) -> str:
         return self.name
-
-    @property
-    def has_unique_labels(self) -> bool:
-        return False
 
 
 class MovedLabels(NewLabels):
@@ -45,18 +49,8 @@ class MovedLabels(NewLabels):
         return tuple(self.call(pd.Series(0, index=labels)).index)
 
 
-class Labels(Rowwise):
-    """Labels computed from other labels, one by one: where partitions begin isn't known of them."""
-
-    aligns_labels = False
-
-    @property
-    def divisions(self) -> tuple[Any, ...]:
-        return (None,) * (self.frame.npartitions + 1)
-
-    @property
-    def has_unique_labels(self) -> bool:
-        return False
+class Labels(_OfOtherLabels):
+    """Labels computed from other labels, one by one."""
 
 
 class MappedLabels(Labels):

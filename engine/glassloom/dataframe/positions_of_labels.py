@@ -1,7 +1,8 @@
-"""Methods of an index that ask where labels are, or put labels together: what pandas returns as a value is computed at once."""
+"""Methods of an index that yield labels, ask where they are, or put them together: what pandas returns as a value is computed at once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -20,6 +21,11 @@ class PositionsOfLabels(Frame):
         name: Any
 
         def to_series(self, *, name: Any = ...) -> Any: ...
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the labels, computing one partition after the other."""
+        for part in self.partitions:
+            yield from part._computed_by_pandas()
 
     def equals(self, other: Any) -> bool:
         """Compute whether another index has the same labels in the same order."""

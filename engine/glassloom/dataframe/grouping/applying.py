@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.spec import Call, users_of
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, lacks_texts, of_groups
@@ -23,6 +24,8 @@ from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import MetaError
 
+WITHOUT_KEYS = {} if HAS_COPY_ON_WRITE else {"include_groups": False}
+"""With which `apply` of pandas gives functions no keys among the columns, as pandas 3 does in any case."""
 FRAMES, SERIES, VALUES, NOTHING, UNTRIED = "frames", "series", "values", "nothing", "untried"
 
 

@@ -20,7 +20,7 @@ from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns, require_distinct
 from glassloom.dataframe.grouping import wholes
-from glassloom.dataframe.grouping.applying import TriedApply, of_applied, with_labels_found
+from glassloom.dataframe.grouping.applying import WITHOUT_KEYS, TriedApply, of_applied, with_labels_found
 from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
 from glassloom.dataframe.grouping.distinct_rows import of_distinct_rows
@@ -428,7 +428,7 @@ class GroupBy(Methods):
             raise NotImplementedError(
                 "include_groups=True: pandas has no such groups any more; select the key as a column"
             )
-        further = {} if self._is_single else _EXCLUDING_GROUPS
+        further = {} if self._is_single else WITHOUT_KEYS
         function, kwargs = with_own_arguments(func, kwargs)
         tried = TriedApply("apply", (function, *args), {**kwargs, **further})
         title = f"groupby-apply-{function_label(func)}"
@@ -597,6 +597,3 @@ class GroupBy(Methods):
             When computing, if the key doesn't occur.
         """
         return wrap(get_group(self._of_whole_rows(), name))
-
-
-_EXCLUDING_GROUPS = {} if HAS_COPY_ON_WRITE else {"include_groups": False}

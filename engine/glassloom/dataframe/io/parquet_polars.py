@@ -74,7 +74,7 @@ def is_worthwhile(engine: str, n_values: int) -> bool:
     return engine == "polars" or "polars" in sys.modules or n_values >= _WORTH_LOADING
 
 
-def imported(engine: str) -> ModuleType | None:
+def imported_polars(engine: str) -> ModuleType | None:
     """Return Polars; None while it is being imported, which takes a quarter of a second: unless it is asked for, no read waits for that."""
     if engine == "polars":
         import polars
@@ -94,7 +94,7 @@ def _import() -> None:
     _has_imported.set()
 
 
-class Asked(NamedTuple):
+class ReadCondition(NamedTuple):
     """A condition, the columns whose comparisons with missing values are missing, and those in which NaN is a missing value."""
 
     condition: Condition
@@ -116,7 +116,7 @@ def read_by_polars(
     files: Files,
     schema: pa.Schema,
     wanted: Sequence[str],
-    conditions: Sequence[Asked],
+    conditions: Sequence[ReadCondition],
     of_conditions: Collection[str],
 ) -> PolarsRows | None:
     """Return columns of the rows of a piece that may fulfil conditions; None if Polars can't read them as PyArrow does.
@@ -175,7 +175,7 @@ def _first_row_in_file(piece: FilePiece, files: Files) -> int | None:
     return first if one.num_rows <= _MOST_ROWS else None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _readable(state: State, files: Files) -> dict[str, pa.DataType]:
     """Return the types of those columns of a file that Polars reads as PyArrow does, as far as we know."""
     import polars
@@ -238,7 +238,7 @@ class _Translation(NamedTuple):
 
     polars: ModuleType
     kinds: dict[str, pa.DataType]
-    asked: Asked
+    asked: ReadCondition
 
     def of(self, condition: Condition) -> _Wanted:
         """Return where all terms may hold."""

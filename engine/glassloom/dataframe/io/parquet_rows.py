@@ -29,7 +29,7 @@ from glassloom.dataframe.io.parquet_files import (
     unchanged,
 )
 from glassloom.dataframe.io.parquet_filters import filter_expression
-from glassloom.dataframe.io.parquet_polars import Asked, imported, is_worthwhile, read_by_polars
+from glassloom.dataframe.io.parquet_polars import ReadCondition, imported_polars, is_worthwhile, read_by_polars
 from glassloom.dataframe.io.parquet_to_pandas import (
     Layout,
     decoded_text,
@@ -158,7 +158,7 @@ def _read_piece(piece: FilePiece, layout: Layout, condition: Condition | None, *
         raise ReadError(f"{piece.path!r} can't be read: {error}") from error
 
 
-def asks_polars(layout: Layout, condition: Condition | None) -> bool:
+def is_left_to_polars(layout: Layout, condition: Condition | None) -> bool:
     """Whether Polars is to read rows, as far as it can."""
     has_categories = any(pa.types.is_dictionary(layout.schema.field(name).type) for name in layout.wanted)
     if layout.files.arrow is not None or layout.filters is not None or has_categories:
@@ -171,12 +171,12 @@ def asks_polars(layout: Layout, condition: Condition | None) -> bool:
 def _read_by_polars(reader: PieceReader, piece: FilePiece, condition: Condition | None) -> _Part | None:
     """Return the wanted rows of a piece as Polars reads them, and PyArrow text that is codes; None: it is left to PyArrow."""
     layout = reader.layout
-    polars = imported(layout.engine) if asks_polars(layout, condition) else None
+    polars = imported_polars(layout.engine) if is_left_to_polars(layout, condition) else None
     if polars is None:
         return None
     constants = hive_constants(piece, layout)
-    conditions = [Asked(condition, layout.nullable, layout.without_nan)] if condition else []
-    conditions += [Asked(layout.where, columns_of(layout.where))] if layout.where else []
+    conditions = [ReadCondition(condition, layout.nullable, layout.without_nan)] if condition else []
+    conditions += [ReadCondition(layout.where, columns_of(layout.where))] if layout.where else []
     of_conditions = [name for one in conditions for name in columns_of(one.condition) if name not in constants]
     own = [name for name in layout.wanted if name not in reader.encoded]
     if not of_conditions and not own:

@@ -15,7 +15,7 @@ from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term
 from glassloom.dataframe.io.literals import adapted
 from glassloom.dataframe.io.noted_index import Level
 from glassloom.dataframe.io.parquet_files import FilePiece, Partition, footer, hive_type
-from glassloom.dataframe.io.parquet_rows import asks_polars, may_match, read_block, read_partition
+from glassloom.dataframe.io.parquet_rows import is_left_to_polars, may_match, read_block, read_partition
 from glassloom.dataframe.io.parquet_to_pandas import Layout, makes_plain_columns
 from glassloom.dataframe.io.read import Source
 from glassloom.graph import tokenize
@@ -72,7 +72,7 @@ class ParquetSource(Source):
 
     def form_of(self, columns: tuple[Any, ...] | None, condition: Any) -> str:
         """See `Source.form_of`. Polars leaves to Arrow what it can't read."""
-        return "Polars" if asks_polars(self._layout_of(columns, condition), condition) else self.form
+        return "Polars" if is_left_to_polars(self._layout_of(columns, condition), condition) else self.form
 
     def _layout_of(self, columns: tuple[Any, ...] | None, condition: Condition | None) -> Layout:
         layout = self.layout if columns is None else self.layout._replace(columns=tuple(columns))
