@@ -269,13 +269,8 @@ def _cells(steps: Sequence[Step]) -> list[tuple[str, ...]]:
             step.groups,
             step.form,
             step.on_arrow,
-            _unbroken(step.memory),
-            _unbroken(step.place),
+            step.memory,
+            step.place,
         )
         for step in steps
     ]
-
-
-def _unbroken(text: str) -> str:
-    """Return a text that stays on one line."""
-    return text.replace(" ", "\u00a0")
