@@ -30,8 +30,8 @@ def _frame(shift: int = 0) -> pd.DataFrame:
 
 def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     encoded: list[Any] = []
-    one_array = text._one_array
-    monkeypatch.setattr(text, "_one_array", lambda array: [encoded.append(array), one_array(array)][1])
+    one_array = text.one_array
+    monkeypatch.setattr(text, "one_array", lambda array: [encoded.append(array), one_array(array)][1])
     return encoded
 
 

@@ -413,3 +413,16 @@ def test_rows_sorted_by_no_column_keep_their_order():
     plain = pd.DataFrame({"x": [3, 1, 2]}, index=[2, 0, 1])
     lazy = gd.from_pandas(plain, npartitions=2, sort=False)
     assert lazy.sort_values(by=[]).compute().equals(plain.sort_values(by=[]))
+
+
+def test_sorting_the_labels_of_one_partition_computes_nothing_yet():
+    calls = []
+
+    def rows(number):
+        calls.append(number)
+        return pd.DataFrame({"x": [1, 2]}, index=[number, 0])
+
+    frame = gd.from_map(rows, [5], meta=pd.DataFrame({"x": [1]}, index=[0]))
+    made = frame.x.sort_index()
+    assert calls == []
+    assert made.compute(scheduler="synchronous").index.tolist() == [0, 5] and calls == [5]

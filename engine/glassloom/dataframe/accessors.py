@@ -15,6 +15,7 @@ from glassloom.backends.pandas_version import PANDAS_VERSION
 from glassloom.collection import compute
 from glassloom.dataframe.ambiguous_times import by_rows_beside
 from glassloom.dataframe.arrow.text import of_distinct_texts
+from glassloom.dataframe.arrow.text_parts import Parts, groups_of, parts_of
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_at_hand import beside_values_at_hand, is_column, with_column_at_hand
 from glassloom.dataframe.method_names import methods_named
@@ -73,6 +74,8 @@ class TextMethod(Method):
             }  # pandas would take it for a boolean
         if _fails_without_rows(obj):
             obj = pd.Series(pd.array([], dtype=obj.dtype), index=obj.index, name=obj.name)
+        if self.path[-1] == "extract" and (extracted := _extracted(obj, *args, **kwargs)) is not None:
+            return extracted
         if _may_be_text(obj) or not isinstance(obj, pd.Series) or not len(obj):
             made = _with_index_of(super().__call__(obj, *args, **kwargs), obj)
             is_narrow = self.path[-1] in _IN_THREE and isinstance(made, pd.DataFrame) and made.shape[1] < 3
@@ -82,6 +85,18 @@ class TextMethod(Method):
             obj = obj.astype(object)
         text = pd.Series(["a"], index=obj.index[:1] if len(obj) else None, name=obj.name, dtype=obj.dtype)
         return _with_index_of(super().__call__(pd.concat([obj, text]), *args, **kwargs).iloc[:-1], obj)
+
+
+def _extracted(obj: Any, pat: Any, flags: Any = 0, expand: bool = True) -> Any:
+    """Return what pandas' ``extract`` does, found by Arrow; None where that may not be the same."""
+    columns = groups_of(obj, pat, flags) if len(obj) else None
+    if columns is None:
+        return None
+    made = obj.iloc[:1].str.extract(pat, flags=flags, expand=expand)
+    if isinstance(made, pd.Series):
+        return pd.Series(columns[0], index=obj.index, name=made.name, copy=False)
+    frame = pd.DataFrame(dict(enumerate(columns)), index=obj.index, copy=False)
+    return frame.set_axis(made.columns, axis=1)
 
 
 def _fails_without_rows(obj: Any) -> bool:
@@ -253,8 +268,10 @@ class Texts(Accessor):
             most = tree(
                 self._series.expr, Operation(partial(_count_parts, method, options), max, max), 0, "count-parts"
             )
-            n = int(wrap(most).compute()) - 1
-        return operate(_split_into, self._series, method, n, kwargs=options, label=method)
+            width, n = int(wrap(most).compute()), -1
+        else:
+            width = n + 1
+        return operate(_split_into, self._series, method, width, n, kwargs=options, label=method)
 
     def repeat(self, repeats: Any) -> Any:
         """Return each text several times in a row: a number of times, or a list or array of numbers, one for each row."""
@@ -295,7 +312,14 @@ def _repeated(block: Any, repeats: Any) -> Any:
 def _count_parts(method: str, options: dict[str, Any], block: Any) -> int:
     """Return how many columns the parts of texts take: none if there are no rows."""
     known = block.dropna()
+    parts = _parts_by_arrow(known, method, -1, options)
+    if parts is not None:
+        return int(parts.counts().max())
     return int(TextMethod(method)(known, expand=True, **options).shape[1]) if len(known) else min(len(block), 1)
+
+
+def _parts_by_arrow(block: Any, method: str, n: int, options: dict[str, Any]) -> Parts | None:
+    return parts_of(block, options["pat"], n, options.get("regex"), from_end=method == "rsplit")
 
 
 def _texts_of_categories(block: Any) -> Any:
@@ -358,19 +382,23 @@ def _without_values(block: Any) -> Any:
     return pd.DataFrame(index=block.index)
 
 
-def _split_into(block: Any, method: str, n: int, **options: Any) -> Any:
-    """Return ``n + 1`` columns."""
-    if n < 0:  # there are no rows
+def _split_into(block: Any, method: str, width: int, n: int, **options: Any) -> Any:
+    """Return the parts as `width` columns."""
+    if not width:  # there are no rows
         return pd.DataFrame(index=block.index)
+    parts = _parts_by_arrow(block, method, n, options)
+    if parts is not None:
+        columns = {place: parts.column(place) for place in range(width)}
+        return pd.DataFrame(columns, index=block.index, columns=pd.RangeIndex(width), copy=False)
     has_none = isinstance(block.dtype, pd.ArrowDtype) and bool(block.isna().all())  # of which pandas 2 makes no columns
     made = pd.DataFrame(index=block.index) if has_none else getattr(block.str, method)(n=n, expand=True, **options)
-    if made.shape[1] == n + 1:
+    if made.shape[1] == width:
         return made
     made = made if len(made) else pd.DataFrame(index=block.index)
     absent = block.where(block.isna(), None).astype(
         block.dtype
     )  # no part: None among objects; a missing text stays missing
-    return pd.concat([made, *(absent.rename(place) for place in range(made.shape[1], n + 1))], axis=1)
+    return pd.concat([made, *(absent.rename(place) for place in range(made.shape[1], width))], axis=1)
 
 
 @methods_named("Series.cat")

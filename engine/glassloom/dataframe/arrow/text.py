@@ -129,7 +129,7 @@ def _dictionary_of(array: Any) -> _Dictionary:
     known = _encodings.get(array)
     if known is not None:
         return known
-    encoded = _one_array(array).dictionary_encode()
+    encoded = one_array(array).dictionary_encode()
     indices = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
     found = _Dictionary(indices.to_numpy(zero_copy_only=False), encoded.dictionary, {})
     if len(array) >= _LEAST_TO_KEEP:
@@ -156,7 +156,7 @@ def _ranks(order: Any) -> Codes:
     return ranks
 
 
-def _one_array(array: Any) -> Any:
+def one_array(array: Any) -> Any:
     """Return an array in one piece."""
     if not isinstance(array, pa.ChunkedArray):
         return array
