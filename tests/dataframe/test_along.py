@@ -13,6 +13,7 @@ from glassloom.dataframe.cumulative import _filled_last
 from glassloom.errors import DivisionError
 from glassloom.expr import lower, optimize
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from long_tests import examples
 
 INLINE = {"scheduler": "inline"}
@@ -339,3 +340,27 @@ def test_a_row_that_has_all_values_is_carried_without_filling_the_others(monkeyp
     assert_same(_filled_last(how, whole.x), whole.x.iloc[place])
     if HAS_COPY_ON_WRITE:  # before pandas 3 text is objects
         assert_same(_filled_last(how, whole), whole.iloc[place])
+
+
+_NUMBERS_AND_INFINITE = st.sampled_from([1.5, -2.0, 0.0, 3.0, np.nan, np.inf, -np.inf])
+
+
+@settings(max_examples=examples(60))
+@given(
+    columns=st.integers(1, 9).flatmap(
+        lambda n: st.tuples(
+            st.lists(_NUMBERS_AND_INFINITE, min_size=n, max_size=n),
+            st.lists(st.integers(-2, 2), min_size=n, max_size=n),
+        )
+    ),
+    npartitions=st.integers(1, 5),
+    how=st.sampled_from(["cumsum", "cumprod", "cummin", "cummax"]),
+    skipna=st.booleans(),
+)
+def test_running_values_go_on_from_partition_to_partition(columns, npartitions, how, skipna):
+    frame = pd.DataFrame(dict(zip("xy", columns, strict=True)))
+    lazy = gd.from_pandas(frame, npartitions=npartitions)
+    with np.errstate(all="ignore"):
+        for pick in (lambda f: f, lambda f: f.x, lambda f: f.y):
+            got = getattr(pick(lazy), how)(skipna=skipna).compute(**INLINE)
+            assert_same(got, getattr(pick(frame), how)(skipna=skipna))

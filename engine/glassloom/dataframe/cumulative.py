@@ -30,7 +30,7 @@ from glassloom.errors import OptionError
 class Step:
     """How an operation continues from one partition to the next.
 
-    ``last(block)`` is the row that the next partition needs, ``whole(block)`` the operation. Both are called with the rows
+    ``last(block)`` is the row that the next partition needs (or several), ``whole(block)`` the operation. Both are called with the rows
     of a partition, and with such a row put in front. `is_rounded` says that results are rounded so much at every row that the order
     of the steps shows: then partitions follow one another.
     """
@@ -83,7 +83,7 @@ class Step:
         block = _with_dtypes(block, carry)
         if self.is_reversed:
             return with_frequency_of(block, self.whole(concat([block, carry])).iloc[:-1])
-        return with_frequency_of(block, self.whole(concat([carry, block])).iloc[1:])
+        return with_frequency_of(block, self.whole(concat([carry, block])).iloc[len(carry) :])
 
 
 def _step(whole: Any, last: Any, title: str, is_reversed: bool, is_rounded: Any) -> Step:
@@ -112,13 +112,95 @@ def _takes(own: Any, carried: Any) -> bool:
     return own != carried and not isinstance(own, pd.CategoricalDtype) and not is_narrowing(own, carried)
 
 
+class RunningStep(Step):
+    """A running sum, product, smallest or largest value."""
+
+    def __init__(self, how: str, skipna: bool) -> None:
+        self.how, self.skipna = how, skipna
+        is_rounded = has_half_floats if how in ("cumsum", "cumprod") else None
+        super().__init__(
+            partial(_running, how, skipna), partial(_running_last, how, skipna), how, is_rounded=is_rounded
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (RunningStep, (self.how, self.skipna))
+
+    def continued(self, block: Any, carry: Any = None) -> Any:
+        """Return the running values of a partition, after those of the partitions before."""
+        if carry is not None and len(carry) == 1 and len(block):
+            made = _of_plain_numbers(self.how, block, carry)
+            if made is not None:
+                return made
+        return super().continued(block, carry)
+
+
+_UFUNCS: dict[str, np.ufunc] = {"cumsum": np.add, "cumprod": np.multiply, "cummin": np.minimum, "cummax": np.maximum}
+
+
+def _plain_numbers(block: Any) -> Any:
+    """Return the numbers of a series as NumPy's; None of others than usual ones."""
+    if not isinstance(block, pd.Series) or block.dtype not in (np.float64, np.int64):
+        return None
+    return block.to_numpy()
+
+
+def _of_plain_numbers(how: str, block: Any, carry: pd.Series) -> Any:
+    """Return the running values of numbers of which none is missing, in a quarter of pandas' time; None for others."""
+    values = _plain_numbers(block)
+    before = None if values is None or carry.dtype != block.dtype else carry.to_numpy()[0]
+    if before is None or not np.isfinite(before):
+        return None
+    with np.errstate(all="ignore"):
+        made = _UFUNCS[how].accumulate(values)
+        _UFUNCS[how](made, before, out=made)
+    if not np.isfinite(made[-1]):  # one missing or infinite number makes all after it so
+        return None
+    return pd.Series(made, index=block.index, name=block.name, copy=False)
+
+
 def _running(how: str, skipna: bool, block: Any) -> Any:
     return getattr(block, how)(skipna=skipna)
 
 
 def _running_last(how: str, skipna: bool, block: Any) -> Any:
+    values = _plain_numbers(block)
+    if values is not None and len(values):
+        with np.errstate(all="ignore"):
+            whole = _UFUNCS[how].reduce(values)
+        if np.isfinite(whole):  # so none is missing
+            return pd.Series([whole], index=block.index[-1:], name=block.name, dtype=block.dtype)
     result = getattr(block, how)(skipna=skipna)
-    return (_forward(result) if skipna and not _is_filled(result.iloc[-1:]) else result).iloc[-1:].copy()
+    if not skipna or _is_filled(result.iloc[-1:]):
+        return result.iloc[-1:].copy()
+    return _without_end(how, block, result, _forward(result).iloc[-1:].copy())
+
+
+def _without_end(how: str, block: Any, result: Any, last: Any) -> Any:
+    """Return the last row, or two rows whose sum or product is NaN where infinite numbers have made it so for all rows that follow.
+
+    A missing number alone would be passed over.
+    """
+    if how not in _NEUTRAL:
+        return last
+    is_series = isinstance(last, pd.Series)
+    dtypes = [last.dtype] if is_series else list(last.dtypes)
+    if not all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes):
+        return last
+    is_lost = np.atleast_1d((block.notna() & result.isna()).any())
+    if not is_lost.any():
+        return last
+    neutral, ends = _NEUTRAL[how]
+    labels = last.index.repeat(2)
+    columns = [last] if is_series else [last.iloc[:, place] for place in range(last.shape[1])]
+    rows = [
+        pd.Series(ends if lost else [neutral, *column.tolist()], index=labels, dtype=column.dtype, name=column.name)
+        for column, lost in zip(columns, is_lost, strict=True)
+    ]
+    return rows[0] if is_series else pd.concat(rows, axis=1)
+
+
+_NEUTRAL = {"cumsum": (0, [np.inf, -np.inf]), "cumprod": (1, [np.inf, 0.0])}
+"""What changes no sum or product, and two numbers of which it is NaN."""
 
 
 def _is_filled(row: Any) -> bool:
@@ -435,9 +517,7 @@ def _cumulative(how: str, what: str) -> Callable[..., Any]:
         frame = wrap(numeric_columns(self._expr)) if numeric_only else self
         if axis is not None and is_columns(axis, how):
             return operate(AcrossColumns(how), frame, kwargs={"axis": 1, "skipna": skipna})
-        is_rounded = has_half_floats if how in ("cumsum", "cumprod") else None
-        step = Step(partial(_running, how, skipna), partial(_running_last, how, skipna), how, is_rounded=is_rounded)
-        return wrap(step.node(frame.expr))
+        return wrap(RunningStep(how, skipna).node(frame.expr))
 
     method.__name__ = method.__qualname__ = how
     method.__doc__ = f"""Return {what} of all values up to each row, those of earlier partitions among them.
