@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -315,27 +316,26 @@ def divisions_of(
             return unknown
         last = partitions[-1][-1].first_row + partitions[-1][-1].n_rows - 1
         return tuple(start + step * row for row in [*(partition[0].first_row for partition in partitions), last])
-    lows, highs = [], []
-    for partition in partitions:
-        bounds = [
-            group_bounds(footer(piece.state, files), group, index_column, kind)
-            for piece in partition
-            for group in piece.groups
-        ]
-        known = [one for one in bounds if one is not None and one.low is not None]
-        has_nulls = any(
-            statistics(footer(piece.state, files), group, index_column).null_count
-            for piece in partition
-            for group in piece.groups
-            if len(known) == len(bounds)
-        )
-        if len(known) < len(bounds) or has_nulls:
-            return unknown
-        lows.append(min(one.low for one in known))
-        highs.append(max(one.high for one in known))
-    if any(high >= low for high, low in zip(highs, lows[1:], strict=False)):
+    bounds = bounds_of(partitions, files, index_column, kind)
+    if bounds is None or any(one.high >= other.low for one, other in pairwise(bounds)):
         return unknown
-    return tuple(_label(value) for value in [*lows, highs[-1]])
+    return tuple(_label(value) for value in [*(one.low for one in bounds), bounds[-1].high])
+
+
+def bounds_of(partitions: Sequence[Partition], files: Files, column: str, kind: Any) -> list[Bounds] | None:
+    """Return between what the values of a column lie in each partition, by the footers' statistics; None if some don't say, or values are missing."""
+    found = []
+    for partition in partitions:
+        groups = [(footer(piece.state, files), group) for piece in partition for group in piece.groups]
+        bounds = [group_bounds(one, group, column, kind) for one, group in groups]
+        known = [one for one in bounds if one is not None and one.low is not None]
+        if len(known) < len(bounds) or not known:
+            return None
+        of_groups = [statistics(one, group, column) for one, group in groups]
+        if any(not one.has_null_count or one.null_count for one in of_groups):
+            return None
+        found.append(Bounds(min(one.low for one in known), max(one.high for one in known), False, True))
+    return found
 
 
 def _label(value: Any) -> Any:

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import chosen_meta
-from glassloom.dataframe.io.conditions import INDEX, Comparison, Condition, Term, columns_of
+from glassloom.dataframe.io.conditions import INDEX, Bounds, Comparison, Condition, Term, columns_of
 from glassloom.dataframe.io.literals import adapted
 from glassloom.dataframe.io.noted_index import Level
-from glassloom.dataframe.io.parquet_files import FilePiece, Partition, footer, hive_type
+from glassloom.dataframe.io.parquet_files import FilePiece, Partition, bounds_of, footer, hive_type
 from glassloom.dataframe.io.parquet_rows import is_left_to_polars, may_match, read_block, read_partition
 from glassloom.dataframe.io.parquet_to_pandas import Layout, makes_plain_columns
 from glassloom.dataframe.io.read import Source
@@ -98,6 +98,18 @@ class ParquetSource(Source):
         if not condition:
             return len(pieces), len(pieces)
         return sum(may_match(piece, self.layout, condition) for piece in pieces), len(pieces)
+
+    def bounds_of(self, column: Any) -> Sequence[Bounds] | None:
+        """See `Source.bounds_of`. Of whole numbers and times, whose statistics are exact, of all rows."""
+        layout = self.layout
+        if self.lengths is None or column not in layout.schema.names or column in layout.casts:
+            return None
+        if column in [one.name for one in layout.hive]:
+            return None
+        kind = layout.schema.field(column).type
+        if not pa.types.is_integer(kind) and not pa.types.is_timestamp(kind):
+            return None
+        return bounds_of(self.partitions, layout.files, column, kind)
 
     def joined(self, groups: Sequence[Sequence[int]]) -> ParquetSource:
         """See `Source.joined`."""

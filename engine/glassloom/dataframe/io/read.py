@@ -11,7 +11,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import columns_of
 from glassloom.dataframe.category_order import can_divide
 from glassloom.dataframe.derived_meta import chosen_meta
-from glassloom.dataframe.io.conditions import Comparison, Condition, Term
+from glassloom.dataframe.io.conditions import Bounds, Comparison, Condition, Term
 from glassloom.dataframe.nodes import FrameBlockwise
 from glassloom.dataframe.partitions import select_divisions, selected_token
 from glassloom.graph import tokenize
@@ -87,6 +87,10 @@ class Source:
 
     def groups_read(self, numbers: Sequence[int], condition: Condition | None) -> tuple[int, int] | None:
         """Return of how many parts of some partitions rows may fulfil a condition, and how many parts there are."""
+        return None
+
+    def bounds_of(self, column: Any) -> Sequence[Bounds] | None:
+        """Return the smallest and the largest value of a column in each partition, if that is known without reading it, and none is missing."""
         return None
 
     def joined(self, groups: Sequence[Sequence[int]]) -> Source | None:

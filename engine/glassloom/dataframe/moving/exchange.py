@@ -14,7 +14,7 @@ Partitions on a device stay there where the rows of frames move by keys that are
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
@@ -29,6 +29,7 @@ from glassloom.dataframe.moving.counting import rows_in_order
 from glassloom.dataframe.moving.size import guessed_size_of, size_of
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduction_nodes import Chunk
+from glassloom.dataframe.sorting import is_in_order
 from glassloom.graph import Key, Task, TaskRef
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -106,6 +107,8 @@ def split(block: Any, places: Any, count: int, *, keeps_no_views: bool = False) 
         bounds = np.zeros(count + 1, np.int64)
         bounds[int(places[0]) + 1 if len(places) else 0 :] = len(places)
         return Pieces(_copied(block) if keeps_no_views else block, bounds)
+    if is_in_order(places) and not keeps_no_views:  # nothing is copied
+        return Pieces(block, np.searchsorted(places, np.arange(count + 1)))
     rows, bounds = rows_in_order(places, count)
     return Pieces(block.take(rows), bounds)
 
@@ -250,6 +253,15 @@ def _number_of_pieces(n_sources: int, n_outputs: int, n_stages: int, n_fit: floa
 def _number_of_batches(n_sources: float, n_left: int, fewest: float) -> float:
     """Return how many batches the sources of a part are merged in: about the root of their number each, or all that fit into `fewest`."""
     return min(n_sources / n_sources ** (1 / n_left), max(1.0, fewest))
+
+
+def tasks_of_neighbours(exchange: Exchange, sources: Sequence[tuple[int, int]], *, sends: bool) -> dict[Key, Task]:
+    """Return the tasks of an exchange each of whose outputs is made of a few of the inputs: those from a first one to before another."""
+    splits = exchange.split.output_keys()
+    stages = _Stages(exchange.label, exchange.name.rpartition("-")[2], sends)
+    for place, (first, last) in enumerate(sources):
+        stages.add_output((exchange.name, place), _Part(0, exchange.count, splits[first:last]), place, exchange.finish)
+    return stages.tasks
 
 
 class _Part(NamedTuple):

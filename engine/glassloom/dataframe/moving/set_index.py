@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.category_order import can_divide
+from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.moving.boundaries import (
     SAMPLES_PER_PARTITION,
     Order,
@@ -21,11 +24,12 @@ from glassloom.dataframe.moving.boundaries import (
     sample_keys,
 )
 from glassloom.dataframe.moving.shape import SetDivisions
-from glassloom.dataframe.moving.sort import Sorting, sort, sort_at, sort_blocks
-from glassloom.dataframe.nodes import FrameExpr, Rowwise, SomeRows
+from glassloom.dataframe.moving.sort import NearlySorted, Sorting, sort, sort_at, sort_blocks
+from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, SomeRows
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import DivisionError
+from glassloom.expr import apply_rules
 
 BY_INDEX = Sorting((), Order((True,)), None, by_index=True)
 
@@ -139,7 +143,7 @@ def _one_partition_a_label(node: FrameExpr, ends: Sequence[_Ends]) -> FrameExpr:
 def sort_by_index(
     node: FrameExpr, keys: FrameExpr, npartitions: int | None = None, divisions: Sequence[Any] | None = None
 ) -> FrameExpr:
-    """Return a frame sorted by its index, with known divisions. Reads the keys now, unless the divisions are given.
+    """Return a frame sorted by its index, with known divisions. Reads the keys now, unless the divisions are given, or follow from what files say.
 
     Missing labels come last. Rows don't move if they are sorted already.
     """
@@ -150,6 +154,9 @@ def sort_by_index(
         isinstance(dtype, pd.CategoricalDtype) or dtype.kind == "c"
     ):  # their order isn't that of the labels, or Python has none
         return sort(node, BY_INDEX, npartitions)
+    bounds = _bounds_in_files(keys) if npartitions is None else None
+    if bounds is not None:
+        return _sort_within_bounds(node, bounds)
     count = npartitions or node.npartitions
     ends, samples = _look_at(keys, count)
     if npartitions is None and _are_in_order(ends):
@@ -162,6 +169,38 @@ def sort_by_index(
     column = boundaries[0]
     boundaries = boundaries[column.notna() & (column > low)].drop_duplicates(ignore_index=True)
     return sort_at(node, BY_INDEX, boundaries, (low, *boundaries[0].tolist(), high))
+
+
+def _bounds_in_files(keys: FrameExpr) -> list[tuple[Any, Any]] | None:
+    """Return the smallest and the largest key of each partition, if files say them, and the partitions are in order; else None."""
+    (column,) = apply_rules([keys])
+    if not isinstance(column, Projection) or not isinstance(column.frame, Read) or isinstance(column.columns, list):
+        return None
+    read, dtype = column.frame, column.meta.dtype
+    if read.condition or not isinstance(dtype, (np.dtype, pd.DatetimeTZDtype)):
+        return None
+    known = read.source.bounds_of(column.columns)
+    if known is None:
+        return None
+    some = known if read.numbers is None else [known[number] for number in read.numbers]
+    if any(one.high > other.low for one, other in pairwise(some)):
+        return None
+    lows, highs = (pd.Series(list(values), dtype=dtype).tolist() for values in zip(*((one.low, one.high) for one in some), strict=True))  # fmt: skip
+    return list(zip(lows, highs, strict=True))
+
+
+def _sort_within_bounds(node: FrameExpr, bounds: Sequence[tuple[Any, Any]]) -> FrameExpr:
+    """Return a frame sorted by its index, whose partitions are in order: rows of one label may be in two of them."""
+    lows, high = [low for low, _ in bounds], bounds[-1][1]
+    if all(before < low for (_, before), (low, _) in pairwise(bounds)):
+        return SetDivisions(sort_blocks(node, BY_INDEX), (*lows, high))
+    column = pd.Series(lows, dtype=node.meta.index.dtype).drop_duplicates(ignore_index=True)
+    begins = column.tolist()
+    made = sort_at(node, BY_INDEX, pd.DataFrame({0: column[1:].reset_index(drop=True)}), (*begins, high))
+    ends = [before for _, before in bounds]
+    sources = tuple([(bisect_left(ends, begin), bisect_left(lows, end)) for begin, end in pairwise(begins)])
+    sources = (*sources, (bisect_left(ends, begins[-1]), len(bounds)))
+    return NearlySorted(*made.operands, sources, len(bounds))
 
 
 def _sort_at_divisions(node: FrameExpr, divisions: tuple[Any, ...]) -> FrameExpr:

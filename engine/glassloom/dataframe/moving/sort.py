@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ from glassloom.dataframe.moving.boundaries import (
     places_among,
     sample_keys,
 )
-from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split, splits_on_device
+from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split, splits_on_device, tasks_of_neighbours
 from glassloom.dataframe.moving.ordering import places_of_ends, stable_order
 from glassloom.dataframe.nodes import FrameExpr, Projection, SomeRows
 from glassloom.dataframe.numbered_levels import level_at, with_level
@@ -35,6 +35,7 @@ from glassloom.dataframe.on_device import is_on_device
 from glassloom.dataframe.reduce import Operation, join_all, tree
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.errors import OptionError
+from glassloom.graph import Key, Task
 
 _MOST_ROWS_OF_EACH = 10_000
 """Rows up to which the ends of a sorted frame are made of those of each partition."""
@@ -133,6 +134,8 @@ class Sorting:
             keys = self.keys_of(block)
             places = stable_order(keys, self.order)
             return block.take(self.order.sorted(keys).index.to_numpy() if places is None else places)
+        if self._is_sorted(block):
+            return block
         if self.key is None and (places := stable_order(self.keys_of(block), self.order)) is not None:
             return block.take(places)
         if self.levels:
@@ -147,6 +150,11 @@ class Sorting:
             return block.sort_values(list(self.by), **options)
         return block.sort_values(**options)
 
+    def _is_sorted(self, block: Any) -> bool:
+        """Whether a block is in order of its labels as it is."""
+        is_plain = self.by_index and self.key is None and not self.levels and self.order.ascending == (True,)
+        return is_plain and type(block.index) in _COMPARED and bool(block.index.is_monotonic_increasing)
+
     def ends(self, block: Any, n: int, is_last: bool) -> Any:
         """Return the first or last rows of a block in order: of many rows only those are sorted that may be among them."""
         index = block.index
@@ -158,6 +166,10 @@ class Sorting:
                 whole = block.take(places)
         whole = self.sorted(block) if whole is None else whole
         return whole.tail(n) if is_last else whole.head(n)
+
+
+_COMPARED = (pd.Index, pd.DatetimeIndex, pd.TimedeltaIndex, pd.RangeIndex)
+"""Indexes that know whether they are in order, once somebody has asked."""
 
 
 def _are_evenly_spaced(places: Any) -> bool:
@@ -190,7 +202,7 @@ def _with_labels_of(block: Any, dtypes: dict[int, Any]) -> Any:
 class SortedExchange(Exchange):
     """A frame in order of its keys."""
 
-    parameters = ("split", "count", "sorting", "found_divisions")
+    parameters: ClassVar[tuple[str, ...]] = ("split", "count", "sorting", "found_divisions")
     operation = "sort"
 
     sorting: Sorting
@@ -205,6 +217,32 @@ class SortedExchange(Exchange):
     @property
     def finish(self) -> Callable[[list[Any]], Any]:
         return partial(_sorted_whole, self.sorting)
+
+
+class NearlySorted(SortedExchange):
+    """A frame in order of its keys whose partitions were nearly so: each is made of rows of those that lie beside it.
+
+    `sources` are the first of these, and the one after the last; of `n_sources` partitions.
+    """
+
+    parameters = ("split", "count", "sorting", "found_divisions", "sources", "n_sources")
+    operation = "sort"
+
+    sources: tuple[tuple[int, int], ...]
+    n_sources: int
+
+    def tasks(self) -> dict[Key, Task]:
+        return tasks_of_neighbours(self, self.sources, sends=True) if self._is_as_said else super().tasks()
+
+    def tasks_in_shared_memory(self) -> dict[Key, Task]:
+        if not self._is_as_said:
+            return super().tasks_in_shared_memory()
+        return tasks_of_neighbours(self, self.sources, sends=False)
+
+    @property
+    def _is_as_said(self) -> bool:
+        """Whether the partitions are still those of which the sources were said: some may be read together."""
+        return self.frame.npartitions == self.n_sources
 
 
 class _OfSorting(SomeRows):
