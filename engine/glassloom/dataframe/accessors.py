@@ -18,6 +18,7 @@ from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.arrow.text_parts import Parts, groups_of, parts_of
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_at_hand import beside_values_at_hand, is_column, with_column_at_hand
+from glassloom.dataframe.distinct_times import DatesAttribute, TimesMethod
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, Rowwise
@@ -147,6 +148,8 @@ class Accessor:
         return operate(self._method("__getitem__"), self._series, key, label="getitem")
 
     def _method(self, attribute: str) -> Method:
+        if (self._name, attribute) == ("dt", "strftime"):
+            return TimesMethod(attribute)
         return TextMethod(attribute) if self._name == "str" else Method(self._name, attribute)
 
     def __getattr__(self, attribute: str) -> Any:
@@ -159,7 +162,8 @@ class Accessor:
         if attribute in _FACTS:
             return getattr(accessor, attribute)
         if not callable(getattr(accessor, attribute)):
-            return operate(Attribute(self._name, attribute), self._series)
+            is_date = (self._name, attribute) == ("dt", "date")
+            return operate(DatesAttribute() if is_date else Attribute(self._name, attribute), self._series)
 
         def method(*args: Any, **kwargs: Any) -> Any:
             if self._name == "dt" and (made := by_rows_beside(self._series, attribute, args, kwargs)) is not None:
