@@ -85,7 +85,7 @@ def of_distinct_times(values: Any, seconds: int, function: Callable[[Any], Any])
         or values.dtype.kind != "M"
     ):
         return None
-    unit = np.datetime_data(values.dtype)[0]
+    unit = np.datetime_data(values.dtype.str)[0]
     per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     numbers = values.to_numpy().view(np.int64)
     steps = numbers // (seconds * per_second)  # of a missing time the least of all
