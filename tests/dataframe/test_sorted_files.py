@@ -10,8 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.moving import set_index
-from glassloom.dataframe.moving.sort import NearlySorted, SortedBlocks
+from glassloom.dataframe.moving.boundaries import Order
+from glassloom.dataframe.moving.exchange import Exchange
+from glassloom.dataframe.moving.sort import NearlySorted, SortedBlocks, Sorting
 from glassloom.expr import lower, optimize, walk
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -56,6 +59,47 @@ def test_rows_come_in_the_order_of_a_stable_sort(
         assert (labels >= low).all() and ((labels < high).all() or (number + 1 == lazy.npartitions and (labels <= high).all()))  # fmt: skip
     if column != "k":
         assert_same(lazy.x.resample("2h").sum().compute(**INLINE), expected.x.resample("2h").sum())
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    keys=st.lists(st.integers(0, 12), min_size=1, max_size=14).map(sorted),
+    swapped=st.integers(0, 12),
+    rows=st.integers(1, 5),
+    column=st.sampled_from(["when", "zoned", "k"]),
+)
+def test_rows_sorted_by_a_column_are_those_of_a_stable_sort(
+    tmp_path: Path, keys: list[int], swapped: int, rows: int, column: str
+) -> None:
+    if swapped + 1 < len(keys):
+        keys[swapped], keys[swapped + 1] = keys[swapped + 1], keys[swapped]
+    frame = _frame(keys)
+    lazy = _read(frame, tmp_path, rows)
+    for how in (
+        lambda f: f.sort_values(column, kind="stable"),
+        lambda f: f.sort_values(column, kind="stable").x.cumsum(),
+    ):
+        assert_same(how(lazy).compute(**INLINE), how(frame))
+
+
+@pytest.mark.parametrize("missing", [0, 4_500, None])
+def test_many_rows_in_order_are_left_as_they_are(missing: int | None) -> None:
+    frame = pd.DataFrame({"when": pd.date_range("2024-01-01", periods=5_000, freq="min"), "x": range(5_000)})
+    if missing is not None:
+        frame.loc[missing, "when"] = None
+    sorting = Sorting(("when",), Order((True,)))
+    made = sorting.sorted(frame)
+    assert_same(made, frame.sort_values("when", kind="stable"))
+    assert np.shares_memory(made["x"].to_numpy(), frame["x"].to_numpy()) is (missing is None and HAS_COPY_ON_WRITE)
+    made["x"] = 0
+    made.iloc[0, 1] = 7
+    assert frame["x"].tolist() == list(range(5_000))
+
+
+def test_sorted_values_of_files_in_order_move_nothing(tmp_path: Path) -> None:
+    lazy = _read(_frame([0, 1, 3, 3, 3, 4, 4, 9, 9]), tmp_path)
+    assert _kinds(lazy.sort_values("when")) >= {SortedBlocks} and not any(issubclass(kind, Exchange) for kind in _kinds(lazy.sort_values("when")))  # fmt: skip
+    assert any(issubclass(kind, Exchange) for kind in _kinds(lazy.sort_values("when", ascending=False)))
 
 
 def _kinds(lazy: Any) -> set[type]:

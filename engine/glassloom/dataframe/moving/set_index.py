@@ -9,12 +9,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.category_order import can_divide
-from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.moving.boundaries import (
     SAMPLES_PER_PARTITION,
     Order,
@@ -23,13 +21,13 @@ from glassloom.dataframe.moving.boundaries import (
     join_samples,
     sample_keys,
 )
+from glassloom.dataframe.moving.bounds_in_files import bounds_in_files
 from glassloom.dataframe.moving.shape import SetDivisions
 from glassloom.dataframe.moving.sort import NearlySorted, Sorting, sort, sort_at, sort_blocks
-from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, SomeRows
+from glassloom.dataframe.nodes import FrameExpr, Rowwise, SomeRows
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import DivisionError
-from glassloom.expr import apply_rules
 
 BY_INDEX = Sorting((), Order((True,)), None, by_index=True)
 
@@ -154,7 +152,7 @@ def sort_by_index(
         isinstance(dtype, pd.CategoricalDtype) or dtype.kind == "c"
     ):  # their order isn't that of the labels, or Python has none
         return sort(node, BY_INDEX, npartitions)
-    bounds = _bounds_in_files(keys) if npartitions is None else None
+    bounds = bounds_in_files(keys) if npartitions is None else None
     if bounds is not None:
         return _sort_within_bounds(node, bounds)
     count = npartitions or node.npartitions
@@ -169,24 +167,6 @@ def sort_by_index(
     column = boundaries[0]
     boundaries = boundaries[column.notna() & (column > low)].drop_duplicates(ignore_index=True)
     return sort_at(node, BY_INDEX, boundaries, (low, *boundaries[0].tolist(), high))
-
-
-def _bounds_in_files(keys: FrameExpr) -> list[tuple[Any, Any]] | None:
-    """Return the smallest and the largest key of each partition, if files say them, and the partitions are in order; else None."""
-    (column,) = apply_rules([keys])
-    if not isinstance(column, Projection) or not isinstance(column.frame, Read) or isinstance(column.columns, list):
-        return None
-    read, dtype = column.frame, column.meta.dtype
-    if read.condition or not isinstance(dtype, (np.dtype, pd.DatetimeTZDtype)):
-        return None
-    known = read.source.bounds_of(column.columns)
-    if known is None:
-        return None
-    some = known if read.numbers is None else [known[number] for number in read.numbers]
-    if any(one.high > other.low for one, other in pairwise(some)):
-        return None
-    lows, highs = (pd.Series(list(values), dtype=dtype).tolist() for values in zip(*((one.low, one.high) for one in some), strict=True))  # fmt: skip
-    return list(zip(lows, highs, strict=True))
 
 
 def _sort_within_bounds(node: FrameExpr, bounds: Sequence[tuple[Any, Any]]) -> FrameExpr:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import converted, takes_any_library
-from glassloom.backends.pandas_ import concat
+from glassloom.backends.pandas_ import concat, guarded
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.moving.boundaries import (
@@ -27,6 +27,7 @@ from glassloom.dataframe.moving.boundaries import (
     places_among,
     sample_keys,
 )
+from glassloom.dataframe.moving.bounds_in_files import bounds_in_files
 from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split, splits_on_device, tasks_of_neighbours
 from glassloom.dataframe.moving.ordering import places_of_ends, stable_order
 from glassloom.dataframe.nodes import FrameExpr, Projection, SomeRows
@@ -34,6 +35,7 @@ from glassloom.dataframe.numbered_levels import level_at, with_level
 from glassloom.dataframe.on_device import is_on_device
 from glassloom.dataframe.reduce import Operation, join_all, tree
 from glassloom.dataframe.reduction_nodes import Chunk
+from glassloom.dataframe.sorting import is_in_order
 from glassloom.errors import OptionError
 from glassloom.graph import Key, Task
 
@@ -135,7 +137,7 @@ class Sorting:
             places = stable_order(keys, self.order)
             return block.take(self.order.sorted(keys).index.to_numpy() if places is None else places)
         if self._is_sorted(block):
-            return block
+            return guarded(block)
         if self.key is None and (places := stable_order(self.keys_of(block), self.order)) is not None:
             return block.take(places)
         if self.levels:
@@ -151,9 +153,17 @@ class Sorting:
         return block.sort_values(**options)
 
     def _is_sorted(self, block: Any) -> bool:
-        """Whether a block is in order of its labels as it is."""
-        is_plain = self.by_index and self.key is None and not self.levels and self.order.ascending == (True,)
-        return is_plain and type(block.index) in _COMPARED and bool(block.index.is_monotonic_increasing)
+        """Whether a block is in order as it is, where that is quickly seen."""
+        if self.key is not None or self.order.ascending != (True,) or self.levels or self.by_levels:
+            return False
+        if self.by_index:
+            return type(block.index) in _COMPARED and bool(block.index.is_monotonic_increasing)
+        keys = block[self.by[0]] if self.by else block
+        if not isinstance(keys, pd.Series) or not isinstance(keys.dtype, np.dtype) or keys.dtype.kind not in "iuM":
+            return False
+        numbers = keys.to_numpy()
+        numbers = numbers.view("int64") if keys.dtype.kind == "M" else numbers  # a missing time is the least of all
+        return is_in_order(numbers) and not keys.iloc[:1].isna().any()
 
     def ends(self, block: Any, n: int, is_last: bool) -> Any:
         """Return the first or last rows of a block in order: of many rows only those are sorted that may be among them."""
@@ -279,7 +289,7 @@ class SampledChunk(Chunk):
 def sort(node: FrameExpr, sorting: Sorting, npartitions: int | None = None) -> FrameExpr:
     """Return a frame in order; its divisions are not known."""
     count = npartitions or node.npartitions
-    if node.npartitions == count == 1:
+    if node.npartitions == count == 1 or (npartitions is None and _is_sorted_by_partition(node, sorting)):
         return sort_blocks(node, sorting)
     n_samples = max(SAMPLES_PER_PARTITION, SAMPLES_PER_PARTITION * count // node.npartitions)
     steps = Operation(
@@ -290,6 +300,16 @@ def sort(node: FrameExpr, sorting: Sorting, npartitions: int | None = None) -> F
     )
     call = BlockCall(_split_by_boundaries, (Block(0), Block(1), sorting, count), label="split-by-range")
     return SortedExchange(Split(node, (boundaries,), call), count, sorting, None)
+
+
+def _is_sorted_by_partition(node: FrameExpr, sorting: Sorting) -> bool:
+    """Whether files say that no row belongs before a row of the partitions before its own."""
+    is_plain = (
+        len(sorting.by) == 1 and not sorting.by_levels and sorting.key is None and sorting.order.ascending == (True,)
+    )
+    if not is_plain or not isinstance(node.meta, pd.DataFrame) or not node.meta.columns.is_unique:
+        return False
+    return bounds_in_files(Projection(node, sorting.by[0])) is not None
 
 
 def _keys_of(node: FrameExpr, sorting: Sorting) -> FrameExpr:
