@@ -20,6 +20,9 @@ STEPS: dict[str, Callable[[Any], Any]] = {
     "texts looked for": lambda frame: frame.text.isin([str(number) for number in range(LOOKED_FOR)]).sum(),
     "words looked up": lambda frame: frame.word.map(WORDS).sum(),
     "words split": lambda frame: frame.word.str.split().str.len().sum(),
+    "words counted": lambda frame: frame.word.str.split().explode().value_counts(),
+    "words extracted": lambda frame: frame.word.str.extract(r"(\w+)e")[0].value_counts(),
+    "times written": lambda frame: frame.when.dt.strftime("%Y-%m").value_counts(),
     "texts counted": lambda frame: frame.text.value_counts(),
     "described": lambda frame: frame[["x", "number"]].describe(),
 }
@@ -56,8 +59,54 @@ def _frame() -> Any:
         "text": random.integers(0, 10**6, ROWS).astype(str),
         "word": random.choice(list(WORDS), ROWS),
         "x": random.normal(size=ROWS),
+        "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(random.integers(0, 10**7, ROWS), unit="s"),
     }
     return pd.DataFrame(columns).astype({"text": "str", "word": "str"})
+
+
+# Days of rows in order of time, in Parquet files that don't say which column is the index
+
+
+def _days(frame: Any) -> Figures:
+    return {
+        "resampled_s": seconds(lambda: frame().x.resample("D").sum().compute(), 3),
+        "rolling_s": seconds(lambda: frame().x.rolling("1h").mean().max().compute(), 3),
+        "two_days_s": seconds(lambda: frame().loc["2024-02-01":"2024-02-02"].x.sum().compute(), 3),  # type: ignore[misc]
+    }
+
+
+def days_glassloom_threads() -> Figures:
+    import glassloom.dataframe as gd
+
+    folder = _days_folder()
+    return _days(lambda: gd.read_parquet(folder)[["when", "x"]].set_index("when"))
+
+
+def days_dask_threads() -> Figures:
+    import dask
+    import dask.dataframe as dd
+
+    folder = _days_folder()
+    with dask.config.set(scheduler="threads", num_workers=cpu_count()):
+        return _days(lambda: dd.read_parquet(folder)[["when", "x"]].set_index("when", sorted=True))
+
+
+def _days_folder() -> Path:
+    import numpy as np
+    import pandas as pd
+
+    folder = DATA / "days"
+    if not folder.exists():
+        random = np.random.default_rng(0)
+        made = DATA / "days.part"
+        made.mkdir(parents=True, exist_ok=True)
+        seconds_since = np.sort(random.integers(0, 90 * 86_400, ROWS))
+        for number, part in enumerate(np.split(seconds_since, PARTITIONS)):
+            when = pd.Timestamp("2024-01-01") + pd.to_timedelta(part, unit="s")
+            columns = {"when": when, "x": random.normal(size=len(part)), "y": random.normal(size=len(part))}
+            pd.DataFrame(columns).to_parquet(made / f"part-{number}.parquet")
+        made.rename(folder)
+    return folder
 
 
 # A hundred CSV files joined with ten
@@ -101,5 +150,6 @@ CASES: dict[str, dict[str, Contender]] = {
         }
         for step in STEPS
     },
+    "frame-days": {"glassloom threads": days_glassloom_threads, "dask threads": days_dask_threads},
     "frame-csv-join": csv_contenders(_join),
 }
