@@ -49,7 +49,7 @@ def ask_for_parts_without_lists(node: BlockOp, inner: Rowwise) -> Expr | None:
     if node.others or not _is_of_parts(node) or not isinstance(inner.meta, pd.Series):
         return None
     kind = PartOfTexts if isinstance(node, Rowwise) else ExplodedTexts
-    call = BlockCall(OfParts(inner.call, node.call), (Block(0),), label=node.label)
+    call = BlockCall(OfParts(inner.call, node.call), (Block(0),), label=f"split-{node.label}")
     return kind(inner.frame, (), call, node.meta, origin=node.origin)
 
 
