@@ -11,7 +11,7 @@ from glassloom._gc import gc_paused
 from glassloom._users_functions import require_no_users_function, without_values
 from glassloom.expr import Expr, lower, walk
 from glassloom.expr import optimize as optimize_plan
-from glassloom.graph.caller_options import with_caller_options
+from glassloom.graph.caller_options import caller_options
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.graph_drawing import Drawing, draw, warn_of_looks
 from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
@@ -152,9 +152,10 @@ def compute(
         if runtime.shares_memory:
             roots = [root.in_place(root) for root in roots]
         graph, keys = lower(roots, shares_memory=runtime.shares_memory)
-        if not runtime.shares_memory:
-            graph = with_caller_options(graph)
-    flat = [key for group in keys for key in group]
+        flat = [key for group in keys for key in group]
+        if (options := caller_options()) is not None:
+            flat = options.keys(flat, graph)
+            graph = options.graph(graph, shares_memory=runtime.shares_memory)
     results = runtime.get(graph, flat)
     stops = accumulate(map(len, keys))
     values = [
@@ -177,12 +178,16 @@ def persist(
     with gc_paused():
         roots = _planned([collection.expr for collection in found.collections], optimize_graph)
         graph, keys = lower(roots, shares_memory=runtime.shares_memory)
-        if not runtime.shares_memory:
-            graph = with_caller_options(graph)
+        options = caller_options()
+        if options is not None:
+            keys = [options.keys(group, graph) for group in keys]
+            graph = options.graph(graph, shares_memory=runtime.shares_memory)
     flat = [key for group in keys for key in group]
     held = runtime.hold(graph, flat)
     values = [
-        collection._with_expr(root.persisted({key: held[key] for key in group}))
+        collection._with_expr(
+            root.persisted({key: held[key] for key in group}, None if options is None else options.name(root.name))
+        )
         for collection, root, group in zip(found.collections, roots, keys, strict=True)
     ]
     return rebuild(values)

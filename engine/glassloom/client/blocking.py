@@ -16,8 +16,9 @@ from glassloom_metrics.time_limit import time_limit
 
 from glassloom._waiting import acquire
 from glassloom.client.deadline import Deadline
+from glassloom.graph.options_in_use import IN_USE
 from glassloom.protocol.tracebacks import drop_engine_frames
-from glassloom.worker.task_context import secede_here
+from glassloom.worker.task_context import TaskThread, secede_here
 
 T = TypeVar("T")
 
@@ -126,13 +127,19 @@ async def run_async(steps: Operation[T]) -> T:
 
 
 def _wait_in_thread(wait: WaitFor) -> bool:
-    signal = wait.signal
-    if signal.is_set:
+    if wait.signal.is_set:
         return True
+    if not wait.for_tasks:
+        return _wait_for_signal(wait, None)
+    with IN_USE.set_aside():
+        return _wait_for_signal(wait, secede_here())
+
+
+def _wait_for_signal(wait: WaitFor, thread: TaskThread | None) -> bool:
+    signal = wait.signal
     gate = threading.Lock()  # not an Event: an interrupt in the middle of its methods can leave it broken
     gate.acquire()
     happened = False
-    thread = secede_here() if wait.for_tasks else None
     try:
         signal.add_callback(gate.release)
         happened = _pass(gate, wait)

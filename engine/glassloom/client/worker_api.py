@@ -15,7 +15,7 @@ from glassloom.distributed.optional import load
 from glassloom.errors import ClusterClosed, ClusterError
 from glassloom.local.default import current, latest, running_on
 from glassloom.protocol.options import WorkerOptions
-from glassloom.worker.task_context import TaskThread, current_worker, seceded_meanwhile, task_thread
+from glassloom.worker.task_context import TaskThread, current_worker, rejoin_here, seceded_meanwhile, task_thread
 from glassloom.worker.worker_of_task import WorkerOfTask, worker_of
 
 _lock = threading.Lock()
@@ -124,7 +124,7 @@ def rejoin() -> None:
     """
     thread = _task_thread("rejoin")
     if thread.has_seceded:
-        thread.rejoin(thread, True)
+        rejoin_here(thread)
 
 
 def _task_thread(name: str) -> TaskThread:

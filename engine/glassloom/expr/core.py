@@ -166,13 +166,15 @@ class Expr:
         """
         return source
 
-    def persisted(self, held: Any = None) -> Expr:
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
         """Return a leaf of the same kind and metadata whose blocks are results that the runtime holds.
 
         Parameters
         ----------
         held
             Whatever keeps those results alive (futures, or a dict of results).
+        name
+            Its name, which its keys have too; default this node's. It is another one if the results were made with options of the caller's.
         """
         raise NotImplementedError
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from glassloom.graph.options_in_use import IN_USE
 from glassloom.protocol.options import WorkerOptions
 
 
@@ -79,7 +80,20 @@ def seceded_meanwhile() -> Iterator[None]:
         yield
     finally:
         if thread is not None:
-            thread.rejoin(thread, True)
+            rejoin_here(thread)
+
+
+@contextmanager
+def waiting_meanwhile() -> Iterator[None]:
+    """Let other tasks run in the place of this one, which only waits meanwhile, whichever options of other libraries they need."""
+    with IN_USE.set_aside(), seceded_meanwhile():
+        yield
+
+
+def rejoin_here(thread: TaskThread) -> None:
+    """Wait for a place of the calling thread's task among the running ones."""
+    with IN_USE.set_aside():  # those that run may wait for it to have no options
+        thread.rejoin(thread, True)
 
 
 def secede_here() -> TaskThread | None:
