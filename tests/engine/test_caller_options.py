@@ -12,6 +12,7 @@ from eventual import eventually
 from glassloom.backends.pandas_options import changed_options
 from glassloom.errors import OptionError
 from glassloom.graph import Graph, Task, TaskRef
+from glassloom.graph import caller_options as module
 from glassloom.graph.caller_options import CallerOptions, WithOptions, caller_options
 from glassloom.graph.options_in_use import OptionsInUse
 from glassloom.graph.origin import Origin
@@ -87,7 +88,8 @@ def test_tasks_of_one_function_have_one_again():
     assert first.func is second.func, "it is pickled once"
 
 
-def test_options_are_those_of_the_caller_while_a_task_runs():
+def test_options_are_those_of_the_caller_while_a_task_runs(monkeypatch):
+    monkeypatch.setattr(module, "IN_USE", OptionsInUse())  # this process is no worker
     function = pickle.loads(pickle.dumps(WithOptions(pd.get_option, PYTHON, "another process")))
     assert function(STORAGE) == "python"
     assert pd.get_option(STORAGE) == "auto"
