@@ -14,6 +14,7 @@ import importlib
 import os
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
@@ -126,14 +127,28 @@ def _renamed(key: Key, names: dict[str, str]) -> Key:
     return names[key] if isinstance(key, str) else (names[_name_of(key)], *key[1:])
 
 
+class _Submitter(threading.local):
+    """The process that tasks are submitted for which this thread submits; None: this one. What a task submits is for the process that has submitted the task."""
+
+    process: str | None = None
+
+
+_submitter = _Submitter()
+
+
+def note_task_thread() -> None:
+    """The calling thread runs tasks: what they submit is for another process."""
+    _submitter.process = ""
+
+
 class WithOptions:
-    """A function that is called with some options set. In the caller's own process it is called with what is set there, if that is the same."""
+    """A function that is called with some options set. In the process that it was submitted for it is called with what is set there, if that is the same."""
 
     __slots__ = ("function", "options", "process")
 
     def __init__(self, function: Callable[..., Any], options: AllOptions, process: str | None = None) -> None:
         self.function, self.options = function, options
-        self.process = _this_process() if process is None else process
+        self.process = _submitting_process() if process is None else process
 
     def __glassloom_tokenize__(self) -> Any:
         return (self.function, self.options)
@@ -146,13 +161,20 @@ class WithOptions:
         return function_label(self.function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.process == _this_process():
-            self._require_options()
-            result = self.function(*args, **kwargs)
-            self._require_options()
-            return result
-        with IN_USE.during(self.options):
-            return self.function(*args, **kwargs)
+        before, _submitter.process = _submitter.process, self.process
+        try:
+            if self.process == _this_process():
+                return self._call_here(args, kwargs)
+            with IN_USE.during(self.options):
+                return self.function(*args, **kwargs)
+        finally:
+            _submitter.process = before
+
+    def _call_here(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._require_options()
+        result = self.function(*args, **kwargs)
+        self._require_options()
+        return result
 
     def _require_options(self) -> None:
         now = changed_options()
@@ -167,6 +189,11 @@ class WithOptions:
 def _text(options: AllOptions) -> str:
     pairs = [f"{name}={value!r}" for _, some in options for name, value in some]
     return ", ".join(pairs) or "the defaults"
+
+
+def _submitting_process() -> str:
+    process = _submitter.process
+    return _this_process() if process is None else process
 
 
 @lru_cache(1)

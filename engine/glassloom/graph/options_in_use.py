@@ -80,9 +80,9 @@ class OptionsInUse:
         self._options: AllOptions = ()
         """What they need, or those that ran last."""
         self._before: AllOptions | None = None
-        """All options as they were before some were set for tasks; None while nothing is set for any."""
+        """All options as they were when the first of the threads began; None if none runs."""
         self._as_set: AllOptions = ()
-        """What `changed_options` returned when they were set."""
+        """What `changed_options` returned after that: it is another one where a task has set options itself."""
         self._counted: set[int] = set()
         """Those whose tasks, without options, had begun before the process was active: `end_counted` ends them."""
         self._turns: deque[_Turn] = deque()
@@ -115,11 +115,14 @@ class OptionsInUse:
         Afterwards options are set as they were, also where the task had set others itself.
         """
         ident = threading.get_ident()
+        if ident in self._waiting:
+            yield
+            return
         options, was_counted = self._threads.get(ident), ident in self._counted
         if options is not None:
-            if self._before is not None and (now := changed_options()) != self._as_set:
+            if (now := changed_options()) != self._as_set:
                 options = now
-            self._leave(ident)
+            self._leave(ident, restores=True)
         self._waiting.add(ident)
         try:
             yield
@@ -145,22 +148,26 @@ class OptionsInUse:
                 if not options:
                     return
                 self._remove(ident)
-            if self._turns or (self._threads and self._options != options):
+            if self._turns or not self._may_begin(options):
                 self._wait_for_turn(ident, options)
             self._options = options
             self._threads[ident] = options
             if is_counted:
                 self._counted.add(ident)
-            if options and self._before is None:
+            if self._before is None:
                 try:
                     self._set(options)
                 except BaseException:
                     self._remove(ident)
                     raise
 
-    def _leave(self, ident: int) -> None:
+    def _leave(self, ident: int, *, restores: bool = False) -> None:
         with self._changed:
-            self._remove(ident)
+            self._remove(ident, restores=restores)
+
+    def _may_begin(self, options: AllOptions) -> bool:
+        """Whether nothing runs, or what needs the same, and has set nothing else itself."""
+        return not self._threads or (self._options == options and changed_options() == self._as_set)
 
     def _count_running(self, ident: int) -> None:
         """Count the tasks that run now: from now on those that begin see `is_active`, and ask for their turn."""
@@ -169,6 +176,8 @@ class OptionsInUse:
             if other != ident and other not in self._waiting:
                 self._threads[other] = self._options = ()
                 self._counted.add(other)
+        if self._threads:
+            self._set(())
 
     def _wait_for_turn(self, ident: int, options: AllOptions) -> None:
         turn = _Turn(ident, options)
@@ -183,17 +192,20 @@ class OptionsInUse:
                 self._begin_turns()
             raise
 
-    def _remove(self, ident: int) -> None:
+    def _remove(self, ident: int, *, restores: bool = False) -> None:
+        """A task has ended, or waits: then what it has set itself is taken back, too, where it had no options."""
         self._counted.discard(ident)
-        if self._threads.pop(ident, None) is None or self._threads:
+        if self._threads.pop(ident, None) is None:
             return
-        before, self._before = self._before, None
-        _apply(before or ())
+        if not self._threads:
+            before, self._before = self._before, None
+            if before and (self._options or restores):
+                _apply(before)
         self._begin_turns()
 
     def _begin_turns(self) -> None:
         """Let the first of those that wait begin, if it can, with all that need the same."""
-        if not self._turns or (self._threads and self._options != self._turns[0].options):
+        if not self._turns or not self._may_begin(self._turns[0].options):
             return
         self._options = self._turns[0].options
         begun = [turn for turn in self._turns if turn.options == self._options]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from glassloom.graph.caller_options import note_task_thread
 from glassloom.graph.options_in_use import IN_USE
 from glassloom.protocol.options import WorkerOptions
 
@@ -65,6 +66,7 @@ def current_worker() -> WorkerOptions | None:
 def set_task_thread(thread: TaskThread) -> None:
     """The calling thread runs tasks from now on."""
     _threads.thread = thread
+    note_task_thread()
 
 
 def task_thread() -> TaskThread | None:

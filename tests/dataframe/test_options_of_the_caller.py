@@ -1,0 +1,244 @@
+"""pandas' options of the caller on worker processes: what is made with some is another result, held or under way, and tasks that wait let others run."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+import glassloom as gl
+import glassloom.array as ga
+import glassloom.bag as gb
+import glassloom.dataframe as gd
+import pandas as pd
+import pytest
+from glassloom.cluster import options
+from glassloom.graph.options_in_use import OptionsInUse
+
+STORAGE = "mode.string_storage"
+PLAIN = "auto"
+
+
+@pytest.fixture(scope="module")
+def client():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(options, "_PRELOADED", ("numpy", "pandas", "pyarrow", "glassloom.array", "glassloom.dataframe"))
+        with gl.Client(n_workers=2, threads_per_worker=2) as client:
+            yield client
+
+
+@pytest.fixture(scope="module")
+def one_by_one():
+    """A worker that runs one task at a time, as tasks set options themselves."""
+    with gl.Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        yield client
+
+
+def stored(*_):
+    return pd.get_option(STORAGE)
+
+
+def storage_of(found):
+    return found.dtype.storage
+
+
+def lazy_text(start=0):
+    return gd.from_pandas(pd.DataFrame({"n": range(start, start + 4)}), npartitions=2).n.map("v{}".format)
+
+
+def runtimes():
+    return pytest.mark.parametrize("scheduler", ["processes", "threads", "synchronous"])
+
+
+def on(scheduler, client):
+    return client if scheduler == "processes" else scheduler
+
+
+@runtimes()
+def test_results_that_are_held_are_for_the_options_they_were_made_with(client, scheduler):
+    where, lazy = on(scheduler, client), lazy_text(10)
+    plain = lazy.persist(scheduler=where)
+    with pd.option_context(STORAGE, "python"):
+        assert storage_of(lazy.compute(scheduler=where)) == "python"
+        python = lazy.persist(scheduler=where)
+        assert storage_of(plain.compute(scheduler=where)) == "pyarrow", "it is what it was made with"
+        assert storage_of(plain.str.upper().compute(scheduler=where)) == "pyarrow"
+    assert storage_of(lazy.compute(scheduler=where)) == "pyarrow"
+    assert storage_of(python.compute(scheduler=where)) == "python"
+    assert storage_of(python.str.upper().compute(scheduler=where)) == "python"
+    assert storage_of(lazy.str.upper().compute(scheduler=where)) == "pyarrow"
+    assert python.expr.name != plain.expr.name
+    assert len(python.compute(scheduler=where)) == python.size.compute(scheduler=where) == 4
+
+
+def test_results_that_are_under_way_are_for_the_options_they_are_made_with(client, tmp_path):
+    def slow(block):
+        while not (tmp_path / "go").exists():
+            time.sleep(0.005)
+        return block.map("v{}".format)
+
+    numbers = gd.from_pandas(pd.Series(range(4)), npartitions=1)
+    lazy = numbers.map_partitions(slow, meta=pd.Series([], dtype="str"))
+    plain = lazy.persist()
+    with pd.option_context(STORAGE, "python"):
+        python = lazy.persist()
+    (tmp_path / "go").touch()
+    assert storage_of(gl.compute(plain)[0]) == "pyarrow"
+    assert storage_of(python.compute()) == "python"
+
+
+def test_calls_carry_options_whichever_way_they_are_submitted(client):
+    bag, array = (
+        gb.from_sequence(range(4), npartitions=2).map(stored),
+        ga.ones(4, chunks=2).map_blocks(long_name, dtype=int),
+    )
+    with pd.option_context(STORAGE, "python"):
+        futures = [
+            client.submit(stored), client.submit(stored, pure=False), client.submit(stored, 1, key="mine"),
+            *client.map(stored, range(2)), client.submit(named, by_name=1), client.compute(gl.delayed(stored)(2)),
+        ]  # fmt: skip
+        executor = client.get_executor()
+        executed = [executor.submit(stored), executor.submit(stored, 1)]
+        held = gl.persist(gl.delayed(stored)(), bag, array)
+        from_futures = gl.delayed(lambda found: (found, stored()))(futures[0])
+        assert from_futures.compute() == ("python", "python")
+        assert bag.compute() == ["python"] * 4
+        assert gl.compute(gl.delayed(stored)(), bag.count()) == ("python", 4)
+    assert client.gather(futures) == ["python"] * 7
+    assert [future.result() for future in executed] == ["python"] * 2
+    delayed, bag_held, array_held = held
+    assert (delayed.compute(), bag_held.compute(), array_held.compute().tolist()) == (
+        "python", ["python"] * 4, [len("python")] * 4
+    )  # fmt: skip
+    assert (bag_held.count().compute(), int(array_held.sum().compute())) == (4, 4 * len("python"))
+    plain = [client.submit(stored), client.submit(stored, 1, key="theirs"), *client.map(stored, range(2))]
+    assert client.gather(plain) == [PLAIN] * 4
+    assert {future.key for future in plain}.isdisjoint({future.key for future in futures})
+    assert (bag.compute(), array.compute().tolist()) == ([PLAIN] * 4, [len(PLAIN)] * 4)
+
+
+def long_name(block):
+    return (block * len(stored())).astype(int)
+
+
+def named(*, by_name):
+    return stored()
+
+
+def test_equal_calls_with_equal_options_are_one(client):
+    with pd.option_context(STORAGE, "python"):
+        first = client.submit(stored, "equal"), client.submit(named, by_name=2)
+    with pd.option_context(STORAGE, "pyarrow"):
+        other = client.submit(stored, "equal"), client.submit(named, by_name=2)
+    with pd.option_context(STORAGE, "python"):
+        again = client.submit(stored, "equal"), client.submit(named, by_name=2)
+        (mapped,) = client.map(stored, ["equal"])
+    assert [future.key for future in first] == [future.key for future in again]
+    assert mapped.key == first[0].key
+    assert client.gather([*first, *other, *again]) == ["python"] * 2 + ["pyarrow"] * 2 + ["python"] * 2
+
+
+def nested(depth):
+    """Return the options of tasks within tasks, each of which waits for one with other options, in the three ways there are."""
+    before = stored()
+    if not depth:
+        return [before]
+    with pd.option_context(STORAGE, "pyarrow" if before == "python" else "python"):
+        client = gl.get_client()
+        if depth % 3 == 0:
+            inner = client.submit(nested, depth - 1).result()
+        elif depth % 3 == 1:
+            with gl.worker_client() as client:
+                inner = gl.delayed(nested)(depth - 1).compute()
+        else:
+            inner = client.get_executor().submit(nested, depth - 1).result()
+    return [before, stored(), *inner]
+
+
+@pytest.mark.parametrize("storage", ["python", PLAIN])
+def test_a_task_that_waits_for_one_with_other_options_gets_its_result(one_by_one, storage):
+    with pd.option_context(STORAGE, storage):
+        futures = [one_by_one.submit(nested, 6, pure=False) for _ in range(3)]
+    other = "pyarrow" if storage == "python" else "python"
+    after = {PLAIN: "pyarrow", "python": "pyarrow", "pyarrow": "python"}
+    expected, now = [storage, storage], other
+    for _ in range(5):
+        expected += [now, now]
+        now = after[now]
+    expected.append(now)
+    for future in futures:
+        assert future.result(60) == expected
+    assert set(one_by_one.run(stored).values()) == {PLAIN}
+
+
+def test_options_of_two_clients_do_not_mix(client):
+    def wait_for(future):
+        return stored(), future.result(), stored()
+
+    with gl.Client(client.name, set_as_default=False) as other:
+        with pd.option_context(STORAGE, "python"):
+            futures = [client.submit(stored, number) for number in range(10)]
+        with pd.option_context(STORAGE, "pyarrow"):
+            theirs = [
+                other.submit(wait_for, future) if False else other.submit(stored, -number)
+                for number, future in enumerate(futures)
+            ]
+        assert other.gather(theirs) == ["pyarrow"] * 10
+        assert client.gather(futures) == ["python"] * 10
+
+
+def test_a_task_without_options_never_sees_those_of_one_beside_it(client, tmp_path):
+    """Neither if it had begun before the first task of its worker that has some, nor later."""
+
+    def plain(number):
+        begun, found = tmp_path / f"plain-{number}", tmp_path / f"with-{number}"
+        begun.touch()
+        while not (found.exists() or sys.modules[OptionsInUse.__module__].IN_USE._turns):
+            time.sleep(0.005)
+        return stored()
+
+    def with_options(number):
+        (tmp_path / f"with-{number}").touch()
+        return stored()
+
+    def wait_for(path: Path):
+        while not path.exists():
+            time.sleep(0.005)
+
+    with gl.Client(n_workers=1, threads_per_worker=2, set_as_default=False) as other:
+        for number in range(2):
+            first = other.submit(plain, number)
+            wait_for(tmp_path / f"plain-{number}")
+            with pd.option_context(STORAGE, "python"):
+                second = other.submit(with_options, number)
+            assert (first.result(60), second.result(60)) == (PLAIN, "python")
+
+
+def test_a_task_that_fails_or_is_cancelled_leaves_the_options_as_they_were(client, tmp_path):
+    def fail():
+        raise ValueError(stored())
+
+    def wait():
+        (tmp_path / "begun").touch()
+        while not (tmp_path / "go").exists():
+            time.sleep(0.005)
+
+    with pd.option_context(STORAGE, "python"):
+        failing, cancelled = client.submit(fail), client.submit(wait)
+    with pytest.raises(ValueError, match="python"):
+        failing.result()
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.005)
+    cancelled.cancel()
+    (tmp_path / "go").touch()
+    assert client.gather([client.submit(stored, number, pure=False) for number in range(8)]) == [PLAIN] * 8
+    assert set(client.run(stored).values()) == {PLAIN}
+
+
+def test_threads_of_this_process_run_with_its_options_and_leave_them():
+    with pd.option_context(STORAGE, "python"):
+        assert gl.delayed(stored)().compute(scheduler="threads") == "python"
+        assert pd.get_option(STORAGE) == "python"
+    assert gl.delayed(stored)().compute(scheduler="threads") == PLAIN
+    assert threading.active_count() >= 1
