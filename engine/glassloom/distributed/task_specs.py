@@ -11,6 +11,7 @@ from glassloom.backends.sizeof import sizeof
 from glassloom.distributed.dask_graph import run_node
 from glassloom.errors import GraphError
 from glassloom.graph import Graph, Handle, Key, Task, TaskRef, random_token
+from glassloom.graph.caller_options import in_turn
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import holds_results
@@ -54,6 +55,8 @@ class TaskSpecEncoder:
 
     def __init__(self) -> None:
         self._external: dict[Key, Handle | None] = {}
+        self._functions: dict[int, tuple[Any, Any]] = {}
+        """What is called for functions, by their ids, and these, so that their ids stay theirs."""
 
     def encode(self, graph: Graph, wanted: Sequence[Key], handling: Annotations) -> SpecGraph:
         """Return a graph."""
@@ -71,6 +74,7 @@ class TaskSpecEncoder:
     ) -> SpecGraph:
         """Return calls of one function; of calls with equal keys only the first is made."""
         tasks: dict[Key, spec.GraphNode] = {}
+        function = self._function(function)
         shared = {name: self._shared(name, value, tasks) for name, value in kwargs.items()}
         for key, args in zip(keys, arguments, strict=True):
             if key not in tasks:
@@ -98,7 +102,14 @@ class TaskSpecEncoder:
             renamed = {name: self._value(ref).key for name, ref in zip(names, refs, strict=True)}
             return node.substitute(renamed, key=task.key)
         kwargs = {name: self._value(value) for name, value in task.kwargs.items()} if task.kwargs else {}
-        return spec.Task(task.key, task.func, *map(self._value, task.args), **kwargs)
+        return spec.Task(task.key, self._function(task.func), *map(self._value, task.args), **kwargs)
+
+    def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what takes turns with functions that need options of other libraries: workers over there don't see to that."""
+        known = self._functions.get(id(function))
+        if known is None:
+            known = self._functions[id(function)] = function, in_turn(function)
+        return known[1]
 
     def _value(self, value: Any) -> Any:
         """Return an argument with references of Dask's in the places of ours. What has none stays the same object."""

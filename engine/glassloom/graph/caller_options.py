@@ -127,6 +127,16 @@ def _renamed(key: Key, names: dict[str, str]) -> Key:
     return names[key] if isinstance(key, str) else (names[_name_of(key)], *key[1:])
 
 
+def in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that is called while no task has options set; itself if it needs some, or no library is known that has any."""
+    return function if not libraries or isinstance(function, WithOptions) else WithOptions(function, ())
+
+
+def users_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what is called with options, or in turn; itself if it isn't."""
+    return function.function if isinstance(function, WithOptions) else function
+
+
 class _Submitter(threading.local):
     """The process that tasks are submitted for which this thread submits; None: this one. What a task submits is for the process that has submitted the task."""
 
