@@ -13,6 +13,7 @@ import glassloom.bag as gb
 import glassloom.dataframe as gd
 import pandas as pd
 import pytest
+from frame_helpers import assert_same
 from glassloom.cluster import options
 from glassloom.graph.options_in_use import OptionsInUse
 
@@ -242,3 +243,40 @@ def test_threads_of_this_process_run_with_its_options_and_leave_them():
         assert pd.get_option(STORAGE) == "python"
     assert gl.delayed(stored)().compute(scheduler="threads") == PLAIN
     assert threading.active_count() >= 1
+
+
+@pytest.mark.filterwarnings("ignore:The 'future.infer_string' option is deprecated")
+@pytest.mark.parametrize(
+    "options",
+    [(STORAGE, "python"), ("future.infer_string", False), ("future.distinguish_nan_and_na", True)],
+)
+def test_metas_and_files_are_those_of_the_options_that_are_set(tmp_path, options):
+    """What is known of metas, and of files, from before was made with other ones."""
+    columns = {"n": [0, 1, 2], "s": ["a", None, "a"], "c": pd.Categorical(["a", "b", None]), "f": pd.array([0.0, None, 1.0], dtype="Float64")}  # fmt: skip
+    pd.DataFrame(columns).to_parquet(tmp_path / "a.parquet")
+
+    def read(library):
+        return library.read_parquet(tmp_path / "a.parquet")
+
+    def check():
+        plain, lazy = read(pd), read(gd)
+        for work in (
+            lambda frame: frame,
+            lambda frame: frame.n.astype(str),
+            lambda frame: frame.assign(t=frame.n.map("v{}".format)),
+            lambda frame: frame.s + "x",
+            lambda frame: frame.f / frame.n,
+        ):
+            found, wanted = work(lazy), work(plain)
+            assert_same(found.compute(scheduler="synchronous"), wanted)
+            without_categories = wanted.drop(columns="c", errors="ignore") if wanted.ndim == 2 else wanted
+            meta = found.expr.meta.drop(columns="c", errors="ignore") if wanted.ndim == 2 else found.expr.meta
+            assert_same(meta, without_categories[:0])
+
+    check()
+    try:
+        with pd.option_context(*options):
+            check()
+    except pd.errors.OptionError:
+        pytest.skip(f"this pandas has no {options[0]}")
+    check()

@@ -41,6 +41,12 @@ def all_options() -> Options:
     return tuple([(name, owner[part]) for name, (owner, part) in _places().items()])
 
 
+def infers_text() -> bool:
+    """Whether pandas makes text of its own, rather than objects, of strings: the option ``future.infer_string``."""
+    owner, name = _places().get("future.infer_string", ({}, ""))
+    return bool(owner.get(name, False))
+
+
 def set_options(options: Options) -> None:
     """Set options.
 
