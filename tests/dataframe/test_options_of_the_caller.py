@@ -73,6 +73,35 @@ def test_results_that_are_held_are_for_the_options_they_were_made_with(client, s
     assert len(python.compute(scheduler=where)) == python.size.compute(scheduler=where) == 4
 
 
+@runtimes()
+def test_held_results_and_equal_expressions_are_told_apart_in_one_computation(client, scheduler):
+    where = on(scheduler, client)
+    frame = gd.from_pandas(pd.DataFrame({"n": range(4)}), npartitions=2)
+    lazy = frame.assign(s=frame.n.map("v{}".format))
+    plain = lazy.persist(scheduler=where)
+    with pd.option_context(STORAGE, "python"):
+        held, anew = gl.compute(plain.s, lazy.s, scheduler=where)
+        assert (storage_of(held), storage_of(anew)) == ("pyarrow", "python")
+        merged = plain.merge(lazy, on="n", suffixes=("_held", "_anew")).persist(scheduler=where)
+        assert [storage_of(merged[name].compute(scheduler=where)) for name in ("s_held", "s_anew")] == [
+            "pyarrow",
+            "python",
+        ]
+        again = plain.persist(scheduler=where)
+        assert again.expr is plain.expr
+        both = gl.compute(again.assign(t=lazy.s), scheduler=where)[0]
+        assert [storage_of(both[name]) for name in ("s", "t")] == ["pyarrow", "python"]
+        array, bag, call = ga.ones(4, chunks=2), gb.from_sequence(range(4), npartitions=2), gl.delayed(len)("ab")
+        persisted = gl.persist(array, bag, call, bag.count(), scheduler=where)
+        many = gl.compute(*persisted, array + persisted[0], persisted[1].map(abs), persisted[2] + call, scheduler=where)
+        assert [*map(list, (many[0], many[1], many[4], many[5])), many[2], many[3], many[6]] == [
+            [1.0] * 4, [0, 1, 2, 3], [2.0] * 4, [0, 1, 2, 3], 2, 4, 4
+        ]  # fmt: skip
+        assert gl.compute(*gl.persist(*persisted, scheduler=where), scheduler=where)[2:] == (2, 4)
+    assert storage_of(merged.s_anew.compute(scheduler=where)) == "python"
+    assert gl.compute(*persisted, scheduler=where)[2:] == (2, 4)
+
+
 def test_results_that_are_under_way_are_for_the_options_they_are_made_with(client, tmp_path):
     def slow(block):
         while not (tmp_path / "go").exists():

@@ -70,21 +70,21 @@ def test_a_graph_gets_other_keys_but_for_results_that_are_held():
         (layer, 0): Task((layer, 0), max, (TaskRef(READ.key), [TaskRef(held)]), {"key": TaskRef(held)}),
     }
     graph = Graph(tasks, {layer: origin, "read": origin}, {layer: "sum"}, frozenset([held]))
-    found = options.graph(graph, shares_memory=False)
-    read, (name, _) = keys = options.keys([READ.key, (layer, 0)], graph)
+    found = options.graph(graph, {}, shares_memory=False)
+    read, (name, _) = keys = options.keys([READ.key, (layer, 0)], graph, {})
     assert list(found.tasks) == keys
-    assert options.keys([held], graph) == [held]
+    assert options.keys([held], graph, {}) == [held]
     assert found.tasks[name, 0].deps == (read, held)
     assert found.tasks[name, 0].args == (TaskRef(read), [TaskRef(held)])
     assert (found.origins, found.labels, found.held) == ({name: origin, "read": origin}, {name: "sum"}, {held})
-    here = options.graph(graph, shares_memory=True)
+    here = options.graph(graph, {}, shares_memory=True)
     assert list(here.tasks) == keys
     assert here.tasks[read].func is pd.get_option, "the caller's process has its options already"
 
 
 def test_tasks_of_one_function_have_one_again():
     tasks = {name: Task(name, pd.get_option, (STORAGE,)) for name in ("a", "b")}
-    first, second = options_of("python").graph(Graph(tasks), shares_memory=False).tasks.values()
+    first, second = options_of("python").graph(Graph(tasks), {}, shares_memory=False).tasks.values()
     assert first.func is second.func, "it is pickled once"
 
 

@@ -223,6 +223,10 @@ class Held(FrameExpr):
     def persisted(self, held: Any = None, name: str | None = None) -> Expr:
         return self
 
+    def held_as(self, name: str) -> Expr:
+        _, _, *others = self.operands
+        return self.rebuild([self.source.under(name), name, *others])
+
 
 class Constant(FrameExpr):
     """A scalar whose value is known."""

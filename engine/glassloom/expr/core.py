@@ -178,6 +178,10 @@ class Expr:
         """
         raise NotImplementedError
 
+    def held_as(self, name: str) -> Expr:
+        """Return a node whose blocks are held under another name, and under keys of that name. Asked of held nodes only."""
+        raise NotImplementedError
+
 
 class Persisted:
     """What a persisted node holds: results by key, kept alive by `held`. Equal if its node's name is equal.
@@ -199,10 +203,19 @@ class Persisted:
         values = {key: value for key, value in (self.held or {}).items() if not isinstance(value, Handle)}
         return (Persisted, (self.name, values))  # futures mean nothing elsewhere
 
+    def under(self, name: str) -> Persisted:
+        """Return what holds the same results under another name."""
+        return Persisted(name, {renamed_key(key, name): value for key, value in (self.held or {}).items()})
+
     def tasks(self, keys: Iterable[Key]) -> dict[Key, Task]:
         """Return tasks that yield the held results; none for those that a cluster holds."""
         held = self.held or {}
         return {key: Task(key, _Held(held[key])) for key in keys if key in held and not isinstance(held[key], Handle)}
+
+
+def renamed_key(key: Key, name: str) -> Key:
+    """Return the key of a block that is another node's of its place."""
+    return name if isinstance(key, str) else (name, *key[1:])
 
 
 class _Held:

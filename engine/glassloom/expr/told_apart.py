@@ -1,33 +1,48 @@
-"""What is held and what is equal but computed anew, in one expression: told apart by names, so that neither is taken for the other."""
+"""Results that are held, told apart from nodes of their names that are computed anew: by names that no other node has."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from glassloom.expr.core import Expr, Persisted
+from glassloom.graph import Key
 
 
-def told_apart(roots: Sequence[Expr], renamed: Callable[[str], str]) -> list[Expr]:
-    """Return roots in which no node that isn't held has the name of one that is: such nodes get other names.
+class ToldApart(NamedTuple):
+    """Expressions whose held nodes have other names.
 
-    Parameters
+    Attributes
     ----------
-    renamed
-        Returns another name.
+    held
+        The keys of their blocks, with those under which the runtime holds them.
+    originals
+        The nodes as they were, by their names here.
     """
+
+    roots: list[Expr]
+    held: dict[Key, Key]
+    originals: dict[str, Expr]
+
+    def original(self, node: Expr) -> Expr:
+        """Return a node as it was."""
+        return self.originals.get(node.name, node)
+
+
+def told_apart(roots: Sequence[Expr], renamed: Callable[[str], str]) -> ToldApart:
+    """Return expressions whose held nodes have other names, which `renamed` makes of theirs."""
     nodes = _each_object(roots)
-    held = {node.name for node in nodes if _is_held(node)}
-    if not any(node.name in held and not _is_held(node) for node in nodes):
-        return list(roots)
+    held: dict[Key, Key] = {}
+    originals: dict[str, Expr] = {}
     made: dict[int, Expr] = {}
     for node in nodes:
-        new = node.substitute(lambda below: made[id(below)])
-        made[id(node)] = new.renamed(renamed(node.name)) if new.name in held and not _is_held(node) else new
-    return [made[id(root)] for root in roots]
-
-
-def _is_held(node: Expr) -> bool:
-    return isinstance(getattr(node, "source", None), Persisted)
+        if isinstance(getattr(node, "source", None), Persisted):
+            new = made[id(node)] = node.held_as(renamed(node.name))
+            originals[new.name] = node
+            held.update(zip(new.output_keys(), node.output_keys(), strict=True))
+        else:
+            made[id(node)] = node.substitute(lambda below: made[id(below)]) if originals else node
+    return ToldApart([made[id(root)] for root in roots], held, originals)
 
 
 def _each_object(roots: Sequence[Expr]) -> list[Expr]:

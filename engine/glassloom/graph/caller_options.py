@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -85,13 +85,20 @@ class CallerOptions:
         """Return the token of something that is made with these options, of its own."""
         return tokenize(token, self.token)
 
-    def graph(self, graph: Graph, *, shares_memory: bool) -> Graph:
+    def held_name(self, name: str) -> str:
+        """Return what a node whose results are held is called in an expression that is computed with these options: nothing else is."""
+        return f"{name}-held-{self.mixed_with(name)}"
+
+    def graph(self, graph: Graph, held: Mapping[Key, Key], *, shares_memory: bool) -> Graph:
         """Return a graph of the same tasks, made with these options, in this process or in others.
 
-        Results that the graph refers to and does not make are those that are held.
+        Parameters
+        ----------
+        held
+            Keys of results that the graph refers to and does not make, with those under which they are held.
         """
         names = {name: self.name(name) for name in {_name_of(key) for key in graph.tasks}}
-        keys = {key: _renamed(key, names) for key in graph.tasks}
+        keys = {**held, **{key: _renamed(key, names) for key in graph.tasks}}
         functions: dict[int, Callable[..., Any]] = {}
         tasks: dict[Key, Task] = {}
         for key, task in graph.tasks.items():
@@ -99,14 +106,15 @@ class CallerOptions:
             if function is None:  # which keeps the task's function alive, so that its id stays its own
                 function = functions[id(task.func)] = WithOptions(task.func, self.options)
             tasks[keys[key]] = task.reading(keys).renamed(keys[key], function)
-        layers = {key_layer(new): key_layer(old) for old, new in keys.items()}
+        layers = {key_layer(keys[old]): key_layer(old) for old in graph.tasks}
         origins = {new: graph.origins[old] for new, old in layers.items() if old in graph.origins}
         labels = {new: graph.labels[old] for new, old in layers.items() if old in graph.labels}
-        return Graph(tasks, origins, labels, graph.held)
+        still_held = {keys.get(key, key) for key in graph.held}
+        return Graph(tasks, origins, labels, frozenset(still_held.difference(tasks)))
 
-    def keys(self, keys: Iterable[Key], graph: Graph) -> list[Key]:
-        """Return the keys of blocks in what `graph` has returned for a graph: those of its tasks are others, those of held results aren't."""
-        return [self.key(key) if key in graph.tasks else key for key in keys]
+    def keys(self, keys: Iterable[Key], graph: Graph, held: Mapping[Key, Key]) -> list[Key]:
+        """Return the keys of blocks in what `graph` has returned for a graph."""
+        return [self.key(key) if key in graph.tasks else held.get(key, key) for key in keys]
 
     def key(self, key: Key) -> Key:
         """Return the key of a result that is made with these options."""
