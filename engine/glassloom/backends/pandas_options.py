@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
 from functools import cache
-from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -22,18 +20,10 @@ _OF_RESULTS = (
 """Those of any version. How values are shown, or by which library they are computed, decides on no result; dask.dataframe sets the latter."""
 _DEFAULT = re.compile(r"\[default: (.*?)\]")
 
-_last: list[tuple[list[Any], Options]] = [([], ())]
-"""All values when they were looked at last, and those that weren't the defaults."""
-
 
 def changed_options() -> Options:
     """Return the options that aren't as they are in a new process, and their values."""
-    values = [read(owner) for owner, read in _readers()]
-    last, found = _last[0]
-    if values != last:
-        found = tuple([(name, value) for name, value in all_options() if str(value) != _defaults()[name]])
-        _last[0] = values, found
-    return found
+    return tuple([(name, value) for name, value in all_options() if str(value) != _defaults()[name]])
 
 
 def all_options() -> Options:
@@ -72,16 +62,6 @@ def set_options(options: Options) -> None:
 
 
 @cache
-def _readers() -> list[tuple[dict[str, Any], Callable[[Any], Any]]]:
-    """Return each dict that has values, and what takes all of them out: this is done for each call that is submitted."""
-    names: dict[int, list[str]] = {}
-    owners = {id(owner): owner for owner, _ in _places().values()}
-    for owner, name in _places().values():
-        names.setdefault(id(owner), []).append(name)
-    return [(owner, itemgetter(*names[identity])) for identity, owner in owners.items()]
-
-
-@cache
 def _defaults() -> dict[str, str]:
     """Return the text of the default value of each option that this version has."""
     found = {}
@@ -111,4 +91,8 @@ def _places() -> dict[str, tuple[dict[str, Any], str]]:
     return found
 
 
-register_options(Library(changed_options, all_options, set_options))
+register_options(
+    Library(
+        changed_options, all_options, set_options, list({id(owner): owner for owner, _ in _places().values()}.values())
+    )
+)

@@ -30,6 +30,10 @@ from glassloom.graph.tokenize import tokenize
 _LAST_TOKEN = re.compile(r"(.*-)([0-9a-f]{16,})((?:-.*)?)", re.DOTALL)
 
 _modules: dict[str, str] = {}
+_values: list[dict[str, Any]] = []
+"""The dicts that have the values of options."""
+_default_values: list[dict[str, Any]] = []
+"""Copies of these, as they were when all options that matter were the defaults: to compare them takes least."""
 
 
 def load_options_later(package: str, module: str) -> None:
@@ -40,14 +44,20 @@ def load_options_later(package: str, module: str) -> None:
 def register_options(library: Library) -> None:
     """Make a library's options known."""
     libraries.append(library)
+    _values.extend(library.values)
 
 
 def caller_options() -> CallerOptions | None:
     """Return the options that are set here and now; None if all are the defaults."""
     if _modules:
         _load()
+    if _values == _default_values:
+        return None
     found = changed_options()
-    return _made(found) if found else None
+    if found:
+        return _made(found)
+    _default_values[:] = map(dict, _values)
+    return None
 
 
 def _load() -> None:

@@ -34,11 +34,14 @@ class Library(NamedTuple):
         Returns all.
     apply
         A function of a module, which tasks refer to.
+    values
+        Dicts of the library's that have the values: as long as they are equal to what they were, no option is changed.
     """
 
     changed: Callable[[], Options]
     current: Callable[[], Options]
     apply: Apply
+    values: list[dict[str, Any]]
 
 
 libraries: list[Library] = []
