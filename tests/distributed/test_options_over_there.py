@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import distributed
 import glassloom
 import glassloom.dataframe as gd
@@ -61,6 +62,23 @@ def test_options_belong_to_what_is_computed_with_them(remote: Client) -> None:
     assert [remote.submit(stored).result(), *remote.gather(futures)] == ["auto", *["python"] * 3]
     found = [held.str.upper().compute(scheduler=remote).dtype.storage for held in (plain, python, lazy)]
     assert found == ["pyarrow", "python", "pyarrow"]
+
+
+@pytest.mark.parametrize("over_there", [False, True])
+def test_graphs_of_dask_carry_options_too(remote: Client, client: Client, over_there: bool) -> None:
+    runs_on = remote if over_there else client
+    call = dask.delayed(stored)
+    with dask.annotate(priority=1):
+        total = dask.delayed(list)([call("a"), call("b")])
+    plain = runs_on.compute(total)
+    with pd.option_context(STORAGE, "python"):
+        assert dask.compute(total, scheduler=runs_on.get) == (["python"] * 2,)
+        held = runs_on.persist(total)
+        assert runs_on.compute(total, sync=True) == ["python"] * 2
+    assert dask.compute(total, scheduler=runs_on.get) == (["auto"] * 2,)
+    assert dask.compute(held, scheduler=runs_on.get) == (["python"] * 2,)
+    assert plain.result() == ["auto"] * 2
+    assert dask.compute(total, scheduler=glassloom.get) == (["auto"] * 2,)
 
 
 def test_a_task_that_waits_for_one_with_other_options_gets_its_result(remote: Client) -> None:

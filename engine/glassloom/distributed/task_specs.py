@@ -11,7 +11,7 @@ from glassloom.backends.sizeof import sizeof
 from glassloom.distributed.dask_graph import run_node
 from glassloom.errors import GraphError
 from glassloom.graph import Graph, Handle, Key, Task, TaskRef, random_token
-from glassloom.graph.caller_options import in_turn
+from glassloom.graph.caller_options import WithOptions, in_turn, users_function
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import holds_results
@@ -97,10 +97,10 @@ class TaskSpecEncoder:
         return SpecGraph(tasks, list(wanted), origins, handling, external)
 
     def _spec(self, task: Task) -> spec.GraphNode:
-        if task.func is run_node:  # it holds a task of Dask's, which would be run as an argument
+        if users_function(task.func) is run_node:  # it holds a task of Dask's, which would be run as an argument
             node, names, *refs = task.args
             renamed = {name: self._value(ref).key for name, ref in zip(names, refs, strict=True)}
-            return node.substitute(renamed, key=task.key)
+            return _as_called(node.substitute(renamed, key=task.key), task.func)
         kwargs = {name: self._value(value) for name, value in task.kwargs.items()} if task.kwargs else {}
         return spec.Task(task.key, self._function(task.func), *map(self._value, task.args), **kwargs)
 
@@ -128,6 +128,13 @@ class TaskSpecEncoder:
             names, inside = zip(*items_of(value), strict=True)
             return spec.Task(None, fill, emptied(value), names, *map(self._value, inside))
         return value
+
+
+def _as_called(node: spec.GraphNode, function: Callable[..., Any]) -> spec.GraphNode:
+    """Return a task of Dask's that is called with the options with which a function is called."""
+    if not isinstance(function, WithOptions) or type(node) is not spec.Task or node.is_coro:
+        return node
+    return spec.Task(node.key, WithOptions(node.func, function.options), *node.args, **node.kwargs)
 
 
 def fill(left: Any, names: tuple[Any, ...], *items: Any) -> Any:
