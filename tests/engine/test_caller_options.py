@@ -99,7 +99,7 @@ def test_options_are_those_of_the_caller_while_a_task_runs(monkeypatch):
 
 
 def test_a_function_keeps_its_name_and_is_another_one_with_other_options():
-    assert WithOptions(pd.get_option, PYTHON).__name__ == "get_option"
+    assert WithOptions(options_of, PYTHON).__name__ == "options_of"
     assert options_of("python").mixed_with("1") != options_of("pyarrow").mixed_with("1")
 
 
@@ -214,10 +214,10 @@ def test_a_task_that_waits_for_results_lets_others_set_theirs_meanwhile():
 def test_what_a_task_has_set_itself_is_set_again_after_it_has_waited():
     in_use = OptionsInUse()
     with in_use.during(PYTHON):
-        with pd.option_context("mode.string_storage", "pyarrow", "future.distinguish_nan_and_na", True):
+        with pd.option_context(STORAGE, "pyarrow", "io.parquet.engine", "pyarrow"):
             with in_use.set_aside():
                 assert changed_options() == (), "others have nothing to do with it"
-            assert changed_options() == ((STORAGE, "pyarrow"), ("future.distinguish_nan_and_na", True))
+            assert changed_options() == ((STORAGE, "pyarrow"), ("io.parquet.engine", "pyarrow"))
         assert pd.get_option(STORAGE) == "python"
     assert changed_options() == ()
 
