@@ -296,3 +296,28 @@ def test_tasks_without_options_that_waited_for_results_take_part_once_they_go_on
     assert turns.found == [("with", "python"), ("plain", "auto")]
     with in_use.during(PYARROW):
         assert pd.get_option(STORAGE) == "pyarrow"
+
+
+def test_a_task_without_options_that_has_left_the_running_ones_takes_no_turns_until_it_comes_back():
+    """Neither if it had left before the first task with options began, nor later; a task with options keeps them."""
+    running = [threading.get_ident()]
+    in_use = OptionsInUse(lambda: running)
+    turns = Turns(in_use)
+    in_use.stand_aside()
+    turns.begin("first", PYTHON).set()
+    turns.threads[0].join(60)
+    in_use.come_back()
+    end = turns.begin("second", PYTHON, waits=True)
+    in_use.stand_aside()
+    with in_use.set_aside():
+        pass
+    end.set()
+    turns.threads[1].join(60)
+    with in_use.during(PYARROW):
+        in_use.stand_aside()
+        assert pd.get_option(STORAGE) == "pyarrow"
+        in_use.come_back()
+        assert pd.get_option(STORAGE) == "pyarrow"
+    in_use.end_counted()
+    turns.join()
+    assert turns.found == [("first", "python"), ("second", "python")]

@@ -91,6 +91,8 @@ class OptionsInUse:
         self._turns: deque[_Turn] = deque()
         self._waiting: set[int] = set()
         """Threads that wait for results."""
+        self._aside: set[int] = set()
+        """Threads whose tasks have left the running ones for as long as they wish."""
 
     @contextmanager
     def during(self, options: AllOptions) -> Iterator[None]:
@@ -133,8 +135,27 @@ class OptionsInUse:
             self._waiting.discard(ident)  # before it is asked whether the process is active: see `_count_running`
             if options is not None:
                 self._enter(ident, options, is_counted=was_counted)
-            elif self.is_active and ident in self.running():
+            elif self.is_active and ident not in self._aside and ident in self.running():
                 self._enter(ident, (), is_counted=True)
+
+    def stand_aside(self) -> None:
+        """The calling thread's task waits by means of its own: if it has no options it takes no turns until `come_back`, or its end."""
+        ident = threading.get_ident()
+        with self._changed:
+            self._aside.add(ident)
+            if self._threads.get(ident) == ():
+                self._remove(ident)
+
+    def come_back(self) -> None:
+        """The calling thread's task takes turns again."""
+        ident = threading.get_ident()
+        self._aside.discard(ident)
+        if self.is_active and ident in self.running():
+            self._enter(ident, (), is_counted=True)
+
+    def begin_thread(self) -> None:
+        """The calling thread is going to run tasks; another one that had its identifier is gone."""
+        self._aside.discard(threading.get_ident())
 
     def end_counted(self) -> None:
         """The calling thread's task has ended: it may be one of those that had begun before."""
@@ -147,7 +168,7 @@ class OptionsInUse:
         with self._changed:
             if options and not self.is_active:
                 self._count_running(ident)
-            if ident in self._threads:  # it has just been counted
+            if ident in self._threads:  # it has just been counted, or has options that it keeps
                 if not options:
                     return
                 self._remove(ident)
@@ -176,7 +197,7 @@ class OptionsInUse:
         """Count the tasks that run now: from now on those that begin see `is_active`, and ask for their turn."""
         self.is_active = True
         for other in self.running():
-            if other != ident and other not in self._waiting:
+            if other != ident and other not in self._waiting and other not in self._aside:
                 self._threads[other] = self._options = ()
                 self._counted.add(other)
         if self._threads:

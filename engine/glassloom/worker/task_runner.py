@@ -108,6 +108,7 @@ class TaskRunner:
         run_inside_task(SynchronousRuntime())
         thread = TaskThread(self._secede, self._rejoin)
         set_task_thread(thread)
+        IN_USE.begin_thread()
         self._threads[slot] = thread
         lane = self._outbox.lane(slot)
         following: RunTask | None = None
