@@ -9,7 +9,7 @@ from typing import Any
 
 from glassloom.collection import Collection
 from glassloom.errors import OptionError
-from glassloom.expr import Expr, Persisted, renamed_key
+from glassloom.expr import Expr, Persisted
 from glassloom.graph import (
     Key,
     Origin,
@@ -130,9 +130,6 @@ class Known(Expr):
 
     def persisted(self, held: Any = None, name: str | None = None) -> Expr:
         return self
-
-    def held_as(self, name: str) -> Expr:
-        return Known(self.source.under(name), renamed_key(self.key, name), origin=self.origin)
 
 
 class Delayed(Collection):

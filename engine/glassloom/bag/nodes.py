@@ -69,9 +69,6 @@ class Held(BagExpr):
     def persisted(self, held: Any = None, name: str | None = None) -> Expr:
         return self
 
-    def held_as(self, name: str) -> Expr:
-        return Held(self.source.under(name), self.count, origin=self.origin)
-
 
 class Pieces(BagBlockwise):
     """Partitions made of one constant each: a list of items, or what a function makes the list of."""

@@ -136,8 +136,7 @@ class FrameExpr(Expr):
         return made
 
     def persisted(self, held: Any = None, name: str | None = None) -> Expr:
-        lengths = self.lengths
-        name = name or self.name
+        lengths, name = self.lengths, name or self.name
         blocks = [held[name, number] for number in range(self.npartitions)] if isinstance(held, dict) else []
         if lengths is None and blocks and all(map(is_frame, blocks)):  # not futures
             lengths = tuple(map(len, blocks))
@@ -222,10 +221,6 @@ class Held(FrameExpr):
 
     def persisted(self, held: Any = None, name: str | None = None) -> Expr:
         return self
-
-    def held_as(self, name: str) -> Expr:
-        _, _, *others = self.operands
-        return self.rebuild([self.source.under(name), name, *others])
 
 
 class Constant(FrameExpr):

@@ -5,7 +5,7 @@ nodes and register their own rules.
 """
 
 from glassloom.expr.blockwise import Blockwise, Fused, Pick
-from glassloom.expr.core import Expr, Persisted, renamed_key, walk
+from glassloom.expr.core import Expr, Persisted, walk
 from glassloom.expr.fuse import fuse
 from glassloom.expr.lower import lower, optimize
 from glassloom.expr.rules import apply_rules, rule, simplify, whole_plan, whole_results
@@ -22,7 +22,6 @@ __all__ = [
     "fuse",
     "lower",
     "optimize",
-    "renamed_key",
     "rule",
     "simplify",
     "told_apart",

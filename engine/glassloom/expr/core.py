@@ -178,13 +178,11 @@ class Expr:
         """
         raise NotImplementedError
 
-    def held_as(self, name: str) -> Expr:
-        """Return a node whose blocks are held under another name, and under keys of that name. Asked of held nodes only."""
-        raise NotImplementedError
-
 
 class Persisted:
     """What a persisted node holds: results by key, kept alive by `held`. Equal if its node's name is equal.
+
+    It is an operand of the node. If the node's name or key is one, too, that parameter is called ``key_name`` or ``key``.
 
     With a client, `held` is its futures and the runtime knows the keys. Without, it is a dict of results, which
     `tasks` turns into graph entries.

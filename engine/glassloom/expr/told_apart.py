@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from glassloom.expr.core import Expr, Persisted
+from glassloom.expr.core import Expr, Persisted, renamed_key
 from glassloom.graph import Key
 
 
@@ -37,12 +37,25 @@ def told_apart(roots: Sequence[Expr], renamed: Callable[[str], str]) -> ToldApar
     made: dict[int, Expr] = {}
     for node in nodes:
         if isinstance(getattr(node, "source", None), Persisted):
-            new = made[id(node)] = node.held_as(renamed(node.name))
+            new = made[id(node)] = _held_as(node, renamed(node.name))
             originals[new.name] = node
             held.update(zip(new.output_keys(), node.output_keys(), strict=True))
         else:
             made[id(node)] = node.substitute(lambda below: made[id(below)]) if originals else node
     return ToldApart([made[id(root)] for root in roots], held, originals)
+
+
+def _held_as(node: Expr, name: str) -> Expr:
+    """Return a node whose blocks are held under another name, and under keys of that name."""
+
+    def renamed(parameter: str, operand: Any) -> Any:
+        if isinstance(operand, Persisted):
+            return operand.under(name)
+        if parameter == "key":
+            return renamed_key(operand, name)
+        return name if parameter == "key_name" else operand
+
+    return node.rebuild(list(map(renamed, node.parameters, node.operands)))
 
 
 def _each_object(roots: Sequence[Expr]) -> list[Expr]:

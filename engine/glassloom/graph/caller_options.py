@@ -83,7 +83,7 @@ class CallerOptions:
         """Return what a node, or a layer of keys, is called that is made with these options.
 
         >>> CallerOptions(()).name("sum-3f2a90b1c2d3e4f5")
-        'sum-3c6f3f0cf38b9cc1'
+        'sum-1cc3e9258c2ad8d4464e7ac6'
         """
         found = _LAST_TOKEN.match(name)
         if found is None:

@@ -137,9 +137,6 @@ class PersistedArray(ArrayExpr):
     def persisted(self, held: Any = None, name: str | None = None) -> Expr:
         return self
 
-    def held_as(self, name: str) -> Expr:
-        return PersistedArray(self.source.under(name), self.chunks, self.meta, origin=self.origin)
-
 
 class BlockwiseArray(ArrayExpr, Blockwise):
     """A node that makes one block from one block of each dependency."""
