@@ -9,9 +9,10 @@ from typing import Any, Self
 
 from glassloom._gc import gc_paused
 from glassloom._users_functions import require_no_users_function, without_values
-from glassloom.expr import Expr, lower, walk
+from glassloom.expr import Expr, ToldApart, lower, told_apart, walk
 from glassloom.expr import optimize as optimize_plan
-from glassloom.graph.caller_options import with_caller_options
+from glassloom.graph import Graph, Key
+from glassloom.graph.caller_options import caller_options
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.graph_drawing import Drawing, draw, warn_of_looks
 from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
@@ -147,13 +148,13 @@ def compute(
         return args
     runtime = choose_runtime(scheduler)
     with gc_paused():
-        exprs = [collection.expr for collection in found.collections]
+        planned = _Planned([collection.expr for collection in found.collections])
+        exprs = planned.exprs
         roots = optimize_plan(exprs, keeps_blocks=False) if optimize_graph else exprs
         if runtime.shares_memory:
             roots = [root.in_place(root) for root in roots]
         graph, keys = lower(roots, shares_memory=runtime.shares_memory)
-        if not runtime.shares_memory:
-            graph = with_caller_options(graph)
+        graph, keys = planned.with_options(graph, keys, shares_memory=runtime.shares_memory)
     flat = [key for group in keys for key in group]
     results = runtime.get(graph, flat)
     stops = accumulate(map(len, keys))
@@ -175,14 +176,14 @@ def persist(
         return args
     runtime = choose_runtime(scheduler)
     with gc_paused():
-        roots = _planned([collection.expr for collection in found.collections], optimize_graph)
+        planned = _Planned([collection.expr for collection in found.collections])
+        roots = optimize_plan(planned.exprs) if optimize_graph else planned.exprs
         graph, keys = lower(roots, shares_memory=runtime.shares_memory)
-        if not runtime.shares_memory:
-            graph = with_caller_options(graph)
+        graph, keys = planned.with_options(graph, keys, shares_memory=runtime.shares_memory)
     flat = [key for group in keys for key in group]
     held = runtime.hold(graph, flat)
     values = [
-        collection._with_expr(root.persisted({key: held[key] for key in group}))
+        collection._with_expr(planned.persisted(root, {key: held[key] for key in group}))
         for collection, root, group in zip(found.collections, roots, keys, strict=True)
     ]
     return rebuild(values)
@@ -269,8 +270,35 @@ def _for_pickling(node: Expr) -> Expr:
     return smaller.renamed(node.name)
 
 
-def _planned(exprs: list[Expr], optimize_graph: bool) -> list[Expr]:
-    return optimize_plan(exprs) if optimize_graph else exprs
+class _Planned:
+    """Expressions that are computed with the options of other libraries that are set here and now."""
+
+    def __init__(self, exprs: list[Expr]) -> None:
+        self._options = caller_options()
+        self._apart = ToldApart(exprs, {}, {})
+        if self._options is not None:
+            self._apart = told_apart(exprs, self._options.held_name)
+
+    @property
+    def exprs(self) -> list[Expr]:
+        """What is to be lowered."""
+        return self._apart.roots
+
+    def with_options(
+        self, graph: Graph, keys: list[list[Key]], *, shares_memory: bool
+    ) -> tuple[Graph, list[list[Key]]]:
+        """Return the graph that is to be run in place of one, and the keys of its roots' blocks; the same if all options are the defaults."""
+        options, held = self._options, self._apart.held
+        if options is None:
+            return graph, keys
+        found = [options.keys(group, graph, held) for group in keys]
+        return options.graph(graph, held, shares_memory=shares_memory), found
+
+    def persisted(self, root: Expr, held: dict[Key, Any]) -> Expr:
+        """Return the leaf of a root whose blocks are held."""
+        if self._options is None:
+            return root.persisted(held)
+        return self._apart.original(root.persisted(held, self._options.name(root.name)))
 
 
 _Rebuild = Callable[[list[Any]], Any]

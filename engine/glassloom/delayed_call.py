@@ -105,8 +105,9 @@ class Call(Expr):
     def assemble(self, blocks: list[Any]) -> Any:
         return blocks[0]
 
-    def persisted(self, held: Any = None) -> Expr:
-        return Known(Persisted(self.name, held), self.name, origin=self.origin)
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
+        name = name or self.name
+        return Known(Persisted(name, held), name, origin=self.origin)
 
 
 class Known(Expr):
@@ -127,7 +128,7 @@ class Known(Expr):
     def assemble(self, blocks: list[Any]) -> Any:
         return blocks[0]
 
-    def persisted(self, held: Any = None) -> Expr:
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
         return self
 
 

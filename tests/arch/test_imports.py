@@ -110,7 +110,7 @@ INSIDE_GLASSLOOM = {
         "glassloom.config", "glassloom.errors", "glassloom.expr", "glassloom.graph", "glassloom.graph_folding",
     ),
     "glassloom.collection": (
-        "glassloom._gc", "glassloom._users_functions", "glassloom.expr", "glassloom.graph.caller_options", "glassloom.graph.structures", "glassloom.graph_drawing", "glassloom.local.default", "glassloom.protocol.tracebacks", "glassloom.local.synchronous",
+        "glassloom._gc", "glassloom._users_functions", "glassloom.expr", "glassloom.graph", "glassloom.graph_drawing", "glassloom.local.default", "glassloom.protocol.tracebacks", "glassloom.local.synchronous",
         "glassloom.local.threads",
     ),
     "glassloom.delayed_call": ("glassloom.collection", "glassloom.errors", "glassloom.expr", "glassloom.graph", "glassloom.reprs"),

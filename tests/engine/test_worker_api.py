@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import tasks
@@ -27,6 +28,7 @@ from glassloom import (
     worker_client,
 )
 from glassloom._supervision import Crash
+from glassloom.client.deadline import Deadline
 from glassloom.errors import ClusterClosed, ClusterError
 from glassloom.worker.thread_slots import ThreadSlots
 from test_client import eventually
@@ -271,6 +273,29 @@ def test_outside_of_tasks_there_is_no_worker_to_ask(function: Any) -> None:
 
 
 # Leaving one's place
+
+
+def test_a_task_leaves_its_place_to_what_has_to_make_a_result_again(narrow_client: Client) -> None:
+    def read_while_it_is_retried() -> Any:
+        client = get_client()
+        future = client.submit(fail_once, str(uuid4()))
+        wait(future)
+        fetching = client._fetch([future.key], [future._state], Deadline(None))  # as of a result that was there before
+        future.retry()
+        eventually(lambda: future.status == "pending")
+        return client._run(fetching)[0]
+
+    assert narrow_client.submit(read_while_it_is_retried).result(timeout=60) == ["made", "again"]
+
+
+def fail_once(name: str) -> list[str]:
+    if name not in _failed:
+        _failed.append(name)
+        raise ValueError("once")
+    return ["made", "again"]
+
+
+_failed: list[str] = []
 
 
 def test_a_seceded_task_leaves_its_place_until_it_rejoins(narrow_client: Client, tmp_path: Path) -> None:

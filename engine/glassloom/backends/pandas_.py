@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends import pandas_options  # noqa: F401 - it makes itself known
 from glassloom.backends.arrow_samples import samples_of_type
 from glassloom.backends.frames import DEVICE_BACKENDS, kind_on_device, library_of
 from glassloom.backends.label_tables import OF_RESULT, with_own_labels

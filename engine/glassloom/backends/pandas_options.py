@@ -9,7 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.graph.caller_options import Options, register_options
+from glassloom.errors import OptionError
+from glassloom.graph.caller_options import register_options
+from glassloom.graph.options_in_use import Library, Options
 
 _OF_RESULTS = (
     "mode.string_storage", "mode.copy_on_write", "mode.use_inf_as_na", "future.infer_string", "future.no_silent_downcasting",
@@ -21,22 +23,42 @@ _DEFAULT = re.compile(r"\[default: (.*?)\]")
 
 def changed_options() -> Options:
     """Return the options that aren't as they are in a new process, and their values."""
-    changed = []
-    for name, default in _defaults().items():
-        value = _value(name)
-        if str(value) != default:
-            changed.append((name, value))
-    return tuple(changed)
+    return tuple([(name, value) for name, value in all_options() if str(value) != _defaults()[name]])
 
 
-def set_options(options: Options) -> Options:
-    """Set options, and return those that were there before."""
-    before = tuple((name, _value(name)) for name, _ in options)
+def all_options() -> Options:
+    """Return all options that decide on results, and their values."""
+    return tuple([(name, owner[part]) for name, (owner, part) in _places().items()])
+
+
+def infers_text() -> bool:
+    """Whether pandas makes text of its own, rather than objects, of strings: the option ``future.infer_string``."""
+    owner, name = _places().get("future.infer_string", ({}, ""))
+    return bool(owner.get(name, False))
+
+
+def set_options(options: Options) -> None:
+    """Set options.
+
+    Raises
+    ------
+    OptionError
+        If this process can't have one of them.
+    """
+    places = _places()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the caller has been told that an option is deprecated
         for name, value in options:
-            pd.set_option(name, value)
-    return before
+            owner, part = places.get(name, ({}, name))
+            if part in owner and owner[part] == value:
+                continue
+            try:
+                pd.set_option(name, value)
+            except Exception as error:  # pandas raises errors of many kinds there
+                raise OptionError(
+                    f"pandas' option {name!r} is {value!r} where this was submitted, and the pandas of this process can't have that: {error}. "
+                    "Install what the caller has where tasks run, or reset the option before it is submitted"
+                ) from error
 
 
 @cache
@@ -56,12 +78,21 @@ def _defaults() -> dict[str, str]:
     return found
 
 
-def _value(name: str) -> Any:
-    """Return an option's value; without the warning that `pandas.get_option` gives of those that are deprecated."""
-    found: Any = pd.options.d
-    for part in name.split("."):
-        found = found[part]
+@cache
+def _places() -> dict[str, tuple[dict[str, Any], str]]:
+    """Return, for each option, the dict of pandas' that has its value, and under which name: `pandas.get_option` takes longer, and may warn."""
+    found = {}
+    for name in _defaults():
+        *above, last = name.split(".")
+        owner: Any = pd.options.d
+        for part in above:
+            owner = owner[part]
+        found[name] = (owner, last)
     return found
 
 
-register_options(changed_options, set_options)
+register_options(
+    Library(
+        changed_options, all_options, set_options, list({id(owner): owner for owner, _ in _places().values()}.values())
+    )
+)

@@ -38,8 +38,8 @@ class BagExpr(Expr):
     def assemble(self, blocks: list[Any]) -> Any:
         return list(chain.from_iterable(blocks))
 
-    def persisted(self, held: Any = None) -> Expr:
-        return Held(Persisted(self.name, held), self.npartitions, origin=self.origin)
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
+        return Held(Persisted(name or self.name, held), self.npartitions, origin=self.origin)
 
 
 class BagBlockwise(BagExpr, Blockwise):
@@ -66,7 +66,7 @@ class Held(BagExpr):
     def tasks(self) -> dict[Key, Task]:
         return self.source.tasks(self.output_keys())
 
-    def persisted(self, held: Any = None) -> Expr:
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
         return self
 
 
@@ -300,9 +300,9 @@ class ReducedValue(Reduced):
     def assemble(self, blocks: list[Any]) -> Any:
         return blocks[0]
 
-    def persisted(self, held: Any = None) -> Expr:
-        (key,) = self.output_keys()
-        return Known(Persisted(self.name, held), key, origin=self.origin)
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
+        name = name or self.name
+        return Known(Persisted(name, held), (name, 0), origin=self.origin)
 
 
 class Accumulated(BagExpr):

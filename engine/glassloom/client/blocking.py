@@ -16,13 +16,18 @@ from glassloom_metrics.time_limit import time_limit
 
 from glassloom._waiting import acquire
 from glassloom.client.deadline import Deadline
+from glassloom.graph.options_in_use import IN_USE
 from glassloom.protocol.tracebacks import drop_engine_frames
-from glassloom.worker.task_context import secede_here
+from glassloom.worker.task_context import TaskThread, secede_here, task_thread
 
 T = TypeVar("T")
 
 WATCH_S = 1.0
 """How often a wait is interrupted to see whether what it waits for can still happen."""
+
+
+PATIENCE_S = 1.0
+"""How long a task keeps its place while it waits for what mostly comes at once."""
 
 
 class Signal:
@@ -65,14 +70,16 @@ class Signal:
 class WaitFor(NamedTuple):
     """What steps wait for. They are sent whether it has happened in time.
 
-    ``for_tasks`` says that it may take other tasks to make it happen: a task that waits must not be in their way. ``watch``
-    is called every `WATCH_S` seconds meanwhile, in the waiting thread or event loop; what it raises ends the wait.
+    ``for_tasks`` says that it may take other tasks to make it happen: a task that waits must not be in their way. It seldom does if
+    ``keeps_place``: then a task leaves its place only after `PATIENCE_S` seconds. ``watch`` is called every `WATCH_S` seconds
+    meanwhile, in the waiting thread or event loop; what it raises ends the wait.
     """
 
     signal: Signal
     timeout_s: float | None = None
     for_tasks: bool = False
     watch: Callable[[], None] | None = None
+    keeps_place: bool = False
 
     def next_pause_s(self, deadline: Deadline) -> float | None:
         """Return how long to wait in one piece; None: until it happens."""
@@ -126,13 +133,24 @@ async def run_async(steps: Operation[T]) -> T:
 
 
 def _wait_in_thread(wait: WaitFor) -> bool:
-    signal = wait.signal
-    if signal.is_set:
+    if wait.signal.is_set:
         return True
+    if not wait.for_tasks:
+        return _wait_for_signal(wait, None)
+    if wait.keeps_place and task_thread() is not None:
+        first_s = PATIENCE_S if wait.timeout_s is None else min(wait.timeout_s, PATIENCE_S)
+        if _wait_for_signal(WaitFor(wait.signal, first_s), None):
+            return True
+        wait = wait._replace(timeout_s=None if wait.timeout_s is None else wait.timeout_s - first_s)
+    with IN_USE.set_aside():
+        return _wait_for_signal(wait, secede_here())
+
+
+def _wait_for_signal(wait: WaitFor, thread: TaskThread | None) -> bool:
+    signal = wait.signal
     gate = threading.Lock()  # not an Event: an interrupt in the middle of its methods can leave it broken
     gate.acquire()
     happened = False
-    thread = secede_here() if wait.for_tasks else None
     try:
         signal.add_callback(gate.release)
         happened = _pass(gate, wait)

@@ -349,7 +349,7 @@ class Connection:
         try:
             self._replies[request] = reply
             self.send(make(request))
-            if not (yield WaitFor(reply.arrived, deadline.left_s, watch=watch)):
+            if not (yield WaitFor(reply.arrived, deadline.left_s, waits_for_work, watch, keeps_place=True)):
                 raise TimeoutError(f"{self.head()} didn't answer {what} within {deadline.timeout_s:g} s")
         finally:
             self._replies.pop(request, None)

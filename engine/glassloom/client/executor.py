@@ -17,7 +17,7 @@ from glassloom.client.function_calls import FunctionCalls
 from glassloom.client.future import Future
 from glassloom.errors import CancelledError
 from glassloom.protocol.annotations import Annotations
-from glassloom.worker.task_context import seceded_meanwhile
+from glassloom.worker.task_context import waiting_meanwhile
 
 
 class Submits(Protocol):
@@ -44,7 +44,7 @@ class ExecutorFuture(cf.Future[Any]):
             return super().exception(timeout)
 
     def _waiting(self) -> AbstractContextManager[None]:
-        return nullcontext() if self.done() else seceded_meanwhile()
+        return nullcontext() if self.done() else waiting_meanwhile()
 
     def cancel(self) -> bool:
         """Give the task up; return whether that was in time."""
@@ -138,7 +138,7 @@ class ClientExecutor(cf.Executor):
             for future in still_open:
                 future.cancel()
         if wait and still_open:
-            with seceded_meanwhile():
+            with waiting_meanwhile():
                 cf.wait(still_open)
 
     def _started(self, calls: FunctionCalls, kind: str) -> list[ExecutorFuture]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 from glassloom.client.link import Encoder
 from glassloom.client.validation import check_key
 from glassloom.graph import CallTokenizer, Key, function_label, random_token, task_function, user_origin
+from glassloom.graph.caller_options import WithOptions, caller_options
 from glassloom.graph.keys import key_layer
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import function_token
@@ -58,6 +59,9 @@ class FunctionCalls(NamedTuple):
             raise TypeError(f"func={function!r} can't be called; to send a value, use scatter()")
         function = task_function(function)
         token = function_token(function) if pure else ""
+        options = caller_options()
+        if options is not None:
+            function, token = WithOptions(function, options.options), token and options.mixed_with(token)
         if keys is None:
             label = function_label(function)
             chosen, layers = _own_keys(label, token, arguments, kwargs), {label}

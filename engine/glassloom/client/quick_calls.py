@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from glassloom.client.validation import check_key
 from glassloom.errors import SerialisationError
 from glassloom.graph import Key, Origin, function_label, random_token, task_function, token_of_plain_call, user_origin
+from glassloom.graph.caller_options import CallerOptions, caller_options
 from glassloom.graph.keys import key_layer
 from glassloom.graph.origin import notebook_execution
 from glassloom.protocol.annotations import Annotations
@@ -31,6 +32,7 @@ class _LastCall(NamedTuple):
 
     function: Callable[[], object]
     shape: tuple[Any, ...]
+    options: CallerOptions | None
     token: str
     call: PickledCall
     still_holds: Callable[[], bool]
@@ -95,11 +97,18 @@ class QuickCalls:
         shape, values, below = plain
         function = task_function(function)
         token: str | None
-        last = self._last_call
-        if last is not None and pure and last.function() is function and last.shape == shape and last.still_holds():
+        last, options = self._last_call, caller_options()
+        if (
+            last is not None
+            and pure
+            and last.function() is function
+            and last.shape == shape
+            and last.options is options
+            and last.still_holds()
+        ):
             token, call = last.token, last.call
         else:
-            found = self._call(function, shape, pure=pure)
+            found = self._call(function, shape, options, pure=pure)
             if found is None:
                 return None
             token, call = found
@@ -116,21 +125,22 @@ class QuickCalls:
         return key, pickle_plain(values), below, template
 
     def _call(
-        self, function: Callable[..., Any], shape: tuple[Any, ...], *, pure: bool
+        self, function: Callable[..., Any], shape: tuple[Any, ...], options: CallerOptions | None, *, pure: bool
     ) -> tuple[str | None, PickledCall] | None:
         """Return a function's token, None if the call isn't pure, and the call; None if the quick way can't make it."""
-        known = known_call(function, shape) if pure else None
+        known = known_call(function, shape if options is None else (shape, options.token)) if pure else None
         if known is not None:
             if known.made.futures:
                 return None
-            self._last_call = _LastCall(weakref.ref(function), shape, *known)
-            return known.token, known.made
-        token = function_token(function) if pure else None
+            token = known.token if options is None else options.mixed_with(known.token)
+            self._last_call = _LastCall(weakref.ref(function), shape, options, token, known.made, known.still_holds)
+            return token, known.made
+        own = function_token(function) if pure else None
         try:
-            call = pickled_call(function, shape, token)
+            call = pickled_call(function, shape, own, options)
         except SerialisationError:
             return None
-        return None if call.futures else (token, call)
+        return None if call.futures else (own if own is None or options is None else options.mixed_with(own), call)
 
     def _template(self, call: PickledCall, layer: str, origin: Origin | None, handling: Annotations) -> TaskTemplate:
         last = self._last_template

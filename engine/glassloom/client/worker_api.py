@@ -13,9 +13,10 @@ from glassloom_metrics.registry import ClusterRecord, process_started_s
 from glassloom.client.client import Client
 from glassloom.distributed.optional import load
 from glassloom.errors import ClusterClosed, ClusterError
+from glassloom.graph.options_in_use import IN_USE
 from glassloom.local.default import current, latest, running_on
 from glassloom.protocol.options import WorkerOptions
-from glassloom.worker.task_context import TaskThread, current_worker, seceded_meanwhile, task_thread
+from glassloom.worker.task_context import TaskThread, current_worker, rejoin_here, seceded_meanwhile, task_thread
 from glassloom.worker.worker_of_task import WorkerOfTask, worker_of
 
 _lock = threading.Lock()
@@ -112,6 +113,7 @@ def secede() -> None:
     thread = _task_thread("secede")
     if not thread.has_seceded:
         thread.secede(thread)
+        IN_USE.stand_aside()
 
 
 def rejoin() -> None:
@@ -124,7 +126,8 @@ def rejoin() -> None:
     """
     thread = _task_thread("rejoin")
     if thread.has_seceded:
-        thread.rejoin(thread, True)
+        rejoin_here(thread)
+        IN_USE.come_back()
 
 
 def _task_thread(name: str) -> TaskThread:

@@ -19,6 +19,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import columns_of
 from glassloom.expr.memo import remembered
 from glassloom.graph import tokenize
+from glassloom.graph.caller_options import caller_options
 from glassloom.graph.identity_cache import IdentityCache
 
 _choices: IdentityCache[dict[Any, Any]] = IdentityCache()
@@ -160,7 +161,8 @@ def _known(make: Callable[[], Any], parts: tuple[object, ...]) -> Any:
     made_of_first = _results.get(metas[0])
     if made_of_first is None:
         made_of_first = _results.set(metas[0], {})
-    key = tuple([_mark(part) for part in parts])
+    options = caller_options()  # what pandas makes depends on its own
+    key = (None if options is None else options.token, *[_mark(part) for part in parts])
     known = made_of_first.get(key)
     if known is not None and all([other() is meta for other, meta in zip(known[1], metas[1:], strict=True)]):
         return known[0]

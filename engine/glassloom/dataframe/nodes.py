@@ -135,13 +135,13 @@ class FrameExpr(Expr):
             made.__dict__.setdefault("meta", known)
         return made
 
-    def persisted(self, held: Any = None) -> Expr:
-        lengths = self.lengths
-        blocks = [held[key] for key in self.output_keys()] if isinstance(held, dict) else []
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
+        lengths, name = self.lengths, name or self.name
+        blocks = [held[name, number] for number in range(self.npartitions)] if isinstance(held, dict) else []
         if lengths is None and blocks and all(map(is_frame, blocks)):  # not futures
             lengths = tuple(map(len, blocks))
         return Held(
-            Persisted(self.name, held), self.name, self.meta, self.divisions, lengths, (self.rows, self.layout),
+            Persisted(name, held), name, self.meta, self.divisions, lengths, (self.rows, self.layout),
             self.hashed_by, self.backend, self.has_unique_labels, origin=self.origin,
         )  # fmt: skip
 
@@ -219,7 +219,7 @@ class Held(FrameExpr):
     def tasks(self) -> dict[Key, Task]:
         return self.source.tasks(self.output_keys())
 
-    def persisted(self, held: Any = None) -> Expr:
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
         return self
 
 

@@ -24,7 +24,8 @@ from glassloom.distributed.dask_graph import Converted, DaskKey, convert, materi
 from glassloom.distributed.dask_keys import our_key
 from glassloom.errors import ClusterClosed, GraphError, SerialisationError
 from glassloom.graph import Graph, Key, user_origin
-from glassloom.graph.origin import skip_frames_of
+from glassloom.graph.caller_options import caller_options
+from glassloom.graph.origin import Origin, skip_frames_of
 from glassloom.local.threads import default_threads
 from glassloom.protocol.annotations import annotate
 
@@ -72,12 +73,19 @@ def run(runner: Any, dsk: Any, keys: Any, options: Mapping[str, Any]) -> Any:
         if parts is not None:
             by_key = _run_in_two(runner, parts, flat, annotations)
         else:
-            by_key = _run_whole(runner, convert(nodes, flat, user_origin()), annotations)
+            by_key = _run_whole(runner, nodes, flat, user_origin(), annotations)
     return _nested(keys, {key: _writable(value) for key, value in by_key.items()})
 
 
-def _run_whole(runner: Any, converted: Converted, annotations: Mapping[Key, Mapping[str, Any]]) -> dict[DaskKey, Any]:
+def _run_whole(
+    runner: Any,
+    nodes: Mapping[DaskKey, Any],
+    flat: Sequence[DaskKey],
+    origin: Origin | None,
+    annotations: Mapping[Key, Mapping[str, Any]],
+) -> dict[DaskKey, Any]:
     """Return the result of each key of Dask's."""
+    converted, annotations = _converted(runner, nodes, flat, origin, annotations)
     wanted = list(dict.fromkeys(converted.keys.values()))
     if runner.shares_memory:
         _refuse_unknown(converted.graph)
@@ -89,16 +97,35 @@ def _run_whole(runner: Any, converted: Converted, annotations: Mapping[Key, Mapp
     return {theirs: by_key[ours] for theirs, ours in converted.keys.items()}
 
 
+def _converted(
+    runner: Runner,
+    nodes: Mapping[DaskKey, Any],
+    wanted: Sequence[DaskKey],
+    origin: Origin | None,
+    annotations: Mapping[Key, Mapping[str, Any]],
+) -> tuple[Converted, Mapping[Key, Mapping[str, Any]]]:
+    """Return a graph of Dask's as one of ours with the options of other libraries that are set here and now, and how its tasks are treated."""
+    graph, keys = converted = convert(nodes, wanted, origin)
+    options = caller_options()
+    if options is None:
+        return converted, annotations
+    with_options = options.graph(graph, {}, shares_memory=runner.shares_memory)
+    ours = dict(zip(keys, options.keys(keys.values(), graph, {}), strict=True))
+    tasks = dict(zip(annotations, options.keys(annotations, graph, {}), strict=True))
+    return Converted(with_options, ours), {tasks[key]: handling for key, handling in annotations.items()}
+
+
 def hold(client: Any, dsk: Any, keys: Any, options: Mapping[str, Any]) -> Any:
     """Start a graph of Dask's; return futures of `keys`, nested as `run` nests results. What this process has to do it has done then."""
     flat = list(_flat(keys))
     with annotate(**_handling(options)), _explaining_locks():
-        nodes, annotations = materialised(dsk), handlings(dsk)
+        nodes, found = materialised(dsk), handlings(dsk)
+        annotations: Mapping[Key, Mapping[str, Any]] = found
         parts = local_stores.split(nodes)
         if parts is not None:
-            by_key = _run_in_two(client, parts, flat, annotations)
+            by_key = _run_in_two(client, parts, flat, found)
             return _nested(keys, dict(zip(by_key, client.scatter(list(by_key.values())), strict=True)))
-        converted = convert(nodes, flat, user_origin())
+        converted, annotations = _converted(client, nodes, flat, user_origin(), annotations)
         wanted = list(dict.fromkeys(converted.keys.values()))
         futures = _hold_parts(client, converted.graph, annotations, wanted)
     return _nested(keys, {theirs: futures[ours] for theirs, ours in converted.keys.items()})
@@ -124,13 +151,14 @@ def _run_in_two(
         if (handling := annotations.get(our_key(store))) is not None:
             annotations[our_key(chunk)] = handling
     origin = user_origin()
-    there = convert(parts.there, [*parts.read, *(key for key in flat if key in parts.there)], origin)
-    futures = _hold_parts(client, there.graph, annotations, list(dict.fromkeys(there.keys.values())))
+    wanted = [*parts.read, *(key for key in flat if key in parts.there)]
+    there, handled = _converted(client, parts.there, wanted, origin, annotations)
+    futures = _hold_parts(client, there.graph, handled, list(dict.fromkeys(there.keys.values())))
     kept = {key: futures[there.keys[key]] for key in flat if key in parts.there}
     fetched = {key: Task(key, _Fetched(futures[there.keys[key]])) for key in parts.read}
     futures.clear()  # so that what has been read is let go of
-    here = convert({**parts.here, **fetched}, [key for key in flat if key in parts.here], origin)
-    by_key = _run_whole(default_threads(), here, {})
+    here = [key for key in flat if key in parts.here]
+    by_key = _run_whole(default_threads(), {**parts.here, **fetched}, here, origin, {})
     by_key.update(zip(kept, client.gather(list(kept.values())), strict=True))
     return by_key
 

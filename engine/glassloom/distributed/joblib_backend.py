@@ -16,7 +16,7 @@ from glassloom.client.client import Client
 from glassloom.client.future import Future
 from glassloom.client.worker_api import get_client
 from glassloom.errors import ClusterClosed, OptionError
-from glassloom.worker.task_context import seceded_meanwhile
+from glassloom.worker.task_context import waiting_meanwhile
 
 _LARGE_BYTES = 64 * 1024
 """Arguments that are larger are put into shared memory once for all calls that have them."""
@@ -129,7 +129,7 @@ class JoblibBackend(AutoBatchingMixin, ParallelBackendBase):
     @contextmanager
     def retrieval_context(self) -> Iterator[None]:
         """Leave this task's place, if it is one, to the calls that it waits for."""
-        with seceded_meanwhile():
+        with waiting_meanwhile():
             yield
 
     def _shared(self, value: Any) -> Any:

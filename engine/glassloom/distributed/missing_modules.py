@@ -18,6 +18,7 @@ from dask._task_spec import DataNode
 from glassloom.distributed.bounded_calls import bounded
 from glassloom.distributed.connecting import scheduler_of
 from glassloom.graph import Key
+from glassloom.graph.caller_options import users_function
 
 _OF_GRAPH = "Error during deserialization of the task graph"
 _TOLD_AS_TEXT = re.compile(r"""^ModuleNotFoundError\(["']No module named '([^']+)'["']\)$""")
@@ -73,7 +74,8 @@ def modules_of(tasks: Iterable[Any]) -> set[str]:
             one = value if issubclass(kind, _NAMED) else kind
             named[id(one)] = one
         if not isinstance(task, DataNode):
-            named[id(task.func)] = task.func
+            function = users_function(task.func)
+            named[id(function)] = function
     pickler = _NotingPickler()
     for each in named.values():
         pickler.note(each)

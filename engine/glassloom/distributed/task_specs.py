@@ -11,6 +11,7 @@ from glassloom.backends.sizeof import sizeof
 from glassloom.distributed.dask_graph import run_node
 from glassloom.errors import GraphError
 from glassloom.graph import Graph, Handle, Key, Task, TaskRef, random_token
+from glassloom.graph.caller_options import WithOptions, in_turn, users_function
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.protocol.annotations import Annotations
 from glassloom.protocol.calls import holds_results
@@ -54,6 +55,8 @@ class TaskSpecEncoder:
 
     def __init__(self) -> None:
         self._external: dict[Key, Handle | None] = {}
+        self._functions: dict[int, tuple[Any, Any]] = {}
+        """What is called for functions, by their ids, and these, so that their ids stay theirs."""
 
     def encode(self, graph: Graph, wanted: Sequence[Key], handling: Annotations) -> SpecGraph:
         """Return a graph."""
@@ -71,6 +74,7 @@ class TaskSpecEncoder:
     ) -> SpecGraph:
         """Return calls of one function; of calls with equal keys only the first is made."""
         tasks: dict[Key, spec.GraphNode] = {}
+        function = self._function(function)
         shared = {name: self._shared(name, value, tasks) for name, value in kwargs.items()}
         for key, args in zip(keys, arguments, strict=True):
             if key not in tasks:
@@ -93,12 +97,19 @@ class TaskSpecEncoder:
         return SpecGraph(tasks, list(wanted), origins, handling, external)
 
     def _spec(self, task: Task) -> spec.GraphNode:
-        if task.func is run_node:  # it holds a task of Dask's, which would be run as an argument
+        if users_function(task.func) is run_node:  # it holds a task of Dask's, which would be run as an argument
             node, names, *refs = task.args
             renamed = {name: self._value(ref).key for name, ref in zip(names, refs, strict=True)}
-            return node.substitute(renamed, key=task.key)
+            return _as_called(node.substitute(renamed, key=task.key), task.func)
         kwargs = {name: self._value(value) for name, value in task.kwargs.items()} if task.kwargs else {}
-        return spec.Task(task.key, task.func, *map(self._value, task.args), **kwargs)
+        return spec.Task(task.key, self._function(task.func), *map(self._value, task.args), **kwargs)
+
+    def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what takes turns with functions that need options of other libraries: workers over there don't see to that."""
+        known = self._functions.get(id(function))
+        if known is None:
+            known = self._functions[id(function)] = function, in_turn(function)
+        return known[1]
 
     def _value(self, value: Any) -> Any:
         """Return an argument with references of Dask's in the places of ours. What has none stays the same object."""
@@ -117,6 +128,13 @@ class TaskSpecEncoder:
             names, inside = zip(*items_of(value), strict=True)
             return spec.Task(None, fill, emptied(value), names, *map(self._value, inside))
         return value
+
+
+def _as_called(node: spec.GraphNode, function: Callable[..., Any]) -> spec.GraphNode:
+    """Return a task of Dask's that is called with the options with which a function is called."""
+    if not isinstance(function, WithOptions) or type(node) is not spec.Task or node.is_coro:
+        return node
+    return spec.Task(node.key, WithOptions(node.func, function.options), *node.args, **node.kwargs)
 
 
 def fill(left: Any, names: tuple[Any, ...], *items: Any) -> Any:

@@ -12,6 +12,7 @@ from dask._task_spec import DataNode, GraphNode
 
 from glassloom.errors import SerialisationError
 from glassloom.graph import Key, key_text
+from glassloom.graph.caller_options import users_function
 from glassloom.store.pickling import dumps
 
 _RESULT = "Could not serialize object of type "
@@ -50,7 +51,7 @@ def _culprit(tasks: Mapping[Key, GraphNode]) -> SerialisationError | None:
             values = [("a value", task.value)]
         else:
             values = [("an argument", value) for value in (*task.args, *task.kwargs.values())]  # type: ignore[attr-defined]
-            values.append(("the function", task.func))  # type: ignore[attr-defined]
+            values.append(("the function", users_function(task.func)))  # type: ignore[attr-defined]
         for what, value in values:
             try:
                 dumps(value)

@@ -9,6 +9,7 @@ from glassloom.expr.core import Expr, Persisted, walk
 from glassloom.expr.fuse import fuse
 from glassloom.expr.lower import lower, optimize
 from glassloom.expr.rules import apply_rules, rule, simplify, whole_plan, whole_results
+from glassloom.expr.told_apart import ToldApart, told_apart
 
 __all__ = [
     "Blockwise",
@@ -16,12 +17,14 @@ __all__ = [
     "Fused",
     "Persisted",
     "Pick",
+    "ToldApart",
     "apply_rules",
     "fuse",
     "lower",
     "optimize",
     "rule",
     "simplify",
+    "told_apart",
     "walk",
     "whole_plan",
     "whole_results",

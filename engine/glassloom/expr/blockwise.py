@@ -309,8 +309,8 @@ class Fused(Blockwise):
     def in_place(self, source: Expr) -> Expr:
         return self.root.in_place(source)
 
-    def persisted(self, held: Any = None) -> Expr:
-        return self.root.persisted(held)
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
+        return self.root.persisted(held, name)
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
         found: list[Any] = []

@@ -166,19 +166,23 @@ class Expr:
         """
         return source
 
-    def persisted(self, held: Any = None) -> Expr:
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
         """Return a leaf of the same kind and metadata whose blocks are results that the runtime holds.
 
         Parameters
         ----------
         held
             Whatever keeps those results alive (futures, or a dict of results).
+        name
+            Its name, which its keys have too; default this node's. It is another one if the results were made with options of the caller's.
         """
         raise NotImplementedError
 
 
 class Persisted:
     """What a persisted node holds: results by key, kept alive by `held`. Equal if its node's name is equal.
+
+    It is an operand of the node. If the node's name or key is one, too, that parameter is called ``key_name`` or ``key``.
 
     With a client, `held` is its futures and the runtime knows the keys. Without, it is a dict of results, which
     `tasks` turns into graph entries.
@@ -197,10 +201,19 @@ class Persisted:
         values = {key: value for key, value in (self.held or {}).items() if not isinstance(value, Handle)}
         return (Persisted, (self.name, values))  # futures mean nothing elsewhere
 
+    def under(self, name: str) -> Persisted:
+        """Return what holds the same results under another name."""
+        return Persisted(name, {renamed_key(key, name): value for key, value in (self.held or {}).items()})
+
     def tasks(self, keys: Iterable[Key]) -> dict[Key, Task]:
         """Return tasks that yield the held results; none for those that a cluster holds."""
         held = self.held or {}
         return {key: Task(key, _Held(held[key])) for key in keys if key in held and not isinstance(held[key], Handle)}
+
+
+def renamed_key(key: Key, name: str) -> Key:
+    """Return the key of a block that is another node's of its place."""
+    return name if isinstance(key, str) else (name, *key[1:])
 
 
 class _Held:

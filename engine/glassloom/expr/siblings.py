@@ -109,8 +109,8 @@ class SiblingOutput(Expr):
     def in_place(self, source: Expr) -> Expr:
         return self.node.in_place(source)
 
-    def persisted(self, held: Any = None) -> Expr:
-        return self.node.persisted(held)
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
+        return self.node.persisted(held, name)
 
 
 def as_tuple(*values: Any) -> tuple[Any, ...]:

@@ -91,6 +91,12 @@ class Task:
         refs = {key: TaskRef(others.get(key, key)) for key in self.deps}
         return Task(self.key, self.func, resolve(self.args, refs), resolve(self.kwargs, refs))
 
+    def renamed(self, key: Key, func: Callable[..., Any]) -> Task:
+        """Return the task of another key, that calls another function with the arguments of this one."""
+        task = Task.__new__(Task)
+        task.key, task.func, task.args, task.kwargs, task.deps = key, func, self.args, self.kwargs, self.deps
+        return task
+
     def __repr__(self) -> str:
         name = getattr(self.func, "__name__", type(self.func).__name__)
         return f"Task({self.key!r}, {name}, deps={list(self.deps)!r})"

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from glassloom.backends.sizeof import sizeof
 from glassloom.errors import SerialisationError
 from glassloom.graph import FunctionCache, Graph, Handle, Key, TaskRef, key_text
+from glassloom.graph.caller_options import CallerOptions, WithOptions
 from glassloom.graph.function_cache import Known
 from glassloom.graph.structures import as_set, emptied, filled, is_structure, items_of
 from glassloom.protocol.annotations import Annotations
@@ -73,20 +74,27 @@ class PickledCall(NamedTuple):
 _NO_KWARGS = _SharedKwargs({}, [], ())
 
 
-def pickled_call(function: Callable[..., Any], shape: tuple[Any, ...], token: str | None) -> PickledCall:
+def pickled_call(
+    function: Callable[..., Any], shape: tuple[Any, ...], token: str | None, options: CallerOptions | None = None
+) -> PickledCall:
     """Return a call: that which was made when the function was called last, if it reads the same.
 
     Parameters
     ----------
     token
         What `function_token` has returned just now, if it was called.
+    options
+        What is set of other libraries when it runs.
 
     Raises
     ------
     SerialisationError
         If the function can't be pickled.
     """
-    return _pickled_calls.get(function, shape, lambda: _pickle_call(function, shape), token, _code_bytes)
+    if options is None:
+        return _pickled_calls.get(function, shape, lambda: _pickle_call(function, shape), token, _code_bytes)
+    call, use = WithOptions(function, options.options), (shape, options.token)
+    return _pickled_calls.get(function, use, lambda: _pickle_call(call, shape), token, _code_bytes)
 
 
 def _pickle_call(function: Callable[..., Any], shape: tuple[Any, ...]) -> PickledCall:

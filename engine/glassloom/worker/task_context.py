@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from glassloom.graph.caller_options import note_task_thread
+from glassloom.graph.options_in_use import IN_USE
 from glassloom.protocol.options import WorkerOptions
 
 
@@ -64,6 +66,7 @@ def current_worker() -> WorkerOptions | None:
 def set_task_thread(thread: TaskThread) -> None:
     """The calling thread runs tasks from now on."""
     _threads.thread = thread
+    note_task_thread()
 
 
 def task_thread() -> TaskThread | None:
@@ -79,7 +82,20 @@ def seceded_meanwhile() -> Iterator[None]:
         yield
     finally:
         if thread is not None:
-            thread.rejoin(thread, True)
+            rejoin_here(thread)
+
+
+@contextmanager
+def waiting_meanwhile() -> Iterator[None]:
+    """Let other tasks run in the place of this one, which only waits meanwhile, whichever options of other libraries they need."""
+    with IN_USE.set_aside(), seceded_meanwhile():
+        yield
+
+
+def rejoin_here(thread: TaskThread) -> None:
+    """Wait for a place of the calling thread's task among the running ones."""
+    with IN_USE.set_aside():  # those that run may wait for it to have no options
+        thread.rejoin(thread, True)
 
 
 def secede_here() -> TaskThread | None:

@@ -6,6 +6,7 @@ import math
 from time import sleep, thread_time
 
 from glassloom._supervision import OnCrash
+from glassloom.graph.options_in_use import IN_USE
 from glassloom.local.default import run_inside_task
 from glassloom.local.synchronous import SynchronousRuntime
 from glassloom.protocol import messages
@@ -82,6 +83,10 @@ class TaskRunner:
         found = [(thread.started_s, thread.number, lane) for lane, thread in threads]
         return [(number, lane, started_s) for started_s, number, lane in found if started_s <= before_s]
 
+    def busy_threads(self) -> list[int]:
+        """Return the identifiers of the threads that run a task now, those included whose tasks have seceded."""
+        return [thread.ident for thread in list(self._threads.values()) if thread.started_s < math.inf]
+
     def sampled_threads(self) -> list[SampledThread]:
         """Return the threads that run tasks, or have. The time in which a task waits for others doesn't count."""
         now_s = monotonic_s()
@@ -103,6 +108,7 @@ class TaskRunner:
         run_inside_task(SynchronousRuntime())
         thread = TaskThread(self._secede, self._rejoin)
         set_task_thread(thread)
+        IN_USE.begin_thread()
         self._threads[slot] = thread
         lane = self._outbox.lane(slot)
         following: RunTask | None = None
@@ -137,8 +143,7 @@ class TaskRunner:
         self.n_executing += 1
         run = run_user_code if self._device_tasks is None else self._device_tasks.run
         outcome = run(task, self.calls, self.inputs)
-        thread.started_s = math.inf
-        thread.end(outcome.stop_s)
+        self._end(thread, outcome.stop_s)
         self.n_executing -= not thread.has_seceded
         return self._ended(task.number, source or task, slot, outcome)
 
@@ -150,8 +155,7 @@ class TaskRunner:
         thread.begun_s = begun_s
         last = run_slice(tasks, self.calls, self.inputs, thread, lane, self._watch, begun_s + BATCH_S)
         ended_s = monotonic_s()
-        thread.started_s = math.inf
-        thread.end(ended_s)
+        self._end(thread, ended_s)
         lane.cpu_share = min(1.0, (thread_time() - cpu_begun_s) / max(ended_s - begun_s, 1e-9))
         self.n_executing -= not thread.has_seceded
         if last is None:
@@ -167,6 +171,12 @@ class TaskRunner:
             return following
         outcome.cpu_s = lane.cpu_share * (outcome.stop_s - outcome.start_s)
         return self._ended(number, tasks, slot, outcome)
+
+    def _end(self, thread: TaskThread, now_s: float) -> None:
+        thread.started_s = math.inf
+        if IN_USE.is_active:  # asked for after that, as `busy_threads` is after it is set
+            IN_USE.end_counted()
+        thread.end(now_s)
 
     def _ended(self, number: int, source: RunTask | SliceTasks, slot: int, outcome: Outcome) -> RunTask | None:
         self._output.end_line()

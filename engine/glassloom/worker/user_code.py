@@ -18,6 +18,8 @@ from glassloom._text import error_line
 from glassloom.backends.sizeof import sizeof
 from glassloom.devices.device import Device, DeviceSpan
 from glassloom.errors import DataLost, GlassloomError
+from glassloom.graph.caller_options import WithOptions
+from glassloom.graph.options_in_use import IN_USE
 from glassloom.protocol import calls as calls_module
 from glassloom.protocol import failure
 from glassloom.protocol.clock import monotonic_s
@@ -119,7 +121,7 @@ def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs, device: Devic
         if task.deps:
             deps, outcome.fetch_s, outcome.deserialise_s = inputs.read(task.deps)
         value = outcome.value = (
-            call(task.literals, deps) if device is None else _call_on(device, call, task, deps, outcome)
+            _called(call, task.literals, deps) if device is None else _call_on(device, call, task, deps, outcome)
         )
         del deps
     except InputLost as lost:
@@ -142,7 +144,15 @@ def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs, device: Devic
 def _call_on(device: Device, call: calls_module.Call, task: RunTask, deps: Sequence[Any], outcome: Outcome) -> Any:
     """Call a task's function within the device's range for it."""
     with device.task_range(task.key) as outcome.device_span:
-        return call(task.literals, deps)
+        return _called(call, task.literals, deps)
+
+
+def _called(call: calls_module.Call, literals: bytes, deps: Sequence[Any]) -> Any:
+    """Call a task's function. One without options of other libraries waits while those of other tasks are set."""
+    if not IN_USE.is_active or type(call.function) is WithOptions:
+        return call(literals, deps)
+    with IN_USE.during(()):
+        return call(literals, deps)
 
 
 class Watch(NamedTuple):
@@ -178,7 +188,7 @@ def run_slice(
     those that wait for it, and the head if `until_s` has passed, are to be told; else what came of it.
     """
     todo, left, loaded, readers, lines = tasks.todo, tasks.left, calls.loaded, watch.readers, watch.lines
-    urgent = watch.urgent if tasks.priority <= 0 else ()
+    urgent, in_use = watch.urgent if tasks.priority <= 0 else (), IN_USE
     shared_call = None if tasks.call is None else loaded.get(tasks.call)
     reading_s: tuple[float, float] | None = None
     start_s = monotonic_s()
@@ -200,7 +210,7 @@ def run_slice(
                 tasks.share(values)
                 if fetch_s + deserialise_s > _LONG_READ_S:
                     reading_s = fetch_s, deserialise_s
-            value = call(literals, values)
+            value = call(literals, values) if not in_use.is_active else _called(call, literals, values)
         except InputLost as lost:
             return number, Outcome.input_lost(start_s, lost)
         except BaseException as error:
@@ -208,6 +218,8 @@ def run_slice(
             return number, Outcome(start_s, describe_error(error))
         if child_pids:
             leave_if_child()
+        if in_use.is_active:
+            in_use.end_counted()
         stop_s = monotonic_s()
         if type(value) in _INLINE_TYPES:
             nbytes = _UNKNOWN_BYTES

@@ -23,6 +23,7 @@ from glassloom._supervision import Crash, start_thread
 from glassloom._text import encodable
 from glassloom.devices.device import Device, current_device, set_current_device
 from glassloom.devices.opening import open_device
+from glassloom.graph.options_in_use import IN_USE
 from glassloom.local.default import run_inside_task
 from glassloom.local.synchronous import SynchronousRuntime
 from glassloom.protocol import messages
@@ -126,6 +127,7 @@ class Worker:
         on_fork(self._become_child)
         self._output.install()
         set_worker(options)
+        IN_USE.running = self._runner.busy_threads
         try:
             self._runner.start()
             start_thread("publisher", self._publisher.run, on_crash=self._crashed)

@@ -91,8 +91,8 @@ class ArrayExpr(Expr):
     def in_place(self, source: Expr) -> Expr:
         return in_place(self, source)
 
-    def persisted(self, held: Any = None) -> Expr:
-        return PersistedArray(Persisted(self.name, held), self.chunks, self.meta, origin=self.origin)
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
+        return PersistedArray(Persisted(name or self.name, held), self.chunks, self.meta, origin=self.origin)
 
 
 class SameChunks(ArrayExpr):
@@ -134,7 +134,7 @@ class PersistedArray(ArrayExpr):
             return unwrapped(blocks[0].copy())  # what is held must not change with what the user does to the result
         return super().assemble(blocks)
 
-    def persisted(self, held: Any = None) -> Expr:
+    def persisted(self, held: Any = None, name: str | None = None) -> Expr:
         return self
 
 

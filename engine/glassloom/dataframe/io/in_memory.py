@@ -12,7 +12,7 @@ from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.io.from_pandas import from_pandas
-from glassloom.dataframe.io.pandas_types import TYPES_MAPPERS
+from glassloom.dataframe.io.pandas_types import to_pandas
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import OptionError
@@ -135,7 +135,7 @@ def _take(piece: tuple[pa.Table, int], columns: list[Any] | None, backend: str |
 
 
 def _frame(table: pa.Table, first: int, backend: str | None) -> Any:
-    frame = table.replace_schema_metadata(None).to_pandas(use_threads=False, types_mapper=TYPES_MAPPERS[backend])
+    frame = to_pandas(table.replace_schema_metadata(None), backend)
     frame.index = pd.RangeIndex(first, first + len(table))
     return frame
 

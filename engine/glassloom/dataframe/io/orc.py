@@ -15,7 +15,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import unknown_columns
 from glassloom.dataframe.io.common_types import CommonSchema, cast_column, common_schema
 from glassloom.dataframe.io.filesystems import Files, State, locate
-from glassloom.dataframe.io.pandas_types import TYPES_MAPPERS
+from glassloom.dataframe.io.pandas_types import TYPES_MAPPERS, to_pandas
 from glassloom.dataframe.io.paths import PathLike
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
@@ -158,7 +158,7 @@ def _column(table: pa.Table, field: pa.Field, path: str, layout: OrcLayout) -> p
 
 
 def _frame(table: pa.Table, layout: OrcLayout) -> Any:
-    frame = table.select(layout.wanted).to_pandas(use_threads=False, types_mapper=TYPES_MAPPERS[layout.dtype_backend])
+    frame = to_pandas(table.select(layout.wanted), layout.dtype_backend)
     if layout.index_column is not None:
         frame = frame.set_index(layout.index_column)
     return frame[list(layout.columns)]

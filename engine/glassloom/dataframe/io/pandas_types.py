@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from glassloom.backends.pandas_options import infers_text
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 
 _KNOWS_TEXT = int(pa.__version__.partition(".")[0]) >= 19
@@ -41,3 +42,22 @@ TYPES_MAPPERS: dict[str | None, Callable[[pa.DataType], Any] | None] = {
     "numpy_nullable": _nullable_type,
 }
 """What `pyarrow.Table.to_pandas` asks for a dtype, by the name of the backend; None: it chooses itself."""
+
+
+def to_pandas(table: pa.Table, backend: str | None) -> pd.DataFrame:
+    """Return a table as a frame. PyArrow makes text of pandas 3 even if the option ``future.infer_string`` says that pandas shall not."""
+    frame: pd.DataFrame = table.to_pandas(use_threads=False, types_mapper=TYPES_MAPPERS[backend])
+    if backend is not None or not HAS_COPY_ON_WRITE or infers_text():
+        return frame
+    for place, dtype in enumerate(frame.dtypes):
+        column: Any = frame.iloc[:, place]
+        if is_text_of_pandas_3(dtype):
+            frame.isetitem(place, column.astype("object").fillna(None))
+        elif isinstance(dtype, pd.CategoricalDtype) and is_text_of_pandas_3(dtype.categories.dtype):
+            frame.isetitem(place, column.cat.set_categories(dtype.categories.astype("object")))
+    return frame
+
+
+def is_text_of_pandas_3(dtype: Any) -> bool:
+    """Whether a dtype is the text that pandas 3 makes by default."""
+    return isinstance(dtype, pd.StringDtype) and dtype.na_value is np.nan

@@ -55,6 +55,7 @@ from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import OptionError, ReadError
 from glassloom.graph import tokenize
+from glassloom.graph.caller_options import CallerOptions, caller_options
 from glassloom.units import parse_bytes
 
 _SUFFIXES = (".parquet", ".parq", ".pq")
@@ -175,7 +176,7 @@ def read_parquet(
     if known is None:
         source = _source(files, states, *asked, filters)
     else:
-        source = _kept_source(files, states, known, pd.Series([""]).dtype, *asked)
+        source = _kept_source(files, states, known, caller_options(), *asked)
     frame = to_backend(wrap(Read(source, None, None, None)), chosen(backend))
     if source.levels:
         frame = frame.set_index([level.column for level in source.levels])
@@ -200,11 +201,11 @@ def _may_keep(states: Sequence[State], index: Any) -> bool:
 
 @lru_cache(maxsize=64)
 def _kept_source(
-    files: Files, states: tuple[State, ...], filters: KnownFilters, _dtype_of_texts: Any, *asked: Any
+    files: Files, states: tuple[State, ...], filters: KnownFilters, _options: CallerOptions | None, *asked: Any
 ) -> ParquetSource:
     """Return the source of some versions of files; kept, as the same files are often read again in a session.
 
-    The dtype of texts follows from pandas' options.
+    Its dtypes follow from pandas' options.
     """
     selected, index, dtype_backend, split, size, aggregate_files, types, engine = asked
     filtered = filters.filters

@@ -16,8 +16,9 @@ from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.io.chosen_rows import RowNumbers, joined_numbers
 from glassloom.dataframe.io.conditions import Condition
 from glassloom.dataframe.io.filesystems import Files
-from glassloom.dataframe.io.pandas_types import TYPES_MAPPERS, is_plain_text
+from glassloom.dataframe.io.pandas_types import TYPES_MAPPERS, is_plain_text, to_pandas
 from glassloom.dataframe.io.parquet_files import HiveColumn
+from glassloom.graph.caller_options import caller_options
 
 
 class Layout(NamedTuple):
@@ -70,17 +71,19 @@ def nullable_columns(schema: pa.Schema, backend: str | None) -> frozenset[str]:
 
 
 class _Schema:
-    """A schema that differs from another one with other metadata: PyArrow takes them for equal."""
+    """A schema, and the options of pandas' with which it becomes a frame. It differs from one with other metadata, which PyArrow takes for equal."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        self.arrow = schema
+        self.arrow, self.options = schema, caller_options()
         self._hash = hash(tuple(schema.names))  # before PyArrow 17 schemas with metadata have none
 
     def __hash__(self) -> int:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Schema) and self.arrow.equals(other.arrow, check_metadata=True)
+        if not isinstance(other, _Schema) or self.options is not other.options:
+            return False
+        return self.arrow.equals(other.arrow, check_metadata=True)
 
 
 @lru_cache(maxsize=256)
@@ -146,7 +149,7 @@ def _with_text_as_noted(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def _plain_to_pandas(table: pa.Table, backend: str | None) -> Any:
     """Return a frame with pandas' dtypes as they were noted, but without an index."""
     plain = table.replace_schema_metadata(_notes_needed(_Schema(table.schema), backend))
-    return plain.to_pandas(use_threads=False, types_mapper=TYPES_MAPPERS[backend])
+    return to_pandas(plain, backend)
 
 
 @lru_cache(maxsize=256)

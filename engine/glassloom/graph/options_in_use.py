@@ -1,0 +1,266 @@
+"""`OptionsInUse`: which options of other libraries the tasks of a process have set. Tasks with unlike options take turns.
+
+Such options are of a whole process, so tasks run beside each other only if theirs are equal. Those that need others wait in the order in which they came, and
+a task that comes later goes before none of them. A task that waits for results of other tasks gives its turn up meanwhile.
+
+Tasks without options take part once a task of the process has had some; until then they pass by, at the price of a look at `is_active`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+Options = tuple[tuple[str, Any], ...]
+"""Names and values of options of a library."""
+Apply = Callable[[Options], None]
+"""Sets options. Raises if one can't be set; the others may be set then, or not."""
+AllOptions = tuple[tuple[Apply, Options], ...]
+"""Options of several libraries."""
+
+
+class Library(NamedTuple):
+    """How the options of a library are read and set.
+
+    Attributes
+    ----------
+    changed
+        Returns those that aren't as they are in a new process. It is called for each computation.
+    current
+        Returns all.
+    apply
+        A function of a module, which tasks refer to.
+    values
+        Dicts of the library's that have the values: as long as they are equal to what they were, no option is changed.
+    """
+
+    changed: Callable[[], Options]
+    current: Callable[[], Options]
+    apply: Apply
+    values: list[dict[str, Any]]
+
+
+libraries: list[Library] = []
+"""Those that have made themselves known."""
+
+
+def changed_options() -> AllOptions:
+    """Return the options that aren't as they are in a new process."""
+    return tuple([(library.apply, options) for library in libraries if (options := library.changed())])
+
+
+class _Turn:
+    """A thread that waits until its options can be set."""
+
+    __slots__ = ("has_come", "ident", "options")
+
+    def __init__(self, ident: int, options: AllOptions) -> None:
+        self.ident = ident
+        self.options = options
+        self.has_come = False
+
+
+class OptionsInUse:
+    """The options that are set for the tasks which run now. Thread-safe.
+
+    Parameters
+    ----------
+    running
+        Returns the identifiers of the threads that run tasks, whichever they are.
+    """
+
+    def __init__(self, running: Callable[[], Iterable[int]] = tuple) -> None:
+        self.is_active = False
+        """Whether a task has had options in this process."""
+        self.running = running
+        self._changed = threading.Condition()
+        self._threads: dict[int, AllOptions] = {}
+        """What the threads need that run now; it is the same for all of them."""
+        self._options: AllOptions = ()
+        """What they need, or those that ran last."""
+        self._before: AllOptions | None = None
+        """All options as they were when the first of the threads began; None if none runs."""
+        self._as_set: AllOptions = ()
+        """What `changed_options` returned after that: it is another one where a task has set options itself."""
+        self._counted: set[int] = set()
+        """Those whose tasks, without options, had begun before the process was active: `end_counted` ends them."""
+        self._turns: deque[_Turn] = deque()
+        self._waiting: set[int] = set()
+        """Threads that wait for results."""
+        self._aside: set[int] = set()
+        """Threads whose tasks have left the running ones for as long as they wish."""
+
+    @contextmanager
+    def during(self, options: AllOptions) -> Iterator[None]:
+        """Set options meanwhile. Waits while tasks run that need others."""
+        ident = threading.get_ident()
+        outer = self._threads.get(ident)
+        if outer == options:
+            yield
+            return
+        was_counted = ident in self._counted
+        if outer is not None:
+            self._leave(ident)
+        self._enter(ident, options)
+        try:
+            yield
+        finally:
+            self._leave(ident)
+            if outer is not None and not was_counted:
+                self._enter(ident, outer)
+
+    @contextmanager
+    def set_aside(self) -> Iterator[None]:
+        """Let tasks with other options run meanwhile: the calling thread waits for results, or for its place.
+
+        Afterwards options are set as they were, also where the task had set others itself.
+        """
+        ident = threading.get_ident()
+        if ident in self._waiting:
+            yield
+            return
+        options, was_counted = self._threads.get(ident), ident in self._counted
+        if options is not None:
+            if (now := changed_options()) != self._as_set:
+                options = now
+            self._leave(ident, restores=True)
+        self._waiting.add(ident)
+        try:
+            yield
+        finally:
+            self._waiting.discard(ident)  # before it is asked whether the process is active: see `_count_running`
+            if options is not None:
+                self._enter(ident, options, is_counted=was_counted)
+            elif self.is_active and ident not in self._aside and ident in self.running():
+                self._enter(ident, (), is_counted=True)
+
+    def stand_aside(self) -> None:
+        """The calling thread's task waits by means of its own: if it has no options it takes no turns until `come_back`, or its end."""
+        ident = threading.get_ident()
+        with self._changed:
+            self._aside.add(ident)
+            if self._threads.get(ident) == ():
+                self._remove(ident)
+
+    def come_back(self) -> None:
+        """The calling thread's task takes turns again."""
+        ident = threading.get_ident()
+        self._aside.discard(ident)
+        if self.is_active and ident in self.running():
+            self._enter(ident, (), is_counted=True)
+
+    def begin_thread(self) -> None:
+        """The calling thread is going to run tasks; another one that had its identifier is gone."""
+        self._aside.discard(threading.get_ident())
+
+    def end_counted(self) -> None:
+        """The calling thread's task has ended: it may be one of those that had begun before."""
+        ident = threading.get_ident()
+        with self._changed:
+            if ident in self._counted:
+                self._remove(ident)
+
+    def _enter(self, ident: int, options: AllOptions, *, is_counted: bool = False) -> None:
+        with self._changed:
+            if options and not self.is_active:
+                self._count_running(ident)
+            if ident in self._threads:  # it has just been counted, or has options that it keeps
+                if not options:
+                    return
+                self._remove(ident)
+            if self._turns or not self._may_begin(options):
+                self._wait_for_turn(ident, options)
+            self._options = options
+            self._threads[ident] = options
+            if is_counted:
+                self._counted.add(ident)
+            if self._before is None:
+                try:
+                    self._set(options)
+                except BaseException:
+                    self._remove(ident)
+                    raise
+
+    def _leave(self, ident: int, *, restores: bool = False) -> None:
+        with self._changed:
+            self._remove(ident, restores=restores)
+
+    def _may_begin(self, options: AllOptions) -> bool:
+        """Whether nothing runs, or what needs the same, and has set nothing else itself."""
+        return not self._threads or (self._options == options and changed_options() == self._as_set)
+
+    def _count_running(self, ident: int) -> None:
+        """Count the tasks that run now: from now on those that begin see `is_active`, and ask for their turn."""
+        self.is_active = True
+        for other in self.running():
+            if other != ident and other not in self._waiting and other not in self._aside:
+                self._threads[other] = self._options = ()
+                self._counted.add(other)
+        if self._threads:
+            self._set(())
+
+    def _wait_for_turn(self, ident: int, options: AllOptions) -> None:
+        turn = _Turn(ident, options)
+        self._turns.append(turn)
+        try:
+            self._changed.wait_for(lambda: turn.has_come)
+        except BaseException:  # such as KeyboardInterrupt
+            if turn.has_come:
+                self._remove(ident)
+            else:
+                self._turns.remove(turn)
+                self._begin_turns()
+            raise
+
+    def _remove(self, ident: int, *, restores: bool = False) -> None:
+        """A task has ended, or waits: then what it has set itself is taken back, too, where it had no options."""
+        self._counted.discard(ident)
+        if self._threads.pop(ident, None) is None:
+            return
+        if not self._threads:
+            before, self._before = self._before, None
+            if before and (self._options or restores):
+                _apply(before)
+        self._begin_turns()
+
+    def _begin_turns(self) -> None:
+        """Let the first of those that wait begin, if it can, with all that need the same."""
+        if not self._turns or not self._may_begin(self._turns[0].options):
+            return
+        self._options = self._turns[0].options
+        begun = [turn for turn in self._turns if turn.options == self._options]
+        self._turns = deque([turn for turn in self._turns if turn.options != self._options])
+        for turn in begun:
+            self._threads[turn.ident] = turn.options
+            turn.has_come = True
+        self._changed.notify_all()
+
+    def _set(self, options: AllOptions) -> None:
+        before = tuple([(library.apply, library.current()) for library in libraries])
+        try:
+            _apply(options)
+        except BaseException:
+            _apply(before)
+            raise
+        self._before, self._as_set = before, changed_options()
+
+
+def _apply(options: AllOptions) -> None:
+    for apply, some in options:
+        apply(some)
+
+
+IN_USE = OptionsInUse()
+"""Those of this process."""
+
+
+def _forget_in_child() -> None:
+    """A task's child goes on with its options, but takes no turns: the other threads are its parent's."""
+    IN_USE.__init__()  # type: ignore[misc]
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
