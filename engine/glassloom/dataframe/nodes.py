@@ -23,13 +23,14 @@ import pandas as pd
 
 from glassloom import config
 from glassloom.backends.made_up_categories import with_unknown_categories
-from glassloom.backends.pandas_ import columns_of, concat, concat_arrays, is_frame, own, rows_between
+from glassloom.backends.pandas_ import columns_of, concat_arrays, is_frame, own, rows_between
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
 from glassloom.dataframe.block_steps import chosen_rows, with_columns
 from glassloom.dataframe.bottom_up import found_bottom_up
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_with_columns
+from glassloom.dataframe.widening import concat_promised
 from glassloom.expr import Blockwise, Expr, Persisted
 from glassloom.expr.blockwise import Mapping as BlockMapping
 from glassloom.expr.siblings import Siblings
@@ -125,7 +126,7 @@ class FrameExpr(Expr):
             len(blocks) > 1 and getattr(blocks[0], "ndim", 0) == 1 and not is_frame(blocks[0])
         ):  # as a comparison of labels makes
             return concat_arrays(blocks)
-        return own(concat(blocks)) if is_frame(blocks[0]) else blocks[0]
+        return own(concat_promised(self.meta, blocks)) if is_frame(blocks[0]) else blocks[0]
 
     def rebuild(self, operands: Sequence[Any]) -> Self:
         """Return a node of this class with other operands. It has this one's meta if what that is made of stays."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,7 @@ from glassloom.dataframe.value_steps import (
     with_none,
 )
 from glassloom.dataframe.whole_units import is_date
+from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, concat_promised, is_wider
 from glassloom.errors import OptionError
 from glassloom.expr import Expr
 from glassloom.graph import Key, Origin, Task
@@ -142,7 +143,7 @@ def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_eve
     meta = derived_meta(lambda: _reduced_sample(known, how, options), (how, options), known)
     parts = [_steps_of(how, dtype, options) for dtype in _as_frame(known).dtypes]
     steps = Operation(
-        partial(_chunk, [part[0] for part in parts], options),
+        partial(_chunk, [part[0] for part in parts], options, known),
         partial(_combine, [part[1] for part in parts], options),
         partial(_finish, how, [part[1] for part in parts], [part[2] for part in parts], options, known, empty(meta)),
     )
@@ -237,26 +238,47 @@ def _as_frame(block: Any) -> Any:
 
 @takes_blocks
 @takes_any_library
-def _chunk(functions: list[Callable[..., Any]], options: dict[str, Any], block: Any) -> Any:
+def _chunk(functions: list[Callable[..., Any]], options: dict[str, Any], known: Any, block: Any) -> Any:
     if on_device.is_on_device(block):
         columns = on_device.columns_of(block)
         if columns is not None:
             many = zip(functions, columns, strict=True)
             return [_of_device(function, options, column) for function, column in many] if len(block) else None
         block = converted(block, "pandas")
+    if not len(block):
+        return _of_no_rows(functions, options, known, block)
     if is_block(block):
         if any(
             isinstance(function, partial) and function.func is extreme for function in functions
         ):  # which has labels
             return NotImplemented
         series = [block.series()] if type(block) is ColumnBlock else [block.series(name) for name in block.columns]
-        return [function(one, options) for one, function in zip(series, functions, strict=True)] if len(block) else None
+        return [function(one, options) for one, function in zip(series, functions, strict=True)]
     if isinstance(block, pd.Series):
-        return [functions[0](block, options)] if len(block) else None
+        return [functions[0](block, options)]
     frame = _as_frame(block)
-    if not len(frame):
-        return None
     return [function(frame.iloc[:, place], options) for place, function in enumerate(functions)]
+
+
+class _OfNoRows(list[Any]):
+    """The partial results of partitions without rows, whose columns are of wider dtypes than was known, and one of those."""
+
+    def __init__(self, cells: list[Any], block: Any) -> None:
+        super().__init__(cells)
+        self.block = block
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_OfNoRows, (list(self), self.block))
+
+
+def _of_no_rows(functions: list[Callable[..., Any]], options: dict[str, Any], known: Any, block: Any) -> Any:
+    """Return the partial results of a partition without rows if its dtypes matter; else None."""
+    if is_block(block):
+        block = block.to_pandas()
+    if not options.get("skipna", True) or not is_wider(block, known):
+        return None
+    frame = _as_frame(block)
+    return _OfNoRows([function(frame.iloc[:, place], options) for place, function in enumerate(functions)], block)
 
 
 def _of_device(function: Callable[..., Any], options: dict[str, Any], column: Any) -> Any:
@@ -282,6 +304,8 @@ def _combine(functions: list[Callable[..., Any]], options: dict[str, Any], parti
         return None
     if len(filled) == 1:
         return filled[0]
+    if all(isinstance(one, _OfNoRows) for one in filled):
+        return _OfNoRows(filled[0], reduce(as_wide_as, [one.block for one in filled]))
     columns = zip(*filled, strict=True)
     return [function(list(column), options) for function, column in zip(functions, columns, strict=True)]
 
@@ -296,8 +320,8 @@ def _finish(
     partials: list[Any],
 ) -> Any:
     joined = _combine(combine, options, partials)
-    if joined is None:
-        return getattr(known, how)(**options)
+    if joined is None or isinstance(joined, _OfNoRows):
+        return getattr(known if joined is None else joined.block, how)(**options)
     dtypes = _as_frame(known).dtypes
     cells = [results[place](cell, dtypes.iloc[place], options) for place, cell in enumerate(joined)]
     if how in ("sum", "prod"):
@@ -307,7 +331,10 @@ def _finish(
     if not cells:
         return getattr(known, how)(**options)
     if _is_none_if_missing(how, options):
-        are_objects = map(pd.api.types.is_object_dtype, dtypes)
+        are_objects = [
+            pd.api.types.is_object_dtype(dtype) or (cell.dtype == object and can_miss_nothing(dtype))
+            for cell, dtype in zip(cells, dtypes, strict=True)
+        ]
         cells = [
             with_none(cell) if is_of_objects else cell for cell, is_of_objects in zip(cells, are_objects, strict=True)
         ]
@@ -493,7 +520,7 @@ def value_counts(
     meta = node.meta.value_counts(sort=sort, ascending=ascending, dropna=dropna, normalize=normalize)
     steps = Operation(
         partial(counts_of_values, dropna),
-        partial(_join_counts, dropna),
+        partial(_join_counts, dropna, meta),
         partial(_finish_counts, sort, ascending, dropna, normalize, meta),
     )
     return tree(node, steps, meta, "value-counts", split_every=split_every, chunk_type=ValuesChunk)
@@ -516,8 +543,8 @@ def missing_are_last(dtype: Any) -> bool:
     return isinstance(dtype, (BaseMaskedDtype, pd.CategoricalDtype))
 
 
-def _join_counts(dropna: bool, counts: list[Any]) -> Any:
-    joined = concat([one for one in counts if len(one)] or counts[:1])
+def _join_counts(dropna: bool, meta: Any, counts: list[Any]) -> Any:
+    joined = concat_promised(meta, counts)
     if joined.index.dtype == object and joined.index.nlevels == 1:
         return _join_counts_of_objects(joined)
     if joined.index.nlevels > 1:
@@ -542,7 +569,7 @@ def _join_counts_of_objects(counts: Any) -> Any:
 
 
 def _finish_counts(sort: bool, ascending: bool, dropna: bool, normalize: bool, meta: Any, counts: list[Any]) -> Any:
-    joined = _join_counts(dropna, counts)
+    joined = _join_counts(dropna, meta, counts)
     if missing_are_last(joined.index.dtype):
         is_missing = np.asarray(joined.index.isna())
         joined = joined.iloc[np.argsort(is_missing, kind="stable")] if is_missing.any() else joined
@@ -560,7 +587,13 @@ def _finish_counts(sort: bool, ascending: bool, dropna: bool, normalize: bool, m
 
 def join_all(node: FrameExpr, title: str = "concat") -> TreeReduce:
     """Return the node that joins all partitions into one."""
-    return tree(node, Operation(_same, concat, concat), node.meta, title, chunk_type=WholeChunk)
+    return tree(
+        node,
+        Operation(_same, joined := partial(concat_promised, node.meta), joined),
+        node.meta,
+        title,
+        chunk_type=WholeChunk,
+    )
 
 
 def _same(block: Any) -> Any:

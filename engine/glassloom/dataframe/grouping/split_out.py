@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.grouping.recipe import LEVEL, Recipe, key_labels
+from glassloom.dataframe.grouping.recipe import LEVEL, key_labels
 from glassloom.dataframe.grouping.spec import Call, NamedCall
 from glassloom.dataframe.grouping.tables import frame_of, table_of
 from glassloom.dataframe.grouping.tree import (
@@ -26,6 +26,7 @@ from glassloom.dataframe.grouping.tree import (
 )
 from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock
+from glassloom.dataframe.grouping.wider import of_no_rows
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
 from glassloom.dataframe.moving.hashing import hash_keys, places_of
 from glassloom.dataframe.moving.shape import Repartition
@@ -108,7 +109,7 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
     )
     plan = Aggregation(plain, reduction.values, reduction.wanted, blocks=_blocks(reduction, meta))
     metas = tuple(block.meta for block in grouping.blocks)
-    run = partial(_run_empty, plain, reduction.call, grouping.node.meta, metas)
+    run = partial(of_no_rows, plain, reduction.call, grouping.node.meta, metas)
     last = partial(finish, plan, meta, run)
     reset = partial(_with_keys_as_columns, reduction.meta)
     has_all_keys = not recipe.as_index and len(reduction.meta.columns) == len(recipe.keys) + _n_columns(meta)
@@ -173,7 +174,7 @@ def _hashed(
 def _split_partials(plan: Aggregation, count: int, block: Any, *blocks: Any) -> Any:
     """Return the partial results of a partition, split by the hash of the keys."""
     found = chunk(plan, block, *blocks)
-    if found is None:
+    if not isinstance(found, Partial):
         return split(pd.DataFrame(), [], count)
     return _split_by_keys(plan, count, frame_of(found.table))
 
@@ -194,10 +195,6 @@ def _join_tables(plan: Aggregation, last: Callable[[Sequence[Partial | None]], A
 
 def _join_rows(plan: Aggregation, last: Callable[[Sequence[Partial | None]], Any], tables: list[Any]) -> Any:
     return last([chunk_of_rows(plan, table) for table in tables if len(table)])
-
-
-def _run_empty(recipe: Recipe, call: Callable[[Any], Any], block: Any, blocks: tuple[Any, ...]) -> Any:
-    return call(recipe.grouped(block, *blocks))
 
 
 def _with_keys_as_columns(meta: Any, result: Any) -> Any:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
@@ -29,6 +29,7 @@ from glassloom.dataframe.moving.counting import rows_in_order
 from glassloom.dataframe.moving.size import guessed_size_of, size_of
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduction_nodes import Chunk
+from glassloom.dataframe.widening import concat_promised
 from glassloom.graph import Key, Task, TaskRef
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -175,8 +176,8 @@ class Exchange(FrameExpr):
 
     @property
     def finish(self) -> Callable[[list[Any]], Any]:
-        """What makes an output of its pieces: `concat` unless overridden."""
-        return concat
+        """What makes an output of its pieces: they are joined, unless overridden."""
+        return partial(concat_promised, self.meta)
 
     @property
     def n_tasks(self) -> int:

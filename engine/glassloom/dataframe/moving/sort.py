@@ -15,7 +15,6 @@ import pandas as pd
 
 from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import converted, takes_any_library
-from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.moving.boundaries import (
@@ -34,6 +33,7 @@ from glassloom.dataframe.numbered_levels import level_at, with_level
 from glassloom.dataframe.on_device import is_on_device
 from glassloom.dataframe.reduce import Operation, join_all, tree
 from glassloom.dataframe.reduction_nodes import Chunk
+from glassloom.dataframe.widening import concat_promised
 from glassloom.errors import OptionError
 
 _MOST_ROWS_OF_EACH = 10_000
@@ -204,7 +204,7 @@ class SortedExchange(Exchange):
 
     @property
     def finish(self) -> Callable[[list[Any]], Any]:
-        return partial(_sorted_whole, self.sorting)
+        return partial(_sorted_whole, self.sorting, self.meta)
 
 
 class _OfSorting(SomeRows):
@@ -383,5 +383,5 @@ def _split_by_boundaries(block: Any, boundaries: Any, sorting: Sorting, count: i
     return split(block, places_among(sorting.keys_of(block), boundaries, sorting.order), count)
 
 
-def _sorted_whole(sorting: Sorting, pieces: Sequence[Any]) -> Any:
-    return sorting.sorted(concat(pieces))
+def _sorted_whole(sorting: Sorting, meta: Any, pieces: Sequence[Any]) -> Any:
+    return sorting.sorted(concat_promised(meta, pieces))
