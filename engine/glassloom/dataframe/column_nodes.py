@@ -260,6 +260,12 @@ def are_some(wanted: Sequence[Any], frame: FrameExpr) -> bool:
     return is_plain and set(wanted) <= set(names_of(frame.meta))
 
 
+def of_needed(frame: FrameExpr, needed: Collection[Any]) -> Projection | None:
+    """Return some columns of a frame, in its order; None if those are all, or none."""
+    names = [name for name in names_of(frame.meta) if name in needed]
+    return Projection(frame, names) if 0 < len(names) < len(names_of(frame.meta)) else None
+
+
 def of_needed_columns(node: BlockOp, needed: list[Any]) -> FrameExpr | None:
     """Return a node of fewer columns of its frame, but of one at least, which brings the rows; None if those are all."""
     names = names_of(node.frame.meta)

@@ -35,7 +35,7 @@ from glassloom.dataframe.column_steps import (
 )
 from glassloom.dataframe.decimals import is_decimal, of_decimals
 from glassloom.dataframe.derived_meta import derived_meta
-from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
+from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.reduction_nodes import (
     Chunk,
     RowsChunk,
@@ -152,54 +152,21 @@ def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_eve
     return tree(node, steps, meta, how, split_every=split_every, chunk_type=chunk_type)
 
 
+def reduced_by_name(node: TreeReduce) -> tuple[FrameExpr, str, dict[str, Any]] | None:
+    """Return frame, name and options of what `reduce_columns` made of a frame; None of other nodes."""
+    finish, chunk = node.steps.finish, node.source
+    if not isinstance(finish, partial) or finish.func is not _finish or not isinstance(chunk, Chunk):
+        return None
+    how, _, _, options, known, _ = finish.args
+    is_of_frame = isinstance(known, pd.DataFrame) and isinstance(chunk.frame.meta, pd.DataFrame)
+    return (chunk.frame, how, options) if is_of_frame else None
+
+
 def _reduced_sample(known: Any, how: str, options: dict[str, Any]) -> Any:
     """Return what a reduction makes of made-up rows, in which objects are numbers if it is of such."""
-    numbers = numbers_of_objects(known) if how in _OF_NUMBERS else known
+    numbers = numbers_of_objects(known) if how in OF_NUMBERS else known
     made = of_samples(lambda some: getattr(some, how)(**options), numbers)
     return made if numbers is known or isinstance(known, pd.Series) else made.astype(object)
-
-
-def flattened(node: FrameExpr, how: str) -> FrameExpr:
-    """Return the node of all values of a frame as one series, for a reduction.
-
-    Moments and medians of columns whose only common dtype is that of objects, such as booleans beside numbers, are those of floats.
-
-    Raises
-    ------
-    ValueError
-        If it has no columns.
-    """
-    if not len(node.meta.columns):
-        raise ValueError("axis=None needs a column; the frame has none")
-    is_mixed = how in (*_OF_NUMBERS, "median") and pd.api.types.is_object_dtype(_flat(node.meta).dtype)
-    others = [
-        f"{name!r} ({dtype})" for name, dtype in node.meta.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)
-    ]
-    if is_mixed and others:
-        raise TypeError(
-            f"{how}(axis=None) takes the values of all columns together, and these aren't of numbers: {', '.join(others)}; "
-            "use numeric_only=True, or convert them"
-        )
-    dtype = "float64" if is_mixed else None
-    if how in ("any", "all") and pd.api.types.is_object_dtype(_flat(node.meta).dtype):
-        dtype = "object"  # as such pandas' missing values of nullable columns are neither true nor false
-    return BlockOp(node, (), BlockCall(_flat, (Block(0), dtype), label="all-values"))
-
-
-def _flat(block: Any, dtype: str | None = None) -> Any:
-    columns = [block.iloc[:, place] for place in range(block.shape[1])]
-    if dtype is not None:
-        columns = [_converted(one, dtype) for one in columns]
-    return pd.concat(columns).rename(None)
-
-
-def _converted(column: Any, dtype: str) -> Any:
-    is_as_it_is = dtype == "object" and column.dtype == object
-    return (
-        column
-        if is_as_it_is
-        else pd.Series(column.to_numpy(dtype=dtype, na_value=np.nan), index=column.index, dtype=dtype)
-    )
 
 
 def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -212,18 +179,19 @@ def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, 
     """
     if getattr(dtype, "kind", "O") in "mM" and how in OF_TIMES and not is_date(dtype):
         return OF_TIMES[how]
-    if how in _OF_NUMBERS and pd.api.types.is_object_dtype(dtype):
+    if how in OF_NUMBERS and pd.api.types.is_object_dtype(dtype):
         chunk, combine, finish = _STEPS[how]
         return partial(of_objects, chunk), combine, finish
     if how in ("mean", "prod") and is_decimal(dtype):
         return of_decimals(how, _join_sums, dtype)
     has_mean = how == "mean" and isinstance(dtype, pd.ArrowDtype) and dtype.kind == "b"
-    if how in _OF_NUMBERS and not has_mean and not pd.api.types.is_numeric_dtype(dtype):
+    if how in OF_NUMBERS and not has_mean and not pd.api.types.is_numeric_dtype(dtype):
         raise TypeError(f"{how} of a column of dtype {dtype} isn't supported; use numeric_only=True, or convert it")
     return WITH_MIN_COUNT[how] if options.get("min_count", 0) > 0 else _STEPS[how]
 
 
-_OF_NUMBERS = ("mean", "var", "std", "sem", "skew", "kurt")
+OF_NUMBERS = ("mean", "var", "std", "sem", "skew", "kurt")
+"""Reductions of numbers alone."""
 _OF_LABELS = ("idxmin", "idxmax")
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.column_nodes import are_some, of_needed
 from glassloom.dataframe.grouping.encode import find_groups, take
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.spec import column_and_function
@@ -53,8 +54,16 @@ def group_numbers(grouping: Grouping, *, ascending: bool) -> FrameExpr:
     is_old = (
         not HAS_COPY_ON_WRITE and len(grouping.recipe.keys) > 1
     )  # such pandas counts only groups that have rows then
-    sizes = group_sizes(grouping, observed=grouping.recipe.observed or is_old)
-    return BesideAll(grouping.node, (*grouping.blocks, sizes), call, meta)
+    keys = replace(grouping, node=_of_keys(grouping))
+    sizes = group_sizes(keys, observed=grouping.recipe.observed or is_old)
+    return BesideAll(keys.node, (*grouping.blocks, sizes), call, meta)
+
+
+def _of_keys(grouping: Grouping) -> FrameExpr:
+    """Return the rows that are grouped, with the columns alone that are keys, if any is."""
+    keys = grouping.recipe.key_columns
+    is_plain = not grouping.is_series and bool(keys) and are_some(keys, grouping.node)
+    return (of_needed(grouping.node, keys) or grouping.node) if is_plain else grouping.node
 
 
 def kept_first(grouping: Grouping, method: str, n: int, *, is_last_alone: bool = False) -> FrameExpr:

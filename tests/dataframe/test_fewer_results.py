@@ -1,0 +1,131 @@
+"""Columns of whose results nothing is made aren't read: results are pandas', and plans read what they need."""
+
+from __future__ import annotations
+
+import operator
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, reads
+
+N = 90
+RNG = np.random.default_rng(5)
+ROWS = pd.DataFrame(
+    {
+        "t": pd.date_range("2020", periods=N, freq="h"),
+        "k": RNG.integers(0, 5, N),
+        "n": RNG.integers(-9, 9, N),
+        "x": RNG.normal(size=N).round(3),
+        "y": np.where(np.arange(N) % 7 == 0, np.nan, RNG.normal(size=N).round(3)),
+        "z": RNG.normal(size=N).astype("float32"),
+        "g": RNG.choice(list("abc"), N),
+    }
+)
+NUMBERS = ["k", "n", "x", "y"]
+OF_REDUCTIONS = {
+    **{how: lambda f, t, how=how: getattr(f[NUMBERS], how)()["x"] for how in ["mean", "std", "sum", "max", "median"]},
+    "a quantile": lambda f, t: f[NUMBERS].quantile(0.3)["x"],
+    "by loc": lambda f, t: f[NUMBERS].mean().loc["x"],
+    "counts": lambda f, t: f.count()["x"],
+    "distinct values": lambda f, t: f.nunique()["x"],
+    "missing values": lambda f, t: f.isna().sum()["x"],
+    "any": lambda f, t: (f[NUMBERS] > 1.5).any()["x"],
+    "description": lambda f, t: f[NUMBERS].describe()["x"],
+    "descriptions": lambda f, t: f[[*NUMBERS, "z"]].describe()[["x"]],
+}
+OF_ROWS = {
+    "bins": (lambda f, t: t[NUMBERS].resample("5h").mean()["x"], "x"),
+    "sums of bins": (lambda f, t: t[NUMBERS].resample("5h").sum()[["n", "x"]], "nx"),
+    "counts of bins": (lambda f, t: t.resample("5h").count()["g"], "g"),
+    "regular times": (lambda f, t: t.asfreq("3h")["x"], "x"),
+    "regular times between": (lambda f, t: t.asfreq("90min")["n"], "n"),
+    "filled": (lambda f, t: t.resample("30min").ffill()["y"], "y"),
+    "filled with means": (lambda f, t: f[NUMBERS].fillna(f[NUMBERS].mean())["y"], "y"),
+    "standardized": (lambda f, t: ((f[NUMBERS] - f[NUMBERS].mean()) / f[NUMBERS].std())[["y", "x"]], "xy"),
+    "scaled": (lambda f, t: (f[["x", "y"]] / f[["x", "y"]].max())["y"], "y"),
+    "repeated": (lambda f, t: f.duplicated(subset=["k"]), "k"),
+    "numbers of groups": (lambda f, t: f.assign(r=f.groupby("k").ngroup())[["r", "y"]], "ky"),
+    "computed": (lambda f, t: f.eval("w = x + y")["w"], "xy"),
+}
+
+
+@pytest.fixture(scope="module")
+def frames(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows")
+    ROWS.to_parquet(folder / "rows.parquet", row_group_size=20)
+    ROWS.set_index("t").to_parquet(folder / "times.parquet", row_group_size=20)
+    lazy = gd.read_parquet(folder / "rows.parquet", split_row_groups=True)
+    return lazy, gd.read_parquet(folder / "times.parquet", split_row_groups=True, calculate_divisions=True)
+
+
+def columns_read(collection):
+    return {name for read in reads(collection) for name in read.columns}
+
+
+@pytest.mark.parametrize("case", OF_REDUCTIONS)
+def test_of_a_row_of_reductions_the_chosen_one_is_computed(case, frames):
+    operation = OF_REDUCTIONS[case]
+    lazy = operation(*frames)
+    assert columns_read(lazy) == {"x"}
+    found, expected = lazy.compute(), operation(ROWS, ROWS.set_index("t"))
+    if isinstance(expected, (pd.Series, pd.DataFrame)):
+        assert_same(found, expected)
+    else:
+        assert type(found) is type(expected) and found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("case", OF_ROWS)
+def test_rows_of_the_chosen_columns_are_made(case, frames):
+    operation, wanted = OF_ROWS[case]
+    lazy = operation(*frames)
+    assert columns_read(lazy) == set(wanted)
+    assert_same(lazy.compute(), operation(ROWS, ROWS.set_index("t")))
+
+
+@pytest.mark.parametrize("how", ["corr", "cov"])
+def test_columns_of_a_matrix(how, frames):
+    for operation in (lambda f: getattr(f, how)().loc["x", "y"], lambda f: getattr(f, how)()[["y", "x"]].loc[["x"]]):
+        lazy = operation(frames[0][NUMBERS])
+        assert columns_read(lazy) == {"x", "y"}
+        found, expected = lazy.compute(), operation(ROWS[NUMBERS])
+        assert found == pytest.approx(expected) if isinstance(expected, float) else assert_same(found, expected) is None
+    whole = frames[0][NUMBERS].cov(ddof=0).loc["x", "n"]  # pandas heeds it only if no value is missing, of any column
+    assert columns_read(whole) == set(NUMBERS)
+    assert whole.compute() == pytest.approx(ROWS[NUMBERS].cov(ddof=0).loc["x", "n"])
+
+
+def test_nearest_rows_of_few_columns(frames):
+    other = ROWS[["t", "n", "y", "z"]].rename(columns={"n": "q"})
+    lazy = gd.merge_asof(
+        frames[0], frames[0][["t", "n", "y", "z"]].rename(columns={"n": "q"}), on="t", direction="forward"
+    )[["x", "q"]]
+    assert "g" not in columns_read(lazy) and "k" not in columns_read(lazy)
+    expected = pd.merge_asof(ROWS, other, on="t", direction="forward")[["x", "q"]]
+    assert_same(lazy.compute().reset_index(drop=True), expected)
+
+
+@pytest.mark.parametrize(
+    ("how", "wanted"), [("sum", "n"), ("max", "n"), ("sum", "z"), ("mean", "z"), ("idxmax", "x")], ids=str
+)
+def test_values_whose_dtype_depends_on_other_columns_are_computed_with_them(how, wanted, frames):
+    columns = ["n", "x", "z"]
+    lazy = getattr(frames[0][columns], how)()[wanted]
+    found, expected = lazy.compute(), getattr(ROWS[columns], how)()[wanted]
+    assert type(found) is type(expected) and found == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("operation", [operator.sub, operator.mul], ids=["sub", "mul"])
+def test_numbers_beside_a_row_of_others(operation, frames):
+    lazy = operation(frames[0][["n", "x"]], frames[0][["n", "x"]].sum())["n"]
+    assert_same(lazy.compute(), operation(ROWS[["n", "x"]], ROWS[["n", "x"]].sum())["n"])
+    fewer = operation(frames[0][["n", "x"]], frames[0][["x", "n"]].sum())["n"]  # in another order
+    assert_same(fewer.compute(), operation(ROWS[["n", "x"]], ROWS[["x", "n"]].sum())["n"])
+
+
+def test_a_row_of_which_several_values_are_used_is_computed_once(frames):
+    means = frames[0][NUMBERS].mean()
+    lazy = means["x"] + means["y"]
+    assert len(reads(lazy)) == 1
+    assert lazy.compute() == pytest.approx(ROWS.x.mean() + ROWS.y.mean())
