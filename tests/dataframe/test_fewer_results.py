@@ -8,7 +8,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import assert_same, reads
+from frame_helpers import assert_same, labels, reads
 
 N = 90
 RNG = np.random.default_rng(5)
@@ -129,3 +129,57 @@ def test_a_row_of_which_several_values_are_used_is_computed_once(frames):
     lazy = means["x"] + means["y"]
     assert len(reads(lazy)) == 1
     assert lazy.compute() == pytest.approx(ROWS.x.mean() + ROWS.y.mean())
+
+
+OF_GROUPS = {
+    **{how: lambda g, how=how: getattr(g, how)() for how in
+       ["cumsum", "cummax", "cumprod", "shift", "diff", "ffill", "bfill", "rank", "pct_change", "median", "quantile"]},
+    "means of rows": lambda g: g.transform("mean"),
+    "counts of rows": lambda g: g.transform("count"),
+    "changed by a name": lambda g: g.transform("cumsum"),
+    "first rows": lambda g: g.head(2),
+    "last rows": lambda g: g.tail(2),
+    "a row": lambda g: g.nth(1),
+}  # fmt: skip
+NEEDS_ALL = {"changed by a name"}
+
+
+@pytest.mark.each_choice
+@pytest.mark.parametrize("case", OF_GROUPS)
+@pytest.mark.parametrize("by", ["a column", "a series", "several"])
+@pytest.mark.parametrize("wanted", ["y", ["y"], ["x", "n"], ["n", "x"]], ids=str)
+def test_groups_of_the_chosen_columns(case, by, wanted, frames):
+    keys = {"a column": lambda f: "k", "a series": lambda f: f.k % 3, "several": lambda f: ["k", "g"]}[by]
+    operation = lambda f: OF_GROUPS[case](f.groupby(keys(f)))[wanted]  # noqa: E731
+    numbers = frames[0][["g", *NUMBERS]] if by == "several" else frames[0][NUMBERS]
+    lazy = operation(numbers)
+    chosen = {wanted} if isinstance(wanted, str) else set(wanted)
+    if case not in NEEDS_ALL:
+        assert columns_read(lazy) == chosen | ({"k", "g"} if by == "several" else {"k"})
+    expected = operation(ROWS[["g", *NUMBERS]] if by == "several" else ROWS[NUMBERS])
+    found = lazy.compute()
+    if case in ("first rows", "last rows", "a row"):
+        found, expected = found.sort_index(), expected.sort_index()
+    assert_same(found, expected)
+
+
+def test_groups_of_a_frame_that_got_other_columns(frames):
+    frame, like = frames[0][NUMBERS], ROWS[NUMBERS].copy()
+    made, expected = frame.groupby("k").shift(1), like.groupby("k").shift(1)
+    frame["x"] = frame["n"] * 2.0
+    frame.columns = ["a", "b", "c", "d"]
+    assert_same(made[["x", "n"]].compute(), expected[["x", "n"]])
+    assert columns_read(made[["x", "n"]]) == {"k", "x", "n"}
+
+
+def test_groups_whose_keys_are_columns_of_the_result(frames):
+    operation = lambda f: f[NUMBERS].groupby("k", as_index=False).median()[["k", "x"]]  # noqa: E731
+    assert_same(operation(frames[0]).compute(), operation(ROWS))
+
+
+def test_groups_of_which_several_columns_are_used_apart_move_once(frames):
+    made = frames[0][NUMBERS].groupby("k").shift(1)
+    lazy = made.x - made.y
+    expected = ROWS[NUMBERS].groupby("k").shift(1)
+    assert [name for name in labels(lazy) if name == "return-rows"] == ["return-rows"]
+    assert_same(lazy.compute(), expected.x - expected.y)

@@ -52,6 +52,8 @@ class FrameExpr(Expr):
     """What `own_columns` notes of it. A pickle has none."""
     is_copy: bool = False
     """Whether pandas has copied the values."""
+    narrowed: Callable[[list[Any]], FrameExpr] | None = None
+    """Makes a node with some of its columns, of less, where that was noted. A pickle has none."""
 
     @cached_property
     def meta(self) -> Any:

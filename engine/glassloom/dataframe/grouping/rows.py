@@ -20,6 +20,7 @@ from glassloom.dataframe.grouping.spec import column_and_function
 from glassloom.dataframe.grouping.wholes import Grouping, OfRows, group_sizes
 from glassloom.dataframe.nodes import FrameExpr, SomeRows, empty
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce
 
 
 class BesideAll(OfRows):
@@ -80,6 +81,22 @@ def kept_first(grouping: Grouping, method: str, n: int, *, is_last_alone: bool =
         partial(_last_ends, again, method, n, meta, is_last_alone),
     )
     return tree(grouping.node, steps, meta, f"groupby-{method}", others=grouping.blocks)
+
+
+def first_rows(node: TreeReduce) -> tuple[Grouping, str, int, bool] | None:
+    """Return what `kept_first` was called with; None for other nodes."""
+    chunk, last = node.source, node.steps.finish
+    if not isinstance(last, partial) or last.func is not _last_ends or not isinstance(chunk, Chunk):
+        return None
+    recipe, method, n = chunk.call.function.args  # type: ignore[attr-defined]
+    return Grouping(chunk.frame, recipe, chunk.others), method, n, last.args[-1]
+
+
+def values_of_groups(node: BesideAll) -> Recipe | None:
+    """Return by what rows are grouped that `broadcast_groups` gives the values of their group; None for other nodes."""
+    function = node.call.function
+    is_broadcast = isinstance(function, partial) and function.func is _rows_of_groups
+    return function.args[0] if is_broadcast else None  # type: ignore[attr-defined]
 
 
 def named_transforms(groups: Any, named: Mapping[str, Any]) -> Any:
