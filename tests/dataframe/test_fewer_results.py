@@ -33,8 +33,16 @@ OF_REDUCTIONS = {
     "missing values": lambda f, t: f.isna().sum()["x"],
     "any": lambda f, t: (f[NUMBERS] > 1.5).any()["x"],
     "description": lambda f, t: f[NUMBERS].describe()["x"],
+    "several reductions": lambda f, t: f[NUMBERS].agg(["sum", "max"])["x"],
     "descriptions": lambda f, t: f[[*NUMBERS, "z"]].describe()[["x"]],
 }
+
+
+def _dummies(frame):
+    dtype = pd.CategoricalDtype(list("abc"))
+    return (pd if isinstance(frame, pd.DataFrame) else gd).get_dummies(frame.astype({"g": dtype}), columns=["g"])
+
+
 OF_ROWS = {
     "bins": (lambda f, t: t[NUMBERS].resample("5h").mean()["x"], "x"),
     "sums of bins": (lambda f, t: t[NUMBERS].resample("5h").sum()[["n", "x"]], "nx"),
@@ -47,6 +55,12 @@ OF_ROWS = {
     "scaled": (lambda f, t: (f[["x", "y"]] / f[["x", "y"]].max())["y"], "y"),
     "repeated": (lambda f, t: f.duplicated(subset=["k"]), "k"),
     "numbers of groups": (lambda f, t: f.assign(r=f.groupby("k").ngroup())[["r", "y"]], "ky"),
+    "moved labels": (lambda f, t: t.shift(freq="1h")["x"], "x"),
+    "dummies": (lambda f, t: _dummies(f[["g", *NUMBERS]])[["x", "g_b"]], "gx"),
+    "a filter of what is computed of groups": (
+        lambda f, t: f.assign(m=f.groupby("k").x.transform("mean")).query("m > 0")[["y"]],
+        "kxy",
+    ),
     "computed": (lambda f, t: f.eval("w = x + y")["w"], "xy"),
 }
 

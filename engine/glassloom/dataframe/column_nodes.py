@@ -126,7 +126,7 @@ def _treats_columns_apart(node: BlockOp) -> bool:
     columns = node.meta.columns
     if not are_some((), node.frame) or not columns.identical(node.frame.meta.columns):
         return False
-    if isinstance(node, RowsByLabel):
+    if isinstance(node, RowsByLabel) or _moves_labels(node):
         return True
     function, given = node.call.function, [*node.call.args, *node.call.kwargs.values()]
     if not all(is_one_value(one) or _has_columns(one, columns) or _is_for_all(one, node.call) for one in node.others):
@@ -136,6 +136,13 @@ def _treats_columns_apart(node: BlockOp) -> bool:
     if isinstance(function, Method) and len(function.path) == 1 and function.path[0] in _OF_LABELS:
         return True
     return _operation(function) in _OF_EACH_COLUMN and _are_apart(node)
+
+
+def _moves_labels(node: BlockOp) -> bool:
+    """Whether a node is ``shift`` with `freq`, which changes labels alone."""
+    function = node.call.function
+    is_shift = isinstance(function, Method) and function.path == ("shift",) and not node.others
+    return is_shift and node.call.kwargs.get("freq") is not None
 
 
 def _operation(function: Any) -> str:

@@ -13,6 +13,7 @@ from glassloom.dataframe.aggregated_tables import (
     description_of_numbers,
     frame_of_quantiles,
     row_of_scalars,
+    rows_by_column,
 )
 from glassloom.dataframe.assembled import Assembled
 from glassloom.dataframe.call import Block, BlockCall, Method
@@ -103,6 +104,24 @@ def assemble_needed_columns(node: Projection, inner: Assembled) -> Expr | None:
     return Projection(made, node.columns, origin=node.origin)
 
 
+@rule(Projection, Assembled, unshared=True)
+def aggregate_needed_columns_apart(node: Projection, inner: Assembled) -> Expr | None:
+    """Leave out columns of reductions of each column, of which all have the same."""
+    function, kept = inner.call.function, _kept(inner, node.labels)
+    if kept is None or not isinstance(function, partial) or function.func is not rows_by_column:
+        return None
+    names, are_single, *rest = function.args
+    lists = list(names.values())
+    if are_single or list(names) != list(names_of(inner.meta)) or any(one != lists[0] for one in lists):
+        return None
+    count = len(lists[0])
+    places = [place for place, name in enumerate(names) if name in kept]
+    numbers = [place * count + number for place in places for number in range(count)]
+    chosen = partial(rows_by_column, {name: names[name] for name in kept}, are_single, *rest)
+    made = _of_blocks(inner, chosen, numbers, inner.meta[kept])
+    return Projection(made, node.columns, origin=node.origin)
+
+
 @rule(CarriedRows, Assembled, unshared=True)
 def assemble_needed_values(node: CarriedRows, inner: Assembled) -> Expr | None:
     """Leave out quantiles of columns that aren't chosen, if those of all are floats."""
@@ -139,6 +158,27 @@ def combine_needed_columns(node: Projection, inner: Rowwise) -> Expr | None:
     made = inner.rebuild([Projection(inner.frame, kept), (chosen,), inner.call])
     same = list(made.meta.columns) == kept and list(made.meta.dtypes) == list(inner.meta[kept].dtypes)
     return Projection(made, node.columns, origin=node.origin) if same else None
+
+
+@rule(Projection, Rowwise)
+def encode_with_needed_columns(node: Projection, inner: Rowwise) -> Expr | None:
+    """Leave out numbers and times that `get_dummies` leaves as they are."""
+    if inner.call.label != "get-dummies" or inner.others or not are_some((), inner.frame):
+        return None
+    encoded = inner.call.kwargs.get("columns") or ()
+    dtypes = inner.frame.meta.dtypes
+    needed = [name for name, dtype in dtypes.items() if name in encoded or name in node.labels or not _is_plain(dtype)]
+    if not 0 < len(needed) < len(dtypes):
+        return None
+    made = inner.rebuild([Projection(inner.frame, needed), *inner.operands[1:]])
+    if not are_some(node.labels, inner) or not are_some(node.labels, made):
+        return None
+    same = all(made.meta.dtypes[name] == inner.meta.dtypes[name] for name in node.labels)
+    return Projection(made, node.columns, origin=node.origin) if same else None
+
+
+def _is_plain(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "iufbmM"
 
 
 def _is_done_with_row(node: Rowwise, row: FrameExpr) -> bool:

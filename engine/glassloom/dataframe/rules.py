@@ -176,8 +176,9 @@ def _bringing_rows(node: Assign, names: Sequence[Any]) -> Any:
     """Return the column of which a frame's rows are told: one that is read for the values, too, if they show which."""
     left = [value for value in node.values if isinstance(value, FrameExpr)]
     for one in left:  # more are added
-        if isinstance(one, Projection) and one.frame.rows == node.frame.rows:
-            return one.labels[0] if one.labels and one.labels[0] in names else names[0]
+        if isinstance(one, (Projection, Read)) and one.rows == node.frame.rows:
+            labels = one.labels if isinstance(one, Projection) else list(one.columns or ())
+            return next((label for label in labels if label in names), names[0])
         if len(left) < _MOST_LOOKED_AT:
             left += [below for below in one.dependencies if isinstance(below, FrameExpr)]
     return names[0]

@@ -186,9 +186,9 @@ def project_before_times(node: Projection, inner: AtTimes) -> Expr | None:
     if not is_plain or not are_some(node.labels, inner.frame) or not are_some(node.labels, inner):
         return None
     narrow = of_needed(inner.frame, node.labels)
-    if narrow is None:
-        return None
     times, wish, meta = function.args  # type: ignore[attr-defined]
+    if narrow is None or wish.keeps_rows:  # what the last column says of rows is put in here
+        return None
     made = _node(narrow, times, wish, meta[narrow.columns], inner.label)
     same_ends = made.rebuild([made.operands[0], (*made.operands[1][:2], *inner.others[2:]), *made.operands[2:]])
     return Projection(same_ends, node.columns, origin=node.origin)
