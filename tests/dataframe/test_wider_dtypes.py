@@ -91,6 +91,14 @@ def test_a_join_that_misses_nothing_keeps_whole_numbers():
     assert joined[joined.b > 100].groupby("b").u.sum().compute().dtype == np.uint8
 
 
+@pytest.mark.parametrize("kept", FILTERS)
+def test_groups_in_several_partitions(kept):
+    lazy = FILTERS[kept](_joined(gd.from_pandas(LEFT, npartitions=4), RIGHT, "left"))
+    expected = FILTERS[kept](_joined(LEFT, RIGHT, "left")).groupby("b")[["e", "f", "u"]].max()
+    found = lazy.groupby("b")[["e", "f", "u"]].max(split_out=3).compute()
+    assert_same(found.sort_index(), expected)
+
+
 def test_groups_whose_keys_are_all_missing_in_a_partition():
     lazy = _joined(gd.from_pandas(LEFT, npartitions=4), RIGHT, "left")
     assert_same(lazy.groupby("e").u.max().compute(), _joined(LEFT, RIGHT, "left").groupby("e").u.max())

@@ -26,7 +26,7 @@ from glassloom.dataframe.grouping.tree import (
 )
 from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock
-from glassloom.dataframe.grouping.wider import of_no_rows
+from glassloom.dataframe.grouping.wider import NoRows, of_no_rows
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
 from glassloom.dataframe.moving.hashing import hash_keys, places_of
 from glassloom.dataframe.moving.shape import Repartition
@@ -157,7 +157,11 @@ def _may_not_compare(grouping: Grouping) -> bool:
 
 
 def _hashed(
-    reduction: Reduction, plan: Aggregation, meta: Any, last: Callable[[Sequence[Partial | None]], Any], count: int
+    reduction: Reduction,
+    plan: Aggregation,
+    meta: Any,
+    last: Callable[[Sequence[Partial | NoRows | None]], Any],
+    count: int,
 ) -> FrameExpr:
     grouping = reduction.grouping
     keys = grouping.recipe.key_values(grouping.node.meta, [block.meta for block in grouping.blocks])
@@ -175,7 +179,7 @@ def _split_partials(plan: Aggregation, count: int, block: Any, *blocks: Any) -> 
     """Return the partial results of a partition, split by the hash of the keys."""
     found = chunk(plan, block, *blocks)
     if not isinstance(found, Partial):
-        return split(pd.DataFrame(), [], count)
+        return split(pd.DataFrame() if found is None else found.table(), [], count)
     return _split_by_keys(plan, count, frame_of(found.table))
 
 
@@ -189,11 +193,11 @@ def _split_by_keys(plan: Aggregation, count: int, table: pd.DataFrame) -> Any:
     return split(table, places, count)
 
 
-def _join_tables(plan: Aggregation, last: Callable[[Sequence[Partial | None]], Any], tables: list[Any]) -> Any:
-    return last([Partial(table_of(table), ()) for table in tables if len(table)])
+def _join_tables(plan: Aggregation, last: Callable[[Sequence[Partial | NoRows | None]], Any], tables: list[Any]) -> Any:
+    return last([Partial(table_of(table), ()) if len(table) else NoRows.of_table(table) for table in tables])
 
 
-def _join_rows(plan: Aggregation, last: Callable[[Sequence[Partial | None]], Any], tables: list[Any]) -> Any:
+def _join_rows(plan: Aggregation, last: Callable[[Sequence[Partial | NoRows | None]], Any], tables: list[Any]) -> Any:
     return last([chunk_of_rows(plan, table) for table in tables if len(table)])
 
 

@@ -24,6 +24,19 @@ class NoRows:
 
     dtypes: dict[tuple[int, Any], Any]
 
+    def table(self) -> pd.DataFrame:
+        """Return a frame without rows that says the same, among such of partial results: its columns are called pairs."""
+        made = pd.DataFrame({place: pd.Series([], dtype=dtype) for place, dtype in enumerate(self.dtypes.values())})
+        made.columns = pd.Index(list(self.dtypes), dtype=object, tupleize_cols=False)
+        return made
+
+    @classmethod
+    def of_table(cls, table: pd.DataFrame) -> NoRows | None:
+        """Return what a frame without rows says; None: nothing."""
+        is_said = len(table.columns) > 0 and isinstance(table.columns[0], tuple)
+        places: list[Any] = list(table.columns)
+        return cls(dict(zip(places, table.dtypes, strict=True))) if is_said else None
+
 
 def no_rows(recipe: Recipe, values: Sequence[Any], block: Any, blocks: Sequence[Any]) -> NoRows | None:
     """Return what a partition without rows says of keys and values; None: nothing."""
