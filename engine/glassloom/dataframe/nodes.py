@@ -80,10 +80,8 @@ class FrameExpr(Expr):
         """The library of the partitions, such as ``"pandas"``. `meta` is pandas' in any case."""
         if not self.keeps_backend:
             return "pandas"
-        return next(
-            (one.backend for one in self.dependencies if isinstance(one, FrameExpr) and one.backend != "pandas"),
-            "pandas",
-        )
+        found = (one.backend for one in self.dependencies if isinstance(one, FrameExpr) and one.backend != "pandas")
+        return next(found, "pandas")
 
     @property
     def npartitions(self) -> int:
@@ -124,11 +122,10 @@ class FrameExpr(Expr):
         return [(self.name, number) for number in range(self.npartitions)]
 
     def assemble(self, blocks: list[Any]) -> Any:
-        if (
-            len(blocks) > 1 and getattr(blocks[0], "ndim", 0) == 1 and not is_frame(blocks[0])
-        ):  # as a comparison of labels makes
-            return concat_arrays(blocks)
-        return own(concat_promised(self.meta, blocks)) if is_frame(blocks[0]) else blocks[0]
+        if is_frame(blocks[0]):
+            return own(concat_promised(self.meta, blocks))
+        is_array = len(blocks) > 1 and getattr(blocks[0], "ndim", 0) == 1  # as a comparison of labels makes
+        return concat_arrays(blocks) if is_array else blocks[0]
 
     def rebuild(self, operands: Sequence[Any]) -> Self:
         """Return a node of this class with other operands. It has this one's meta if what that is made of stays."""
@@ -427,9 +424,8 @@ class Rowwise(SomeRows):
 
     @property
     def arrow_form(self) -> Form | None:
-        return (
-            series_form(self.call, [node.meta for node in self.operand_nodes], self.meta) if self.keeps_rows else None
-        )
+        metas = [node.meta for node in self.operand_nodes]
+        return series_form(self.call, metas, self.meta) if self.keeps_rows else None
 
 
 class Columnwise(Rowwise):
