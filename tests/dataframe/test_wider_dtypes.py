@@ -44,6 +44,7 @@ def _joined(left, right, how, **options):
     return left.merge(right, on="k", how=how, **options)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("kept", FILTERS)
 @pytest.mark.parametrize("how", ["left", "outer"])
