@@ -77,3 +77,45 @@ def _cells(values: dict[str, Any], dtype: Any) -> Any:
     )  # before pandas 3, times that are missing had another
     has_no_rows = is_plain and not keeps_dtype and made.hasnans
     return made if is_wider or has_no_rows else pd.Series(values, dtype=dtype)
+
+
+def row_of_scalars(dtype: Any, names: Any, *values: Any) -> Any:
+    """Return a value of each column as a row."""
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype) or pd.api.types.is_object_dtype(dtype):
+        return pd.Series(list(values), index=names, dtype=dtype)
+    are_missing_times = getattr(dtype, "kind", "O") in "mM" and all(value is pd.NaT for value in values)
+    return pd.Series(list(values), index=names, dtype=dtype if are_missing_times else None).infer_objects()
+
+
+def frame_of_quantiles(fractions: tuple[float, ...], is_list: bool, names: Any, *columns: Any) -> Any:
+    """Return the quantiles of columns beside each other; of one fraction as a row."""
+    made = pd.concat(list(columns), axis=1)
+    made.columns = names
+    if is_list:
+        return made
+    row = made.iloc[0] if len(made) else pd.Series(np.nan, index=names)
+    return row.rename(fractions[0])
+
+
+def described_columns(names: pd.Index, *columns: Any) -> Any:
+    """Return what `describe` says of columns beside each other, with the rows that any has."""
+    order: list[Any] = []
+    for one in sorted((column.index for column in columns), key=len):
+        order.extend(label for label in one if label not in order)
+    made = pd.concat([column.reindex(order) for column in columns], axis=1)
+    made.columns = names
+    return made
+
+
+def description_of_numbers(labels: list[str], name: Any, dtype: Any, *values: Any) -> Any:
+    """Return what `describe` says of a column of numbers or times."""
+    flat = [item for value in values for item in (list(value) if isinstance(value, pd.Series) else [value])]
+    return pd.Series(flat, index=labels, name=name, dtype=dtype)
+
+
+def description_of_text(name: Any, dtype: Any, counts: Any) -> Any:
+    """Return what `describe` says of a column of other values."""
+    n_distinct = int((counts > 0).sum())
+    top, freq = (counts.index[0], counts.iloc[0]) if n_distinct else (np.nan, np.nan)
+    values = [counts.sum(), n_distinct, top, freq]
+    return pd.Series(values, index=["count", "unique", "top", "freq"], name=name, dtype=None if n_distinct else object)

@@ -126,7 +126,7 @@ def _treats_columns_apart(node: BlockOp) -> bool:
     columns = node.meta.columns
     if not are_some((), node.frame) or not columns.identical(node.frame.meta.columns):
         return False
-    if isinstance(node, RowsByLabel):
+    if isinstance(node, RowsByLabel) or _moves_labels(node):
         return True
     function, given = node.call.function, [*node.call.args, *node.call.kwargs.values()]
     if not all(is_one_value(one) or _has_columns(one, columns) or _is_for_all(one, node.call) for one in node.others):
@@ -136,6 +136,13 @@ def _treats_columns_apart(node: BlockOp) -> bool:
     if isinstance(function, Method) and len(function.path) == 1 and function.path[0] in _OF_LABELS:
         return True
     return _operation(function) in _OF_EACH_COLUMN and _are_apart(node)
+
+
+def _moves_labels(node: BlockOp) -> bool:
+    """Whether a node is ``shift`` with `freq`, which changes labels alone."""
+    function = node.call.function
+    is_shift = isinstance(function, Method) and function.path == ("shift",) and not node.others
+    return is_shift and node.call.kwargs.get("freq") is not None
 
 
 def _operation(function: Any) -> str:
@@ -258,6 +265,12 @@ def are_some(wanted: Sequence[Any], frame: FrameExpr) -> bool:
     columns = frame.meta.columns if isinstance(frame.meta, pd.DataFrame) else None
     is_plain = columns is not None and columns.is_unique and not isinstance(columns, pd.MultiIndex)
     return is_plain and set(wanted) <= set(names_of(frame.meta))
+
+
+def of_needed(frame: FrameExpr, needed: Collection[Any]) -> Projection | None:
+    """Return some columns of a frame, in its order; None if those are all, or none."""
+    names = [name for name in names_of(frame.meta) if name in needed]
+    return Projection(frame, names) if 0 < len(names) < len(names_of(frame.meta)) else None
 
 
 def of_needed_columns(node: BlockOp, needed: list[Any]) -> FrameExpr | None:

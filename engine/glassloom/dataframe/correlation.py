@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from glassloom.dataframe.nodes import FrameExpr, empty
+from glassloom.dataframe.nodes import FrameExpr, Projection, empty
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce
 
 
 class Pairs(NamedTuple):
@@ -36,6 +38,19 @@ def correlation(node: FrameExpr, how: str, min_periods: int, ddof: int, split_ev
     meta = empty(pd.DataFrame(index=columns, columns=columns, dtype="float64"))
     finish = partial(_matrix, how, min_periods, ddof, columns)
     return tree(node, Operation(_pairs, _joined, finish), meta, how, split_every=split_every)
+
+
+def narrowed_correlation(node: TreeReduce, labels: Collection[Any]) -> FrameExpr | None:
+    """Return the matrix of some columns if a node is that of more; None else."""
+    finish, chunk = node.steps.finish, node.source
+    if not isinstance(finish, partial) or finish.func is not _matrix or not isinstance(chunk, Chunk):
+        return None
+    how, min_periods, ddof, columns = finish.args
+    kept = [name for name in columns if name in labels]
+    is_apart = how == "corr" or ddof == 1  # else it depends on whether any value is missing
+    if not columns.is_unique or isinstance(columns, pd.MultiIndex) or not is_apart or not 0 < len(kept) < len(columns):
+        return None
+    return correlation(Projection(chunk.frame, kept), how, min_periods, ddof, node.split_every)
 
 
 def correlation_of_two(

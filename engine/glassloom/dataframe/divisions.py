@@ -212,7 +212,12 @@ def _cut(block: Any, low: Any, high: Any) -> Any:
         return rows_between(block, int(start), int(end))
     keep = np.ones(len(index), bool)
     if low is not None:
-        keep &= ~np.asarray(index < low)  # so that missing labels are kept
+        keep &= ~_holds(index < low)  # so that missing labels are kept
     if high is not None:
-        keep &= np.asarray(index < high)
+        keep &= _holds(index < high)
     return block[keep]
+
+
+def _holds(compared: Any) -> Any:
+    """Return where a comparison of labels is true: with missing ones of nullable dtypes it is missing."""
+    return compared if isinstance(compared, np.ndarray) else compared.to_numpy(dtype=bool, na_value=False)

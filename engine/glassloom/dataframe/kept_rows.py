@@ -7,18 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.reduction_nodes import TreeReduce
+from glassloom.dataframe.widening import concat_promised
 
 
 def keep_some(node: FrameExpr, method: str, options: dict[str, Any], split_every: int | None = None) -> TreeReduce:
     """Return the node of a method that selects rows, also among its own results: nlargest, drop_duplicates."""
-    again = partial(_repeat, method, options)
+    again = partial(_repeat, method, options, node.meta)
     steps = Operation(partial(_keep, method, options), again, again)
     if method != "drop_duplicates":  # which of equal values are kept depends on the order of the rows
-        steps = Operation(partial(_keep_in_order, method, options), partial(_repeat_in_order, method, options), again)
+        steps = Operation(
+            partial(_keep_in_order, method, options), partial(_repeat_in_order, method, options, node.meta), again
+        )
     return tree(
         node, steps, empty(getattr(node.meta, method)(**options)), method.replace("_", "-"), split_every=split_every
     )
@@ -37,8 +39,8 @@ def _keep(method: str, options: dict[str, Any], block: Any) -> Any:
     return getattr(block, method)(**options)
 
 
-def _repeat(method: str, options: dict[str, Any], blocks: list[Any]) -> Any:
-    return getattr(concat(blocks), method)(**options)
+def _repeat(method: str, options: dict[str, Any], meta: Any, blocks: list[Any]) -> Any:
+    return getattr(concat_promised(meta, blocks), method)(**options)
 
 
 def _keep_in_order(method: str, options: dict[str, Any], block: Any) -> Any:
@@ -52,5 +54,5 @@ def _keep_in_order(method: str, options: dict[str, Any], block: Any) -> Any:
     return block.iloc[np.sort(found.index.to_numpy())]
 
 
-def _repeat_in_order(method: str, options: dict[str, Any], blocks: list[Any]) -> Any:
-    return _keep_in_order(method, options, concat(blocks))
+def _repeat_in_order(method: str, options: dict[str, Any], meta: Any, blocks: list[Any]) -> Any:
+    return _keep_in_order(method, options, concat_promised(meta, blocks))

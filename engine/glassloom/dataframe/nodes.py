@@ -23,13 +23,14 @@ import pandas as pd
 
 from glassloom import config
 from glassloom.backends.made_up_categories import with_unknown_categories
-from glassloom.backends.pandas_ import columns_of, concat, concat_arrays, is_frame, own, rows_between
+from glassloom.backends.pandas_ import columns_of, concat_arrays, is_frame, own, rows_between
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arrow.forms import AssignForm, Form, SelectForm, WithForm, filter_form, series_form
 from glassloom.dataframe.block_steps import chosen_rows, with_columns
 from glassloom.dataframe.bottom_up import found_bottom_up
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import chosen_meta, derived_meta, meta_with_columns
+from glassloom.dataframe.widening import concat_promised
 from glassloom.expr import Blockwise, Expr, Persisted
 from glassloom.expr.blockwise import Mapping as BlockMapping
 from glassloom.expr.siblings import Siblings
@@ -51,6 +52,8 @@ class FrameExpr(Expr):
     """What `own_columns` notes of it. A pickle has none."""
     is_copy: bool = False
     """Whether pandas has copied the values."""
+    narrowed: Callable[[list[Any]], FrameExpr] | None = None
+    """Makes a node with some of its columns, of less, where that was noted. A pickle has none."""
 
     @cached_property
     def meta(self) -> Any:
@@ -77,10 +80,8 @@ class FrameExpr(Expr):
         """The library of the partitions, such as ``"pandas"``. `meta` is pandas' in any case."""
         if not self.keeps_backend:
             return "pandas"
-        return next(
-            (one.backend for one in self.dependencies if isinstance(one, FrameExpr) and one.backend != "pandas"),
-            "pandas",
-        )
+        found = (one.backend for one in self.dependencies if isinstance(one, FrameExpr) and one.backend != "pandas")
+        return next(found, "pandas")
 
     @property
     def npartitions(self) -> int:
@@ -121,11 +122,10 @@ class FrameExpr(Expr):
         return [(self.name, number) for number in range(self.npartitions)]
 
     def assemble(self, blocks: list[Any]) -> Any:
-        if (
-            len(blocks) > 1 and getattr(blocks[0], "ndim", 0) == 1 and not is_frame(blocks[0])
-        ):  # as a comparison of labels makes
-            return concat_arrays(blocks)
-        return own(concat(blocks)) if is_frame(blocks[0]) else blocks[0]
+        if is_frame(blocks[0]):
+            return own(concat_promised(self.meta, blocks))
+        is_array = len(blocks) > 1 and getattr(blocks[0], "ndim", 0) == 1  # as a comparison of labels makes
+        return concat_arrays(blocks) if is_array else blocks[0]
 
     def rebuild(self, operands: Sequence[Any]) -> Self:
         """Return a node of this class with other operands. It has this one's meta if what that is made of stays."""
@@ -424,9 +424,8 @@ class Rowwise(SomeRows):
 
     @property
     def arrow_form(self) -> Form | None:
-        return (
-            series_form(self.call, [node.meta for node in self.operand_nodes], self.meta) if self.keeps_rows else None
-        )
+        metas = [node.meta for node in self.operand_nodes]
+        return series_form(self.call, metas, self.meta) if self.keeps_rows else None
 
 
 class Columnwise(Rowwise):

@@ -319,6 +319,11 @@ def rows_of_labels(node: FrameExpr, labels: list[Any]) -> FrameExpr:
     return CarriedRows(partitions_with(node, labels), (), call, node.meta)
 
 
+def labels_chosen(node: CarriedRows) -> list[Any] | None:
+    """Return the labels by which `rows_of_labels` chooses rows; None of other nodes."""
+    return node.call.args[1] if node.call.function is _having and not node.others else None
+
+
 def _having(block: Any, labels: list[Any]) -> Any:
     if isinstance(block.index, pd.IntervalIndex):
         return block[_where_intervals(block.index, labels)]

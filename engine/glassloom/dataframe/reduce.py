@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from glassloom.dataframe.column_steps import (
 )
 from glassloom.dataframe.decimals import is_decimal, of_decimals
 from glassloom.dataframe.derived_meta import derived_meta
-from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
+from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.reduction_nodes import (
     Chunk,
     RowsChunk,
@@ -59,6 +59,7 @@ from glassloom.dataframe.value_steps import (
     with_none,
 )
 from glassloom.dataframe.whole_units import is_date
+from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, concat_promised, is_wider
 from glassloom.errors import OptionError
 from glassloom.expr import Expr
 from glassloom.graph import Key, Origin, Task
@@ -142,7 +143,7 @@ def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_eve
     meta = derived_meta(lambda: _reduced_sample(known, how, options), (how, options), known)
     parts = [_steps_of(how, dtype, options) for dtype in _as_frame(known).dtypes]
     steps = Operation(
-        partial(_chunk, [part[0] for part in parts], options),
+        partial(_chunk, [part[0] for part in parts], options, known),
         partial(_combine, [part[1] for part in parts], options),
         partial(_finish, how, [part[1] for part in parts], [part[2] for part in parts], options, known, empty(meta)),
     )
@@ -151,54 +152,21 @@ def reduce_columns(node: FrameExpr, how: str, options: dict[str, Any], split_eve
     return tree(node, steps, meta, how, split_every=split_every, chunk_type=chunk_type)
 
 
+def reduced_by_name(node: TreeReduce) -> tuple[FrameExpr, str, dict[str, Any]] | None:
+    """Return frame, name and options of what `reduce_columns` made of a frame; None of other nodes."""
+    finish, chunk = node.steps.finish, node.source
+    if not isinstance(finish, partial) or finish.func is not _finish or not isinstance(chunk, Chunk):
+        return None
+    how, _, _, options, known, _ = finish.args
+    is_of_frame = isinstance(known, pd.DataFrame) and isinstance(chunk.frame.meta, pd.DataFrame)
+    return (chunk.frame, how, options) if is_of_frame else None
+
+
 def _reduced_sample(known: Any, how: str, options: dict[str, Any]) -> Any:
     """Return what a reduction makes of made-up rows, in which objects are numbers if it is of such."""
-    numbers = numbers_of_objects(known) if how in _OF_NUMBERS else known
+    numbers = numbers_of_objects(known) if how in OF_NUMBERS else known
     made = of_samples(lambda some: getattr(some, how)(**options), numbers)
     return made if numbers is known or isinstance(known, pd.Series) else made.astype(object)
-
-
-def flattened(node: FrameExpr, how: str) -> FrameExpr:
-    """Return the node of all values of a frame as one series, for a reduction.
-
-    Moments and medians of columns whose only common dtype is that of objects, such as booleans beside numbers, are those of floats.
-
-    Raises
-    ------
-    ValueError
-        If it has no columns.
-    """
-    if not len(node.meta.columns):
-        raise ValueError("axis=None needs a column; the frame has none")
-    is_mixed = how in (*_OF_NUMBERS, "median") and pd.api.types.is_object_dtype(_flat(node.meta).dtype)
-    others = [
-        f"{name!r} ({dtype})" for name, dtype in node.meta.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)
-    ]
-    if is_mixed and others:
-        raise TypeError(
-            f"{how}(axis=None) takes the values of all columns together, and these aren't of numbers: {', '.join(others)}; "
-            "use numeric_only=True, or convert them"
-        )
-    dtype = "float64" if is_mixed else None
-    if how in ("any", "all") and pd.api.types.is_object_dtype(_flat(node.meta).dtype):
-        dtype = "object"  # as such pandas' missing values of nullable columns are neither true nor false
-    return BlockOp(node, (), BlockCall(_flat, (Block(0), dtype), label="all-values"))
-
-
-def _flat(block: Any, dtype: str | None = None) -> Any:
-    columns = [block.iloc[:, place] for place in range(block.shape[1])]
-    if dtype is not None:
-        columns = [_converted(one, dtype) for one in columns]
-    return pd.concat(columns).rename(None)
-
-
-def _converted(column: Any, dtype: str) -> Any:
-    is_as_it_is = dtype == "object" and column.dtype == object
-    return (
-        column
-        if is_as_it_is
-        else pd.Series(column.to_numpy(dtype=dtype, na_value=np.nan), index=column.index, dtype=dtype)
-    )
 
 
 def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -211,18 +179,19 @@ def _steps_of(how: str, dtype: Any, options: dict[str, Any]) -> tuple[Any, Any, 
     """
     if getattr(dtype, "kind", "O") in "mM" and how in OF_TIMES and not is_date(dtype):
         return OF_TIMES[how]
-    if how in _OF_NUMBERS and pd.api.types.is_object_dtype(dtype):
+    if how in OF_NUMBERS and pd.api.types.is_object_dtype(dtype):
         chunk, combine, finish = _STEPS[how]
         return partial(of_objects, chunk), combine, finish
     if how in ("mean", "prod") and is_decimal(dtype):
         return of_decimals(how, _join_sums, dtype)
     has_mean = how == "mean" and isinstance(dtype, pd.ArrowDtype) and dtype.kind == "b"
-    if how in _OF_NUMBERS and not has_mean and not pd.api.types.is_numeric_dtype(dtype):
+    if how in OF_NUMBERS and not has_mean and not pd.api.types.is_numeric_dtype(dtype):
         raise TypeError(f"{how} of a column of dtype {dtype} isn't supported; use numeric_only=True, or convert it")
     return WITH_MIN_COUNT[how] if options.get("min_count", 0) > 0 else _STEPS[how]
 
 
-_OF_NUMBERS = ("mean", "var", "std", "sem", "skew", "kurt")
+OF_NUMBERS = ("mean", "var", "std", "sem", "skew", "kurt")
+"""Reductions of numbers alone."""
 _OF_LABELS = ("idxmin", "idxmax")
 
 
@@ -237,26 +206,47 @@ def _as_frame(block: Any) -> Any:
 
 @takes_blocks
 @takes_any_library
-def _chunk(functions: list[Callable[..., Any]], options: dict[str, Any], block: Any) -> Any:
+def _chunk(functions: list[Callable[..., Any]], options: dict[str, Any], known: Any, block: Any) -> Any:
     if on_device.is_on_device(block):
         columns = on_device.columns_of(block)
         if columns is not None:
             many = zip(functions, columns, strict=True)
             return [_of_device(function, options, column) for function, column in many] if len(block) else None
         block = converted(block, "pandas")
+    if not len(block):
+        return _of_no_rows(functions, options, known, block)
     if is_block(block):
         if any(
             isinstance(function, partial) and function.func is extreme for function in functions
         ):  # which has labels
             return NotImplemented
         series = [block.series()] if type(block) is ColumnBlock else [block.series(name) for name in block.columns]
-        return [function(one, options) for one, function in zip(series, functions, strict=True)] if len(block) else None
+        return [function(one, options) for one, function in zip(series, functions, strict=True)]
     if isinstance(block, pd.Series):
-        return [functions[0](block, options)] if len(block) else None
+        return [functions[0](block, options)]
     frame = _as_frame(block)
-    if not len(frame):
-        return None
     return [function(frame.iloc[:, place], options) for place, function in enumerate(functions)]
+
+
+class _OfNoRows(list[Any]):
+    """The partial results of partitions without rows, whose columns are of wider dtypes than was known, and one of those."""
+
+    def __init__(self, cells: list[Any], block: Any) -> None:
+        super().__init__(cells)
+        self.block = block
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_OfNoRows, (list(self), self.block))
+
+
+def _of_no_rows(functions: list[Callable[..., Any]], options: dict[str, Any], known: Any, block: Any) -> Any:
+    """Return the partial results of a partition without rows if its dtypes matter; else None."""
+    if is_block(block):
+        block = block.to_pandas()
+    if not options.get("skipna", True) or not is_wider(block, known):
+        return None
+    frame = _as_frame(block)
+    return _OfNoRows([function(frame.iloc[:, place], options) for place, function in enumerate(functions)], block)
 
 
 def _of_device(function: Callable[..., Any], options: dict[str, Any], column: Any) -> Any:
@@ -282,6 +272,8 @@ def _combine(functions: list[Callable[..., Any]], options: dict[str, Any], parti
         return None
     if len(filled) == 1:
         return filled[0]
+    if all(isinstance(one, _OfNoRows) for one in filled):
+        return _OfNoRows(filled[0], reduce(as_wide_as, [one.block for one in filled]))
     columns = zip(*filled, strict=True)
     return [function(list(column), options) for function, column in zip(functions, columns, strict=True)]
 
@@ -296,8 +288,8 @@ def _finish(
     partials: list[Any],
 ) -> Any:
     joined = _combine(combine, options, partials)
-    if joined is None:
-        return getattr(known, how)(**options)
+    if joined is None or isinstance(joined, _OfNoRows):
+        return getattr(known if joined is None else joined.block, how)(**options)
     dtypes = _as_frame(known).dtypes
     cells = [results[place](cell, dtypes.iloc[place], options) for place, cell in enumerate(joined)]
     if how in ("sum", "prod"):
@@ -307,7 +299,10 @@ def _finish(
     if not cells:
         return getattr(known, how)(**options)
     if _is_none_if_missing(how, options):
-        are_objects = map(pd.api.types.is_object_dtype, dtypes)
+        are_objects = [
+            pd.api.types.is_object_dtype(dtype) or (cell.dtype == object and can_miss_nothing(dtype))
+            for cell, dtype in zip(cells, dtypes, strict=True)
+        ]
         cells = [
             with_none(cell) if is_of_objects else cell for cell, is_of_objects in zip(cells, are_objects, strict=True)
         ]
@@ -493,7 +488,7 @@ def value_counts(
     meta = node.meta.value_counts(sort=sort, ascending=ascending, dropna=dropna, normalize=normalize)
     steps = Operation(
         partial(counts_of_values, dropna),
-        partial(_join_counts, dropna),
+        partial(_join_counts, dropna, meta),
         partial(_finish_counts, sort, ascending, dropna, normalize, meta),
     )
     return tree(node, steps, meta, "value-counts", split_every=split_every, chunk_type=ValuesChunk)
@@ -516,8 +511,8 @@ def missing_are_last(dtype: Any) -> bool:
     return isinstance(dtype, (BaseMaskedDtype, pd.CategoricalDtype))
 
 
-def _join_counts(dropna: bool, counts: list[Any]) -> Any:
-    joined = concat([one for one in counts if len(one)] or counts[:1])
+def _join_counts(dropna: bool, meta: Any, counts: list[Any]) -> Any:
+    joined = concat_promised(meta, counts)
     if joined.index.dtype == object and joined.index.nlevels == 1:
         return _join_counts_of_objects(joined)
     if joined.index.nlevels > 1:
@@ -542,7 +537,7 @@ def _join_counts_of_objects(counts: Any) -> Any:
 
 
 def _finish_counts(sort: bool, ascending: bool, dropna: bool, normalize: bool, meta: Any, counts: list[Any]) -> Any:
-    joined = _join_counts(dropna, counts)
+    joined = _join_counts(dropna, meta, counts)
     if missing_are_last(joined.index.dtype):
         is_missing = np.asarray(joined.index.isna())
         joined = joined.iloc[np.argsort(is_missing, kind="stable")] if is_missing.any() else joined
@@ -560,7 +555,13 @@ def _finish_counts(sort: bool, ascending: bool, dropna: bool, normalize: bool, m
 
 def join_all(node: FrameExpr, title: str = "concat") -> TreeReduce:
     """Return the node that joins all partitions into one."""
-    return tree(node, Operation(_same, concat, concat), node.meta, title, chunk_type=WholeChunk)
+    return tree(
+        node,
+        Operation(_same, joined := partial(concat_promised, node.meta), joined),
+        node.meta,
+        title,
+        chunk_type=WholeChunk,
+    )
 
 
 def _same(block: Any) -> Any:

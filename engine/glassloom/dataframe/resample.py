@@ -22,13 +22,15 @@ from glassloom.dataframe.arguments import with_functions_by_name
 from glassloom.dataframe.assembled import Assembled
 from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.column_nodes import are_some, of_needed
 from glassloom.dataframe.counted_bins import NoGap, empty_bins, not_counted, with_all_bins
+from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.grouping.wholes import OfBlock, in_one_partition
 from glassloom.dataframe.lazy_arguments import with_lazy_arguments_checked
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.method_names import methods_named
 from glassloom.dataframe.moving.shape import SetDivisions
-from glassloom.dataframe.nodes import FrameExpr, empty
+from glassloom.dataframe.nodes import FrameExpr, Projection, empty
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.prefix import Scan
 from glassloom.dataframe.reduce import join_all
@@ -46,6 +48,7 @@ from glassloom.dataframe.upsampling import Edges, KnownTimes, Wish, at_times, in
 from glassloom.dataframe.window import Window, named_arguments
 from glassloom.dataframe.wrap import operate, wrap
 from glassloom.errors import MetaError
+from glassloom.expr import Expr, rule
 from glassloom.graph import Key, Task, TaskRef
 
 _HOUR_NS = 3_600_000_000_000
@@ -219,16 +222,12 @@ class Resampler(Window):
             return self._of_no_rows(function)
         if self._bins.ends is not None:
             return self._of_counted_bins(how, function)
-        gap, meta = _gap_and_meta(frame, self._bins, function)
+        gap, _ = _gap_and_meta(frame, self._bins, function)
         is_apart = how != "apply" or frame.npartitions == 1 or _is_one_row_a_bin(frame, self._bins, function, gap)
         if not is_apart:  # what bins without rows give isn't known before
             frame = SetDivisions(join_all(frame), (frame.divisions[0], frame.divisions[-1]))
-        blocks = BinnedBlocks(frame, self._bins, function, f"resample-{how}")
-        beside = tuple(Scan(blocks, _first_label, is_reversed, None, "resample") for is_reversed in (False, True))
-        finish = partial(_finished, self._bins, meta, gap)
-        call = BlockCall(finish, (Block(0), Block(1), Block(2)), label=f"resample-{how}")
         kind = Assembled if how == "apply" else Resampled  # what functions return may have labels of its own
-        return wrap(kind(blocks, beside, call, meta))
+        return wrap(_binned_blocks(frame, self._bins, function, f"resample-{how}", kind))
 
     def _of_counted_bins(self, how: str, function: Any) -> Any:
         """Return what a function makes of bins that are counted from the first row: of groups of rows, and of bins without."""
@@ -364,8 +363,61 @@ class Resampler(Window):
         return self._aggregated("quantile", (q,), kwargs)
 
 
+_OF_EACH_COLUMN = frozenset(
+    [
+        "count",
+        "first",
+        "last",
+        "max",
+        "mean",
+        "median",
+        "min",
+        "nunique",
+        "prod",
+        "quantile",
+        "sem",
+        "std",
+        "sum",
+        "var",
+    ]
+)
+"""Aggregations that make a column of each, whatever others there are."""
+
+
+@rule(Projection, Resampled)
+def project_before_resampling(node: Projection, inner: Resampled) -> Expr | None:
+    """Aggregate the columns that are needed."""
+    blocks = inner.frame
+    function = blocks.function if isinstance(blocks, BinnedBlocks) else None
+    if not isinstance(function, partial) or function.func is not _call or function.args[0] not in _OF_EACH_COLUMN:
+        return None
+    assert isinstance(blocks, BinnedBlocks)
+    names = names_of(inner.meta)
+    if not are_some(node.labels, inner) or not are_some(list(names), blocks.frame):
+        return None
+    kept = [name for name in names if name in node.labels]
+    narrow = of_needed(blocks.frame, kept)
+    if narrow is None:
+        return None
+    made: FrameExpr = _binned_blocks(narrow, blocks.bins, function, blocks.title, type(inner))
+    if list(made.meta.columns) != kept or list(made.meta.dtypes) != list(inner.meta[kept].dtypes):
+        return None
+    return Projection(made, node.columns, origin=node.origin)
+
+
 def _call(how: str, args: tuple[Any, ...], kwargs: dict[str, Any], groups: Any) -> Any:
     return getattr(groups, how)(*args, **kwargs)
+
+
+def _binned_blocks(
+    frame: FrameExpr, bins: Bins, function: Callable[[Any], Any], title: str, kind: type[Assembled]
+) -> Assembled:
+    """Return the node of aggregated bins of a frame, with those without rows."""
+    gap, meta = _gap_and_meta(frame, bins, function)
+    blocks = BinnedBlocks(frame, bins, function, title)
+    beside = tuple(Scan(blocks, _first_label, is_reversed, None, "resample") for is_reversed in (False, True))
+    call = BlockCall(partial(_finished, bins, meta, gap), (Block(0), Block(1), Block(2)), label=title)
+    return kind(blocks, beside, call, meta)
 
 
 def _gap_and_meta(frame: FrameExpr, bins: Bins, function: Callable[[Any], Any]) -> tuple[Any, Any]:

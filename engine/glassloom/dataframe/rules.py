@@ -5,6 +5,7 @@ Each rule keeps the result the same, missing values included. Passes that need t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -40,6 +41,9 @@ from glassloom.dataframe.prefix import Carried
 from glassloom.dataframe.reduce import Length, count_rows, sum_of
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.expr import Expr, rule
+
+_MOST_LOOKED_AT = 20
+"""Nodes in which a column is looked for."""
 
 # Projection pushdown: columns that aren't needed aren't read. (Not below `Partitions`: those are pushed further.)
 
@@ -159,13 +163,25 @@ def project_before_assign(node: Projection, inner: Assign) -> Expr | None:
     if len(kept) == len(inner.names) and len(needed) == len(all_names):
         return None
     if not needed and len(all_names):
-        needed = [all_names[0]]  # it brings the rows
+        needed = [_bringing_rows(inner, all_names)]
         if len(kept) == len(inner.names) and len(all_names) == 1:
             return None
     below = Projection(inner.frame, needed, origin=node.origin)
     names = tuple(inner.names[place] for place in kept)
     values = tuple(inner.values[place] for place in kept)
     return Projection(Assign(below, names, values, origin=inner.origin), node.columns, origin=node.origin)
+
+
+def _bringing_rows(node: Assign, names: Sequence[Any]) -> Any:
+    """Return the column of which a frame's rows are told: one that is read for the values, too, if they show which."""
+    left = [value for value in node.values if isinstance(value, FrameExpr)]
+    for one in left:  # more are added
+        if isinstance(one, (Projection, Read)) and one.rows == node.frame.rows:
+            labels = one.labels if isinstance(one, Projection) else list(one.columns or ())
+            return next((label for label in labels if label in names), names[0])
+        if len(left) < _MOST_LOOKED_AT:
+            left += [below for below in one.dependencies if isinstance(below, FrameExpr)]
+    return names[0]
 
 
 @rule(Chunk, Projection)

@@ -11,7 +11,19 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import columns_of, of_samples, sample
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
-from glassloom.dataframe.aggregated_tables import dtype_of, named_parts, named_rows, rows_by_column, stacked
+from glassloom.dataframe.aggregated_tables import (
+    described_columns,
+    description_of_numbers,
+    description_of_text,
+    dtype_of,
+    frame_of_quantiles,
+    named_parts,
+    named_rows,
+    row_of_scalars,
+    rows_by_column,
+    stacked,
+)
+from glassloom.dataframe.all_values import flattened
 from glassloom.dataframe.argument_kinds import collection_of, fraction
 from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.at_hand import computed_now
@@ -40,7 +52,7 @@ from glassloom.dataframe.rank_correlation import (
     ranks_of_two,
     require_method,
 )
-from glassloom.dataframe.reduce import Length, flattened, join_all, value_counts
+from glassloom.dataframe.reduce import Length, join_all, value_counts
 from glassloom.dataframe.reduction_names import is_reduction
 from glassloom.dataframe.two_series import products, rows_of_both
 from glassloom.dataframe.widening import is_narrowing
@@ -81,7 +93,7 @@ class Statistics(Frame):
             return operate(Method("quantile"), wrap(node), kwargs=kwargs)
         fractions, is_list = fractions_of(q)
         wanted = Wanted("quantile", fractions, interpolation, True)
-        return self._ranked(node, wanted, partial(_frame_of_quantiles, fractions, is_list), split_every, is_list)
+        return self._ranked(node, wanted, partial(frame_of_quantiles, fractions, is_list), split_every, is_list)
 
     def median(
         self, axis: Any = 0, skipna: bool = True, numeric_only: bool = False, *, split_every: int | None = None
@@ -98,7 +110,7 @@ class Statistics(Frame):
         if numbers is not node.meta:
             node = operate(numbers_of_objects, wrap(node), label="numbers").expr
             like = like.astype(object) if isinstance(like, pd.Series) else like
-        return self._ranked(node, wanted, partial(_row_of_scalars, getattr(like, "dtype", None)), split_every, True)
+        return self._ranked(node, wanted, partial(row_of_scalars, getattr(like, "dtype", None)), split_every, True)
 
     def _ranked(
         self, node: FrameExpr, wanted: Wanted, join: Callable[..., Any], split_every: int | None, is_list: bool
@@ -192,7 +204,7 @@ class Statistics(Frame):
         if not isinstance(self._meta, pd.DataFrame):
             return parts[0]
         names = self._meta.columns[chosen]
-        return assembled(partial(_side_by_side, names), [part.expr for part in parts], "describe")
+        return assembled(partial(described_columns, names), [part.expr for part in parts], "describe")
 
     def agg(self, func: Any = None, /, axis: Any = 0, *args: Any, **kwargs: Any) -> Any:
         """Return one or several reductions.
@@ -342,31 +354,6 @@ def _first_value(series: Any) -> Any:
     return series.iloc[0] if len(series) else np.nan
 
 
-def _row_of_scalars(dtype: Any, names: Any, *values: Any) -> Any:
-    if isinstance(dtype, pd.api.extensions.ExtensionDtype) or pd.api.types.is_object_dtype(dtype):
-        return pd.Series(list(values), index=names, dtype=dtype)
-    are_missing_times = getattr(dtype, "kind", "O") in "mM" and all(value is pd.NaT for value in values)
-    return pd.Series(list(values), index=names, dtype=dtype if are_missing_times else None).infer_objects()
-
-
-def _frame_of_quantiles(fractions: tuple[float, ...], is_list: bool, names: Any, *columns: Any) -> Any:
-    made = pd.concat(list(columns), axis=1)
-    made.columns = names
-    if is_list:
-        return made
-    row = made.iloc[0] if len(made) else pd.Series(np.nan, index=names)
-    return row.rename(fractions[0])
-
-
-def _side_by_side(names: pd.Index, *columns: Any) -> Any:
-    order: list[Any] = []
-    for one in sorted((column.index for column in columns), key=len):
-        order.extend(label for label in one if label not in order)
-    made = pd.concat([column.reindex(order) for column in columns], axis=1)
-    made.columns = names
-    return made
-
-
 def _described_places(meta: Any, include: Any, exclude: Any) -> list[int]:
     """Return the places of the columns that `describe` is of."""
     every = list(range(meta.shape[1]))
@@ -389,7 +376,10 @@ def _description(column: Any, fractions: tuple[float, ...], split_every: int | N
             column.expr, sort=True, ascending=False, dropna=True, normalize=False, split_every=split_every
         )
         return assembled(
-            partial(_of_text, name, dtype), [counts], "describe", _of_text(name, dtype, meta.value_counts())
+            partial(description_of_text, name, dtype),
+            [counts],
+            "describe",
+            description_of_text(name, dtype, meta.value_counts()),
         )
     parts = [column.count(split_every=split_every), column.mean(split_every=split_every)]
     parts += [column.min(split_every=split_every)]
@@ -399,25 +389,13 @@ def _description(column: Any, fractions: tuple[float, ...], split_every: int | N
         parts.insert(2, column.std(split_every=split_every))
     labels = _labels(fractions, dtype.kind == "M")
     like = sample(meta).describe(percentiles=list(fractions))
-    call = partial(_of_numbers, labels, name, like.dtype)
+    call = partial(description_of_numbers, labels, name, like.dtype)
     return assembled(call, [part.expr for part in parts], "describe", like.iloc[:0])
 
 
 def _labels(fractions: tuple[float, ...], is_time: bool) -> list[str]:
     index = list(pd.Series([1.0]).describe(percentiles=list(fractions)).index)
     return [label for label in index if label != "std"] if is_time else index
-
-
-def _of_numbers(labels: list[str], name: Any, dtype: Any, *values: Any) -> Any:
-    flat = [item for value in values for item in (list(value) if isinstance(value, pd.Series) else [value])]
-    return pd.Series(flat, index=labels, name=name, dtype=dtype)
-
-
-def _of_text(name: Any, dtype: Any, counts: Any) -> Any:
-    n_distinct = int((counts > 0).sum())
-    top, freq = (counts.index[0], counts.iloc[0]) if n_distinct else (np.nan, np.nan)
-    values = [counts.sum(), n_distinct, top, freq]
-    return pd.Series(values, index=["count", "unique", "top", "freq"], name=name, dtype=None if n_distinct else object)
 
 
 class FrameStatistics(Statistics):

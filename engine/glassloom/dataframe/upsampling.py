@@ -17,11 +17,13 @@ from glassloom.backends.pandas_ import concat, of_samples
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.at_hand import at_hand
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, LabelKeeping, empty
+from glassloom.dataframe.column_nodes import are_some, of_needed
+from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, LabelKeeping, Projection, empty
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.prefix import scan
 from glassloom.dataframe.widening import as_wide_as, dtypes_of
 from glassloom.dataframe.wrap import operate, wrap
+from glassloom.expr import Expr, rule
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,22 @@ def _node(node: FrameExpr, times: Any, wish: Wish, meta: Any, title: str) -> Fra
     function = partial(_looked_up, times, wish, meta)
     call = BlockCall(function, tuple(map(Block, range(len(others) + 3))), label=title)
     return AtTimes(node, others, call, times, meta)
+
+
+@rule(Projection, AtTimes)
+def project_before_times(node: Projection, inner: AtTimes) -> Expr | None:
+    """Look up the rows of the columns that are needed."""
+    function = inner.call.function
+    is_plain = isinstance(function, partial) and function.func is _looked_up
+    if not is_plain or not are_some(node.labels, inner.frame) or not are_some(node.labels, inner):
+        return None
+    narrow = of_needed(inner.frame, node.labels)
+    times, wish, meta = function.args  # type: ignore[attr-defined]
+    if narrow is None or wish.keeps_rows:  # what the last column says of rows is put in here
+        return None
+    made = _node(narrow, times, wish, meta[narrow.columns], inner.label)
+    same_ends = made.rebuild([made.operands[0], (*made.operands[1][:2], *inner.others[2:]), *made.operands[2:]])
+    return Projection(same_ends, node.columns, origin=node.origin)
 
 
 def _marks(block: Any) -> Any:

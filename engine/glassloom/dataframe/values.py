@@ -10,6 +10,7 @@ import pandas as pd
 
 from glassloom.dataframe import times_as_text
 from glassloom.dataframe.across_columns import AcrossColumns
+from glassloom.dataframe.all_values import flattened
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_nodes import ByLabel, renamed_columns
 from glassloom.dataframe.column_places import numeric_columns
@@ -21,7 +22,7 @@ from glassloom.dataframe.operators import FlexibleOperators
 from glassloom.dataframe.options import is_columns, refused, require_native_bytes
 from glassloom.dataframe.own_columns import copied
 from glassloom.dataframe.positions import At, IAt, ILoc
-from glassloom.dataframe.reduce import Length, flattened, reduce_columns
+from glassloom.dataframe.reduce import Length, reduce_columns
 from glassloom.dataframe.rowwise import RowByRow
 from glassloom.dataframe.setting import with_index
 from glassloom.dataframe.unlike_dtypes import places_shown, with_numbers_of_categories, with_one_dtype

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_ import concat, is_frame
+
 
 def dtypes_of(made: Any) -> list[Any]:
     """Return the dtype of each column of a frame, or of a series."""
@@ -39,8 +41,38 @@ def is_narrowing(own: Any, narrow: Any) -> bool:
     return are_plain and not np.can_cast(own, narrow, casting="safe")
 
 
-def as_wide_as(block: Any, wide: Any) -> Any:
-    """Return a block whose columns have the dtypes of `wide`, where those hold all values of theirs."""
+def is_wider(block: Any, promised: Any) -> bool:
+    """Whether a block without rows has a column, or labels, of a dtype that holds all values of that which its meta promises.
+
+    Rows that missed values had made it so, before they were left out: to pandas they are part of the column.
+    """
+    if len(block) or type(block) is not type(promised) or not isinstance(block, (pd.DataFrame, pd.Series)):
+        return False
+    if isinstance(block, pd.DataFrame) and len(block.columns) < len(promised.columns):  # others weren't needed
+        if not promised.columns.is_unique or not block.columns.isin(promised.columns).all():
+            return False
+        promised = promised[list(block.columns)]
+    own, others = dtypes_of(promised), dtypes_of(block)
+    if len(own) != len(others):
+        return False
+    labels = (promised.index.dtype, block.index.dtype)
+    return any(is_widening(*pair) for pair in (*zip(own, others, strict=True), labels))
+
+
+def concat_promised(promised: Any, blocks: Sequence[Any]) -> Any:
+    """Return the blocks as one object. Those without rows decide on dtypes only if theirs is wider than that of `promised`, their meta."""
+    made = concat(blocks)
+    if not is_frame(promised) or all(map(len, blocks)):
+        return made
+    for block in blocks:
+        made = as_wide_as(made, block, labels="biuf") if is_wider(block, promised) else made
+    return made
+
+
+def as_wide_as(block: Any, wide: Any, *, labels: str = "") -> Any:
+    """Return a block whose columns have the dtypes of `wide`, where those hold all values of theirs; so have labels whose dtype's kind is in `labels`."""
+    if labels:
+        block = block.set_axis(_wider_labels(block.index, wide.index, labels), axis=0)
     if isinstance(block, pd.Series) and isinstance(wide, pd.Series):
         return block.astype(wide.dtype) if is_widening(block.dtype, wide.dtype) else block
     if not isinstance(block, pd.DataFrame) or not isinstance(wide, pd.DataFrame) or block.shape[1] != wide.shape[1]:
@@ -53,6 +85,22 @@ def as_wide_as(block: Any, wide: Any) -> Any:
     for place, dtype in changed:
         made.isetitem(place, block.iloc[:, place].astype(dtype))
     return made
+
+
+def _wider_labels(labels: Any, wide: Any, kinds: str) -> Any:
+    """Return labels in the dtypes of others, where those hold all values of theirs, which are of some kinds."""
+    if labels.nlevels != wide.nlevels or isinstance(labels, pd.RangeIndex):
+        return labels
+    if labels.nlevels == 1:
+        return (
+            labels.astype(wide.dtype)
+            if labels.dtype.kind in kinds and is_widening(labels.dtype, wide.dtype)
+            else labels
+        )
+    for number, (own, other) in enumerate(zip(labels.levels, wide.levels, strict=True)):
+        if own.dtype.kind in kinds and is_widening(own.dtype, other.dtype):
+            labels = labels.set_levels(own.astype(other.dtype), level=number)
+    return labels
 
 
 def with_common_dtypes(made: Any, other: Any) -> Any:

@@ -126,7 +126,7 @@ def _aggregated(frame: FrameExpr, keys: tuple[Any, ...], plan: Aggregation, orig
 
 def _finished(plan: Aggregation, meta: Any, partials: Any) -> Any:
     values = meta[list(plan.values)]
-    made = finish(plan, values, lambda: values, partials)
+    made = finish(plan, values, lambda _: values, partials)
     if not len(made):
         return meta
     return made.reset_index().set_axis(meta.columns, axis=1).astype(meta.dtypes.to_dict())

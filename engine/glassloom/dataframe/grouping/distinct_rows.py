@@ -77,7 +77,7 @@ def _is_told_apart(dtype: Any) -> bool:
 
 
 def _finished(plan: Aggregation, last: Callable[[Any], Any], partials: Any) -> Any:
-    sizes = finish(plan, pd.Series([], dtype="int64"), lambda: None, partials)
+    sizes = finish(plan, pd.Series([], dtype="int64"), lambda _: None, partials)
     return last.meta if sizes is None else last(sizes)  # type: ignore[attr-defined]
 
 

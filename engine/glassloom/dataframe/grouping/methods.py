@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from glassloom.dataframe.argument_kinds import whole_number
+from glassloom.dataframe.grouping.columns_apart import column_by_column
 from glassloom.dataframe.grouping.groups_at_hand import GroupsAtHand
 from glassloom.dataframe.grouping.masks import sample_mask
 from glassloom.dataframe.grouping.ohlc import ohlc
@@ -105,7 +106,7 @@ class Methods(GroupsAtHand):
             See `agg`.
         """
         options = {"q": q, "interpolation": interpolation, "numeric_only": numeric_only}
-        return self._simple("quantile", options, None, split_out, shuffle_method)
+        return column_by_column(self, "_simple", "quantile", options, None, split_out, shuffle_method)
 
     def cov(
         self, min_periods: int | None = None, ddof: int = 1, numeric_only: bool = False, *, split_out: Any = None
@@ -151,17 +152,17 @@ class Methods(GroupsAtHand):
             options["fill_value"] = fill_value
         if suffix is not None:
             options["suffix"] = suffix
-        return self._rows("shift", options)
+        return column_by_column(self, "_rows", "shift", options)
 
     def diff(self, periods: int = 1) -> Any:
         """Return the difference from the row `periods` before in the same group."""
-        return self._rows("diff", {"periods": periods})
+        return column_by_column(self, "_rows", "diff", {"periods": periods})
 
     def pct_change(self, periods: int = 1, fill_method: str | None = FILL_METHOD, freq: Any = None) -> Any:
         """Return the relative change from the row `periods` before in the same group."""
         if fill_method not in (None, FILL_METHOD) or freq is not None:
             raise NotImplementedError(f"fill_method={fill_method!r}, freq={freq!r}: use ffill() before, and no freq")
-        return self._rows("pct_change", {"periods": periods, "fill_method": fill_method})
+        return column_by_column(self, "_rows", "pct_change", {"periods": periods, "fill_method": fill_method})
 
     def cumcount(self, ascending: bool = True) -> Any:
         """Return the number of each row in its group, from 0; with ``ascending=False`` from the end."""
@@ -169,15 +170,16 @@ class Methods(GroupsAtHand):
 
     def ffill(self, limit: int | None = None) -> Any:
         """Return missing values filled by the last value of the group; at most `limit` in a row."""
-        return self._rows("ffill", {"limit": limit})
+        return column_by_column(self, "_rows", "ffill", {"limit": limit})
 
     def bfill(self, limit: int | None = None) -> Any:
         """Return missing values filled by the next value of the group; at most `limit` in a row."""
-        return self._rows("bfill", {"limit": limit})
+        return column_by_column(self, "_rows", "bfill", {"limit": limit})
 
     def rank(self, method: str = "average", ascending: bool = True, na_option: str = "keep", pct: bool = False) -> Any:
         """Return the rank of each value in its group. The arguments are pandas'."""
-        return self._rows("rank", {"method": method, "ascending": ascending, "na_option": na_option, "pct": pct})
+        options = {"method": method, "ascending": ascending, "na_option": na_option, "pct": pct}
+        return column_by_column(self, "_rows", "rank", options)
 
     def sample(
         self,
@@ -354,8 +356,10 @@ def _reduction(how: str, what: str, min_count: int | None, *, has_ddof: bool = F
         split_out: Any = None,
         shuffle_method: Any = None,
     ) -> Any:
-        given = {"numeric_only": numeric_only, "skipna": skipna}
-        return self._simple(how, _given(given, defaults), split_every, split_out, shuffle_method)
+        given = _given({"numeric_only": numeric_only, "skipna": skipna}, defaults)
+        if how != "median":  # of which partial results can't be joined
+            return self._simple(how, given, split_every, split_out, shuffle_method)
+        return column_by_column(self, "_simple", how, given, split_every, split_out, shuffle_method)
 
     return _documented(plain, how, what, _NUMERIC + _SKIPNA)
 
@@ -426,7 +430,7 @@ setattr(Methods, "all", _test("all", "whether all values are true"))  # noqa: B0
 def _cumulative(how: str, what: str) -> Callable[..., Any]:
     def method(self: Methods, numeric_only: bool = False, skipna: bool = True) -> Any:
         options = _given({"numeric_only": numeric_only, "skipna": skipna}, {"numeric_only": False, "skipna": True})
-        return self._rows(how, options, numeric_only=numeric_only)
+        return column_by_column(self, "_rows", how, options, numeric_only=numeric_only)
 
     method.__name__ = how
     method.__qualname__ = f"GroupBy.{how}"

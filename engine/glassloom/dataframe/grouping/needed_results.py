@@ -14,6 +14,7 @@ from glassloom.dataframe.column_nodes import are_some
 from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.grouping.recipe import COLUMN
 from glassloom.dataframe.grouping.tree import Aggregation, chunk, combine, finish
+from glassloom.dataframe.grouping.wider import NoRows
 from glassloom.dataframe.nodes import Projection
 from glassloom.dataframe.reduction_nodes import RowsChunk, TreeReduce, TreeSteps
 from glassloom.expr import Expr, rule
@@ -59,5 +60,5 @@ def _chosen(frame: Any, columns: list[Any]) -> Any:
     return frame if len(needed) == len(names) else Projection(frame, needed)
 
 
-def _some_of(run: Callable[[], pd.DataFrame], names: list[Any]) -> pd.DataFrame:
-    return run()[names]
+def _some_of(run: Callable[..., pd.DataFrame], names: list[Any], said: NoRows | None = None) -> pd.DataFrame:
+    return run(said)[names]

@@ -13,12 +13,14 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.column_nodes import are_some, of_needed
 from glassloom.dataframe.grouping.encode import find_groups, take
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.spec import column_and_function
 from glassloom.dataframe.grouping.wholes import Grouping, OfRows, group_sizes
 from glassloom.dataframe.nodes import FrameExpr, SomeRows, empty
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce
 
 
 class BesideAll(OfRows):
@@ -53,8 +55,16 @@ def group_numbers(grouping: Grouping, *, ascending: bool) -> FrameExpr:
     is_old = (
         not HAS_COPY_ON_WRITE and len(grouping.recipe.keys) > 1
     )  # such pandas counts only groups that have rows then
-    sizes = group_sizes(grouping, observed=grouping.recipe.observed or is_old)
-    return BesideAll(grouping.node, (*grouping.blocks, sizes), call, meta)
+    keys = replace(grouping, node=_of_keys(grouping))
+    sizes = group_sizes(keys, observed=grouping.recipe.observed or is_old)
+    return BesideAll(keys.node, (*grouping.blocks, sizes), call, meta)
+
+
+def _of_keys(grouping: Grouping) -> FrameExpr:
+    """Return the rows that are grouped, with the columns alone that are keys, if any is."""
+    keys = grouping.recipe.key_columns
+    is_plain = not grouping.is_series and bool(keys) and are_some(keys, grouping.node)
+    return (of_needed(grouping.node, keys) or grouping.node) if is_plain else grouping.node
 
 
 def kept_first(grouping: Grouping, method: str, n: int, *, is_last_alone: bool = False) -> FrameExpr:
@@ -71,6 +81,22 @@ def kept_first(grouping: Grouping, method: str, n: int, *, is_last_alone: bool =
         partial(_last_ends, again, method, n, meta, is_last_alone),
     )
     return tree(grouping.node, steps, meta, f"groupby-{method}", others=grouping.blocks)
+
+
+def first_rows(node: TreeReduce) -> tuple[Grouping, str, int, bool] | None:
+    """Return what `kept_first` was called with; None for other nodes."""
+    chunk, last = node.source, node.steps.finish
+    if not isinstance(last, partial) or last.func is not _last_ends or not isinstance(chunk, Chunk):
+        return None
+    recipe, method, n = chunk.call.function.args  # type: ignore[attr-defined]
+    return Grouping(chunk.frame, recipe, chunk.others), method, n, last.args[-1]
+
+
+def values_of_groups(node: BesideAll) -> Recipe | None:
+    """Return by what rows are grouped that `broadcast_groups` gives the values of their group; None for other nodes."""
+    function = node.call.function
+    is_broadcast = isinstance(function, partial) and function.func is _rows_of_groups
+    return function.args[0] if is_broadcast else None  # type: ignore[attr-defined]
 
 
 def named_transforms(groups: Any, named: Mapping[str, Any]) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.grouping.recipe import LEVEL, Recipe, key_labels
+from glassloom.dataframe.grouping.recipe import LEVEL, key_labels
 from glassloom.dataframe.grouping.spec import Call, NamedCall
 from glassloom.dataframe.grouping.tables import frame_of, table_of
 from glassloom.dataframe.grouping.tree import (
@@ -26,6 +26,7 @@ from glassloom.dataframe.grouping.tree import (
 )
 from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.grouping.wholes import Grouping, OfBlock
+from glassloom.dataframe.grouping.wider import NoRows, of_no_rows
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
 from glassloom.dataframe.moving.hashing import hash_keys, places_of
 from glassloom.dataframe.moving.shape import Repartition
@@ -108,7 +109,7 @@ def reduced(reduction: Reduction, split_every: int | None, split_out: int) -> Fr
     )
     plan = Aggregation(plain, reduction.values, reduction.wanted, blocks=_blocks(reduction, meta))
     metas = tuple(block.meta for block in grouping.blocks)
-    run = partial(_run_empty, plain, reduction.call, grouping.node.meta, metas)
+    run = partial(of_no_rows, plain, reduction.call, grouping.node.meta, metas)
     last = partial(finish, plan, meta, run)
     reset = partial(_with_keys_as_columns, reduction.meta)
     has_all_keys = not recipe.as_index and len(reduction.meta.columns) == len(recipe.keys) + _n_columns(meta)
@@ -156,7 +157,11 @@ def _may_not_compare(grouping: Grouping) -> bool:
 
 
 def _hashed(
-    reduction: Reduction, plan: Aggregation, meta: Any, last: Callable[[Sequence[Partial | None]], Any], count: int
+    reduction: Reduction,
+    plan: Aggregation,
+    meta: Any,
+    last: Callable[[Sequence[Partial | NoRows | None]], Any],
+    count: int,
 ) -> FrameExpr:
     grouping = reduction.grouping
     keys = grouping.recipe.key_values(grouping.node.meta, [block.meta for block in grouping.blocks])
@@ -173,8 +178,8 @@ def _hashed(
 def _split_partials(plan: Aggregation, count: int, block: Any, *blocks: Any) -> Any:
     """Return the partial results of a partition, split by the hash of the keys."""
     found = chunk(plan, block, *blocks)
-    if found is None:
-        return split(pd.DataFrame(), [], count)
+    if not isinstance(found, Partial):
+        return split(pd.DataFrame() if found is None else found.table(), [], count)
     return _split_by_keys(plan, count, frame_of(found.table))
 
 
@@ -188,16 +193,12 @@ def _split_by_keys(plan: Aggregation, count: int, table: pd.DataFrame) -> Any:
     return split(table, places, count)
 
 
-def _join_tables(plan: Aggregation, last: Callable[[Sequence[Partial | None]], Any], tables: list[Any]) -> Any:
-    return last([Partial(table_of(table), ()) for table in tables if len(table)])
+def _join_tables(plan: Aggregation, last: Callable[[Sequence[Partial | NoRows | None]], Any], tables: list[Any]) -> Any:
+    return last([Partial(table_of(table), ()) if len(table) else NoRows.of_table(table) for table in tables])
 
 
-def _join_rows(plan: Aggregation, last: Callable[[Sequence[Partial | None]], Any], tables: list[Any]) -> Any:
+def _join_rows(plan: Aggregation, last: Callable[[Sequence[Partial | NoRows | None]], Any], tables: list[Any]) -> Any:
     return last([chunk_of_rows(plan, table) for table in tables if len(table)])
-
-
-def _run_empty(recipe: Recipe, call: Callable[[Any], Any], block: Any, blocks: tuple[Any, ...]) -> Any:
-    return call(recipe.grouped(block, *blocks))
 
 
 def _with_keys_as_columns(meta: Any, result: Any) -> Any:

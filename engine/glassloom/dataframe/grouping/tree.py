@@ -7,7 +7,7 @@ nor missing keys need special cases. Distinct values, which are counted at the e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,9 +24,11 @@ from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.grouping.encode import Groups, encode, find_groups, take
 from glassloom.dataframe.grouping.kernels import aggregate
 from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, Recipe
-from glassloom.dataframe.grouping.tables import Table, column_of, frame_of, joined, key_of, series_of, table_of
+from glassloom.dataframe.grouping.tables import Table, column_of, frame_of, joined, key_of, rows_of, series_of, table_of
 from glassloom.dataframe.grouping.wanted import AGAIN, Wanted
+from glassloom.dataframe.grouping.wider import NoRows, as_said, no_rows, together
 from glassloom.dataframe.reduction_nodes import keeps_no_views, picks_columns
+from glassloom.dataframe.widening import as_wide_as
 from glassloom.graph import tokenize
 
 _VALUE = "v"
@@ -40,6 +42,8 @@ class Partial:
 
     table: Table
     distinct: tuple[Any, ...]
+    said: NoRows | None = None
+    """What partitions without rows say."""
 
 
 @register_sizeof(Partial)
@@ -88,10 +92,10 @@ class Aggregation:
 @takes_any_library
 @keeps_no_views
 @picks_columns
-def chunk(plan: Aggregation, block: Any, *blocks: Any) -> Partial | None:
-    """Return the partial results of a partition, or None if it has no rows."""
+def chunk(plan: Aggregation, block: Any, *blocks: Any) -> Partial | NoRows | None:
+    """Return the partial results of a partition; if it has no rows, what that says, or None: nothing."""
     if not len(block):
-        return None
+        return None if on_device.is_on_device(block) else no_rows(plan.recipe, plan.values, block, blocks)
     if on_device.is_on_device(block):
         found = _on_device(plan, block)
         if found is not None:
@@ -100,7 +104,8 @@ def chunk(plan: Aggregation, block: Any, *blocks: Any) -> Partial | None:
     columns = _keys_and_values(plan, block, blocks)
     if columns is None:
         return NotImplemented
-    return _partial(plan, *columns)
+    found = _partial(plan, *columns)
+    return found if rows_of(found.table) else no_rows(plan.recipe, plan.values, block, blocks)
 
 
 def rows(plan: Aggregation, block: Any, *blocks: Any) -> pd.DataFrame:
@@ -165,13 +170,19 @@ def _on_device(plan: Aggregation, block: Any) -> Partial | None:
     return Partial(table_of(table), tuple(_distinct_again(plan, one) for one in distinct))
 
 
-def combine(plan: Aggregation, partials: Sequence[Partial | None]) -> Partial | None:
+def combine(plan: Aggregation, partials: Sequence[Partial | NoRows | None]) -> Partial | NoRows | None:
     """Return partial results of partitions as those of all their rows."""
     found = _joined(plan, partials, is_last=False)
-    return None if found is None else found[0]
+    said = _said(partials)
+    return said if found is None else replace(found[0], said=said)
 
 
-def finish(plan: Aggregation, meta: Any, run: Callable[[], Any], partials: Sequence[Partial | None]) -> Any:
+def _said(partials: Sequence[Partial | NoRows | None]) -> NoRows | None:
+    """Return what partitions without rows say."""
+    return together([one.said if isinstance(one, Partial) else one for one in partials])
+
+
+def finish(plan: Aggregation, meta: Any, run: Callable[..., Any], partials: Sequence[Partial | NoRows | None]) -> Any:
     """Return the result.
 
     Parameters
@@ -181,21 +192,21 @@ def finish(plan: Aggregation, meta: Any, run: Callable[[], Any], partials: Seque
     meta
         An empty object like the result.
     run
-        Makes the result of no rows.
+        Makes the result of no rows, of which a `NoRows` may say something.
     partials
         The last partial results.
     """
-    found = _joined(plan, partials, is_last=True)
-    return run() if found is None else _with_index(plan, meta, run, *found)
+    found, said = _joined(plan, partials, is_last=True), _said(partials)
+    return run(said) if found is None else as_said(_with_index(plan, meta, lambda: run(said), *found), run, said)
 
 
 def finish_as_columns(
     plan: Aggregation,
     meta: Any,
-    run: Callable[[], Any],
+    run: Callable[..., Any],
     reset: Callable[[Any], Any],
     labels: pd.Index,
-    partials: Sequence[Partial | None],
+    partials: Sequence[Partial | NoRows | None],
 ) -> Any:
     """Return what `reset` makes of the result: the keys as columns. An index, for which all are encoded, is mostly not made.
 
@@ -208,17 +219,17 @@ def finish_as_columns(
     labels
         Those of the columns that there are then.
     """
-    found = _joined(plan, partials, is_last=True, keeps_keys=True)
+    found, said = _joined(plan, partials, is_last=True, keeps_keys=True), _said(partials)
     if found is None:
-        return reset(run())
+        return reset(run(said))
     partial, groups = found
     keys = [series_of(partial.table[name]) for name in plan.key_columns]
     if not groups.count or plan.distinct or not all(map(_is_same_as_column, keys)) or _has_dropped(plan, keys):
-        return reset(_with_index(plan, meta, run, partial, groups))
+        return reset(as_said(_with_index(plan, meta, lambda: run(said), partial, groups), run, said))
     table = {name: series_of(partial.table[name]) for name in plan.parts.values()}
     made = pd.DataFrame(dict(enumerate([*keys, *_columns(plan, meta, None, table, partial)])), copy=False)
     made.columns = labels
-    return made
+    return made if said is None else as_wide_as(made, reset(run(said)))
 
 
 def _is_same_as_column(key: Any) -> bool:
@@ -265,10 +276,10 @@ def _distinct(plan: Aggregation, keys: Sequence[Any], values: Any, groups: Group
 
 
 def _joined(
-    plan: Aggregation, partials: Sequence[Partial | None], *, is_last: bool, keeps_keys: bool = False
+    plan: Aggregation, partials: Sequence[Partial | NoRows | None], *, is_last: bool, keeps_keys: bool = False
 ) -> tuple[Partial, Groups] | None:
     """Return partial results as one, whose groups are in order if it is the last. `keeps_keys`: even if they become an index."""
-    filled = [one for one in partials if one is not None]
+    filled = [one for one in partials if isinstance(one, Partial)]
     if not filled:
         return None
     recipe = plan.recipe

@@ -26,6 +26,7 @@ from glassloom.dataframe.grouping.recipe import LEVEL, Recipe
 from glassloom.dataframe.grouping.spec import Call, users_of
 from glassloom.dataframe.grouping.tree import Aggregation, chunk, combine, finish, index_of
 from glassloom.dataframe.grouping.wanted import Wanted
+from glassloom.dataframe.grouping.wider import of_no_rows
 from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.moving.exchange import Exchange, Split, split
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, empty
@@ -170,7 +171,7 @@ def group_sizes(grouping: Grouping, *, observed: bool = True) -> FrameExpr:
     counting = Grouping(grouping.node, recipe, grouping.blocks)
     plan = Aggregation(recipe, (), (Wanted(-1, "size"),))
     meta = counting.sampled(_size)
-    run = partial(_run_empty, recipe, _size, grouping.node.meta, tuple(block.meta for block in grouping.blocks))
+    run = partial(of_no_rows, recipe, _size, grouping.node.meta, tuple(block.meta for block in grouping.blocks))
     steps = Operation(partial(chunk, plan), partial(combine, plan), partial(finish, plan, meta, run))
     return tree(grouping.node, steps, meta, "groupby-size", others=grouping.blocks)
 
@@ -272,10 +273,6 @@ def has_categories_met(meta: Any, recipe: Recipe) -> bool:
 
 def _size(grouped: Any) -> Any:
     return grouped.size()
-
-
-def _run_empty(recipe: Recipe, call: Callable[[Any], Any], block: Any, blocks: tuple[Any, ...]) -> Any:
-    return call(recipe.grouped(block, *blocks))
 
 
 def _direct(grouping: Grouping, call: Callable[..., Any], title: str, *, with_block: bool = False) -> BlockCall:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.arrow.blocks import Column, TableBlock, plain
 from glassloom.dataframe.arrow.forms import takes_blocks
 from glassloom.dataframe.call import Block, BlockCall
@@ -17,6 +16,7 @@ from glassloom.dataframe.moving.shuffle import hash_shuffle
 from glassloom.dataframe.nodes import FrameExpr, SomeRows, empty
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.reduction_nodes import RowsChunk, TreeReduce
+from glassloom.dataframe.widening import concat_promised, is_wider
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,15 @@ class Distinct:
 
     subset: tuple[Any, ...] | None
     keep: str | bool
+    promised: Any = None
+    """The meta of the rows: blocks without rows decide on dtypes where theirs are wider."""
 
     @property
     def __name__(self) -> str:
         return "drop_duplicates"
 
     def __glassloom_tokenize__(self) -> Any:
-        return (self.subset, self.keep)
+        return (self.subset, self.keep, self.promised)
 
     def __call__(self, block: Any) -> Any:
         """Return the distinct rows of a block."""
@@ -49,14 +51,19 @@ class Distinct:
         return [self(plain(block))]
 
     def combine(self, several: list[list[Any]]) -> list[Any]:
-        return joined_without_repeated(several, self.subset, self.keep, is_last=False)
+        return self._with_wider(joined_without_repeated(several, self.subset, self.keep, is_last=False), several)
 
     def pieces(self, several: list[list[Any]]) -> list[Any]:
         """Return what `finish` does in pieces that follow each other: as many as needn't be joined for it."""
         return joined_without_repeated(several, self.subset, self.keep, is_last=True)
 
     def finish(self, several: list[list[Any]]) -> Any:
-        return concat(self.pieces(several))
+        return concat_promised(self.promised, self._with_wider(self.pieces(several), several))
+
+    def _with_wider(self, made: list[Any], several: list[list[Any]]) -> list[Any]:
+        """Return blocks with those that have no rows and decide on dtypes."""
+        left_out = [block for some in several for block in some if is_wider(block, self.promised)]
+        return [*made, *left_out] if len(made[0]) else left_out or made
 
 
 def distinct_of(node: Any) -> Distinct | None:
@@ -75,7 +82,7 @@ def distinct_rows(
     split_every: int | None,
 ) -> FrameExpr:
     """Return the node of ``frame.drop_duplicates(...)``; see `MovingRows.drop_duplicates`."""
-    distinct = Distinct(subset, keep)
+    distinct = Distinct(subset, keep, empty(node.meta))
     if split_out == 1 and keep is not False:
         steps = Operation(distinct.chunk, distinct.combine, distinct.finish)
         found: FrameExpr = tree(

@@ -23,7 +23,7 @@ def duplicated_rows(node: FrameExpr, subset: tuple[Any, ...] | None, keep: str |
         return Rowwise(keys, (), BlockCall(_in_block, (Block(0), keep, name), label="duplicated"))
     meta = pd.Series([], dtype=bool, index=node.meta.index, name=name)
     moved = moved_keys(keys, partial(_places, node.npartitions), node.npartitions)
-    return returned_values(moved, partial(_repeated, keep), node, meta)
+    return returned_values(moved, partial(_repeated, keep), keys, meta)  # whose rows are those of all columns
 
 
 def _in_block(block: Any, keep: str | bool, name: Any) -> Any:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
@@ -30,6 +30,7 @@ from glassloom.dataframe.moving.size import guessed_size_of, size_of
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.dataframe.sorting import is_in_order
+from glassloom.dataframe.widening import concat_promised
 from glassloom.graph import Key, Task, TaskRef
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -178,8 +179,8 @@ class Exchange(FrameExpr):
 
     @property
     def finish(self) -> Callable[[list[Any]], Any]:
-        """What makes an output of its pieces: `concat` unless overridden."""
-        return concat
+        """What makes an output of its pieces: they are joined, unless overridden."""
+        return partial(concat_promised, self.meta)
 
     @property
     def n_tasks(self) -> int:

@@ -13,6 +13,7 @@ from glassloom.dataframe import on_device
 from glassloom.dataframe.moving.empty_sides import StandIns
 from glassloom.dataframe.moving.united_keys import united_keys, with_categories_of_both
 from glassloom.dataframe.nodes import BlockOp, FrameExpr
+from glassloom.dataframe.widening import is_widening
 
 ANTI = ("left_anti", "right_anti")
 """pandas' own joins of what has no partner, since version 3. Dask's ``leftanti`` has the left columns alone."""
@@ -99,6 +100,8 @@ class Joining:
             left, right = with_categories_of_both(left, right, pair)
         stand_ins = StandIns.of(left, right, left_keys, right_keys, self.whole)
         made = pd.merge(left, right, **options) if stand_ins is None else stand_ins.joined(self, options)
+        if stand_ins is not None and not len(made):
+            made = _as_narrow(made, left.iloc[:0], right.iloc[:0], options, self)
         is_told = (
             HAS_COPY_ON_WRITE and len(left) and len(right)
         )  # before, pandas has a name that depends on the order of the labels
@@ -112,6 +115,21 @@ class Joining:
     @property
     def __name__(self) -> str:
         return "merge"
+
+
+def _as_narrow(made: Any, left: Any, right: Any, options: dict[str, Any], joining: Joining) -> Any:
+    """Return a join without rows whose columns, but for keys, and labels are no wider than those of blocks: no value of them is missing."""
+    own = pd.merge(left, right, **options)
+    keys = {*(joining.left_on or ()), *(joining.right_on or ())}
+    pairs = enumerate(zip(own.columns, own.dtypes, made.dtypes, strict=True))
+    wide = {place: dtype for place, (name, dtype, found) in pairs if name not in keys and is_widening(dtype, found)}
+    made = made.copy(deep=False) if wide else made
+    for place, dtype in wide.items():
+        column: Any = made.iloc[:, place].astype(dtype)
+        made.isetitem(place, column)
+    labels = None if joining.left_index == joining.right_index else (left if joining.right_index else right).index
+    has_wide = labels is not None and is_widening(labels.dtype, made.index.dtype)
+    return made.set_axis(made.index.astype(labels.dtype), axis=0) if has_wide else made  # type: ignore[union-attr]
 
 
 def result_columns(left: Any, right: Any, joining: Joining) -> pd.Index:

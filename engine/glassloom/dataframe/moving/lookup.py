@@ -129,6 +129,14 @@ class Lookup:
             return None
         return self.table.find(_cells(self.encodings, columns))
 
+    def has(self, columns: Sequence[Any]) -> Any:
+        """Return where keys are among those of the table; None if they aren't of the same dtypes."""
+        if self.table is None or self.encodings is None:
+            return None
+        if any(column.dtype != own.dtype for column, own in zip(columns, self.encodings, strict=True)):
+            return None
+        return self.table.distinct.find(_cells(self.encodings, columns)) >= 0
+
 
 def can_look_up(dtype: Any) -> bool:
     """Whether keys of this dtype can be looked up: integers of at most 63 bits, booleans, instants, text of Arrow's."""
@@ -313,13 +321,16 @@ class JoinByLookup:
     def __call__(self, block: Any, lookup: Lookup) -> Any:
         if on_device.is_on_device(block):
             return self.joining(block, lookup.frame)
-        found = lookup.find([block[key] for key in self.keys])
+        columns = [block[key] for key in self.keys]
+        if self.joining.how in ("leftsemi", "leftanti"):
+            kept = self.kept(lookup, columns)
+            if kept is None:
+                return self._by_pandas(block, lookup.frame)
+            return block if _are_all(kept, block) else block.take(kept)
+        found = lookup.find(columns)
         if found is None:
             return self._by_pandas(block, lookup.frame)
         rows, others = found
-        if self.joining.how in ("leftsemi", "leftanti"):
-            kept = _rows_with_or_without(rows, others, self.joining.how)
-            return block if len(kept) == len(block) else block.take(kept)
         return self._assembled(block, *self.pairs(rows, others), lookup.frame)
 
     @property
@@ -331,6 +342,11 @@ class JoinByLookup:
     def keys(self) -> tuple[Any, ...]:
         """The key columns of the block."""
         return (self.joining.left_on if self.finds_right else self.joining.right_on) or ()
+
+    def kept(self, lookup: Lookup, columns: list[Any]) -> Any:
+        """Return which rows are kept of those that have, or lack, a partner; a whole slice means all, None that only pandas can tell."""
+        found = lookup.has(columns)
+        return None if found is None else np.flatnonzero(found if self.joining.how == "leftsemi" else ~found)
 
     def pairs(self, rows: Any, others: Any) -> tuple[Any, Any, bool]:
         """Return the pairs of rows that the join keeps of those found, and whether -1 is among the others'."""
@@ -396,14 +412,16 @@ class JoinForm:
             block = block_of(block)
         if type(block) is not TableBlock:
             return NotImplemented
-        found = lookup.find([block.series(key) for key in self.join.keys])
+        keys = [block.series(key) for key in self.join.keys]
+        if self.join.joining.how in ("leftsemi", "leftanti"):
+            kept = self.join.kept(lookup, keys)
+            if kept is None:
+                return NotImplemented
+            return block if _are_all(kept, block) else block.of_rows(block.rows.at(kept))
+        found = lookup.find(keys)
         if found is None:
             return NotImplemented
         rows, others = found
-        how = self.join.joining.how
-        if how in ("leftsemi", "leftanti"):
-            kept = _rows_with_or_without(rows, others, how)
-            return block if len(kept) == len(block) else block.of_rows(block.rows.at(kept))
         rows, others, has_missing = self.join.pairs(rows, others)
         others = others.astype(np.intp, copy=False)
         own = block.columns
@@ -428,12 +446,8 @@ def _columns_of(frame: Any, rows: Any, has_missing: bool) -> dict[Any, Column]:
     return {name: column.of_rows(chosen) for name, column in block_of(frame).columns.items()}
 
 
-def _rows_with_or_without(rows: Any, others: Any, how: str) -> Any:
-    kept = np.flatnonzero((others >= 0) if how == "leftsemi" else (others < 0))
-    if rows is not None:
-        kept = rows[kept]
-        kept = kept[np.append(True, kept[1:] != kept[:-1])[: len(kept)]]  # each once
-    return kept
+def _are_all(kept: Any, block: Any) -> bool:
+    return isinstance(kept, slice) or len(kept) == len(block)
 
 
 def can_join_by_lookup(left: Any, right: Any, joining: Joining, by_pandas: Callable[[], Any]) -> bool:
@@ -446,19 +460,33 @@ def can_join_by_lookup(left: Any, right: Any, joining: Joining, by_pandas: Calla
         return False
     if joining.left_index or joining.right_index or joining.how in ("outer", "cross", *ANTI) or len(own) != len(others):
         return False
-    if not (left.columns.is_unique and right.columns.is_unique):
-        return False
-    if any(key not in left.columns for key in own) or any(key not in right.columns for key in others):
+    if not are_columns(left, right, joining):
         return False
     if not joining.same_keys and set(own) & set(others):
         return False
-    pairs = [(left[one].dtype, right[other].dtype) for one, other in zip(own, others, strict=True)]
-    if not all(one == other and can_look_up(one) for one, other in pairs):
+    if not have_keys_to_look_up(left, right, joining):
         return False
     if joining.how in ("leftsemi", "leftanti"):
         return True
     columns = result_columns(names_of(left), names_of(right), joining)
     return _are_plain(left.columns, right.columns, columns, joining) or columns.identical(by_pandas().columns)
+
+
+def are_columns(left: Any, right: Any, joining: Joining) -> bool:
+    """Whether the keys of a join of frames with these metas are columns, as many on both sides, whose labels occur once."""
+    own, others = joining.left_on, joining.right_on
+    if own is None or others is None or len(own) != len(others):
+        return False
+    if not (left.columns.is_unique and right.columns.is_unique):
+        return False
+    return all(key in left.columns for key in own) and all(key in right.columns for key in others)
+
+
+def have_keys_to_look_up(left: Any, right: Any, joining: Joining) -> bool:
+    """Whether the keys of a join, which are columns of frames with these metas, have equal dtypes that can be looked up."""
+    keys = zip(joining.left_on or (), joining.right_on or (), strict=True)
+    pairs = [(left[one].dtype, right[other].dtype) for one, other in keys]
+    return all(one == other and can_look_up(one) for one, other in pairs)
 
 
 def _are_plain(left: pd.Index, right: pd.Index, columns: pd.Index, joining: Joining) -> bool:

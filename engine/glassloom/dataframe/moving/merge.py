@@ -31,6 +31,7 @@ from glassloom.dataframe.moving.lookup import (
     can_join_by_lookup,
     keeps_left_labels,
 )
+from glassloom.dataframe.moving.partners import with_partners
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
 from glassloom.dataframe.moving.size import Size, size_of
@@ -264,6 +265,8 @@ def join_nodes(
         count = 1  # columns hide the levels by which rows would move
         both = Repartition(left, 1), Repartition(right, 1)
     else:
+        moves = {"left": not _is_in_place(left, own, count), "right": not _is_in_place(right, others, count)}
+        left, right = with_partners(left, right, joining, moves=moves)
         both = hash_shuffle(left, own, count), hash_shuffle(right, others, count)
     keys = _keys_of_result(joining) if shared is None else None
     return _with_one_dtype(_join(*both, joining, keys, firsts if count > 1 else ()), joining)
@@ -327,6 +330,11 @@ def _join(
         call = BlockCall(joining, (blocks[1], blocks[0], *blocks[2:]), label="merge")
         return kind(right, (left, *firsts), call, keys, origin=origin)
     return kind(left, (right, *firsts), BlockCall(joining, blocks, label="merge"), keys, origin=origin)
+
+
+def _is_in_place(node: FrameExpr, keys: tuple[Any, ...], count: int) -> bool:
+    """Whether rows are distributed by their keys already."""
+    return node.npartitions == count and (count == 1 or node.hashed_by == keys)
 
 
 def _usual_count(left: FrameExpr, right: FrameExpr, own: tuple[Any, ...], others: tuple[Any, ...]) -> int:

@@ -10,17 +10,19 @@ import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.column_nodes import are_some, of_needed
 from glassloom.dataframe.columns import require_columns
-from glassloom.dataframe.derived_meta import derived_meta
+from glassloom.dataframe.derived_meta import derived_meta, names_of
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split
 from glassloom.dataframe.moving.merge import with_sampled_labels
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.size import size_of
-from glassloom.dataframe.nodes import BlockOp, FrameExpr, SomeRows
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection, SomeRows
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import OptionError
+from glassloom.expr import Expr, rule
 
 
 def merge_asof(
@@ -110,6 +112,28 @@ class Nearest(BlockOp):
     def meta(self) -> Any:
         metas = [node.meta for node in self.operand_nodes]
         return derived_meta(lambda: with_sampled_labels(self.call, metas), with_sampled_labels, self.call, *metas)
+
+
+@rule(Projection, Nearest)
+def project_before_nearest(node: Projection, inner: Nearest) -> Expr | None:
+    """Leave out columns of both sides, but for keys, and those that both have, which get suffixes."""
+    if inner.call.function is not _joined or len(inner.others) != 1 or not are_some(node.labels, inner):
+        return None
+    sides, options = inner.operand_nodes, inner.call.kwargs
+    if not all(are_some((), side) for side in sides):
+        return None
+    both = set(names_of(sides[0].meta)) & set(names_of(sides[1].meta))
+    keys = [options[name] for name in ("on", "left_on", "right_on", "by", "left_by", "right_by")]
+    listed = {name for key in keys if key is not None for name in (key if isinstance(key, list) else [key])}
+    wanted = {*both, *listed, *node.labels}
+    narrow = [of_needed(side, wanted) or side for side in sides]
+    if all(one is side for one, side in zip(narrow, sides, strict=True)):
+        return None
+    made = inner.rebuild([narrow[0], (narrow[1],), inner.call])
+    is_same = are_some(node.labels, made) and all(
+        made.meta.dtypes[name] == inner.meta.dtypes[name] for name in node.labels
+    )
+    return Projection(made, node.columns, origin=node.origin) if is_same else None
 
 
 def _joined(left: Any, right: Any, **options: Any) -> Any:

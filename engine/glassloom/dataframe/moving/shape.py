@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import concat, rows_between, sample
+from glassloom.backends.pandas_ import rows_between, sample
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.category_order import can_divide
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, OfSameLabels, empty
+from glassloom.dataframe.widening import concat_promised
 from glassloom.expr import Expr
 from glassloom.graph import Key, Task, TaskRef, tokenize
 
@@ -79,8 +80,9 @@ class Repartition(FrameExpr):
         below = self.frame.output_keys()
         keys: list[Key] = [(self.name, number) for number in range(self.count)]
         if self.count <= len(below):
+            joined = partial(concat_promised, self.meta)
             return {
-                key: Task(key, concat, ([TaskRef(one) for one in below[start:end]],))
+                key: Task(key, joined, ([TaskRef(one) for one in below[start:end]],))
                 for key, start, end in zip(keys, self.bounds, self.bounds[1:], strict=False)
             }
         cuts = [(old, piece, pieces) for old, pieces in enumerate(self._pieces()) for piece in range(pieces)]

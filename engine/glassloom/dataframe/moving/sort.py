@@ -15,7 +15,7 @@ import pandas as pd
 
 from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import converted, takes_any_library
-from glassloom.backends.pandas_ import concat, guarded
+from glassloom.backends.pandas_ import guarded
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.moving.boundaries import (
@@ -36,6 +36,7 @@ from glassloom.dataframe.on_device import is_on_device
 from glassloom.dataframe.reduce import Operation, join_all, tree
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.dataframe.sorting import is_in_order
+from glassloom.dataframe.widening import concat_promised
 from glassloom.errors import OptionError
 from glassloom.graph import Key, Task
 
@@ -226,7 +227,7 @@ class SortedExchange(Exchange):
 
     @property
     def finish(self) -> Callable[[list[Any]], Any]:
-        return partial(_sorted_whole, self.sorting)
+        return partial(_sorted_whole, self.sorting, self.meta)
 
 
 class NearlySorted(SortedExchange):
@@ -441,5 +442,5 @@ def _split_by_boundaries(block: Any, boundaries: Any, sorting: Sorting, count: i
     return split(block, places_among(sorting.keys_of(block), boundaries, sorting.order), count)
 
 
-def _sorted_whole(sorting: Sorting, pieces: Sequence[Any]) -> Any:
-    return sorting.sorted(concat(pieces))
+def _sorted_whole(sorting: Sorting, meta: Any, pieces: Sequence[Any]) -> Any:
+    return sorting.sorted(concat_promised(meta, pieces))
