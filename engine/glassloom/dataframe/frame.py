@@ -40,6 +40,7 @@ from glassloom.dataframe.measuring import FrameMeasuring
 from glassloom.dataframe.moving.among_all import FrameAmongAll
 from glassloom.dataframe.moving.joins import Joins
 from glassloom.dataframe.moving.methods import MovingFrame
+from glassloom.dataframe.moving.values_by_label import with_rows_of
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection
 from glassloom.dataframe.options import is_columns, is_of_positions, refused, require_one_mapper
@@ -521,7 +522,11 @@ def _with_columns(node: FrameExpr, names: Sequence[Any], values: Sequence[Any]) 
     if lazy and has_no_rows(node) and not has_no_rows(lazy[0]):  # pandas gives it the rows of its first column
         node = operate(partial(_with_labels_of, node.meta), wrap(lazy[0]), label="reindex").expr
     shown = ", ".join(repr(name) for name, value in zip(names, values, strict=True) if isinstance(value, FrameExpr))
-    pairs = paired([node, *lazy], f"assigning column {shown}", takes_single=True)
+    what = f"assigning column {shown}"
+    aligned = {value.name: with_rows_of(node, value, what) for value in lazy}
+    values = [aligned.get(value.name, value) if isinstance(value, FrameExpr) else value for value in values]
+    lazy = list(aligned.values())
+    pairs = paired([node, *lazy], what, takes_single=True)
     frame, *cut = pairs.nodes
     made = dict(zip([value.name for value in lazy], cut, strict=True))
     assigned = tuple(made.get(value.name, value) if isinstance(value, FrameExpr) else value for value in values)
