@@ -13,20 +13,15 @@ import pandas as pd
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.divisions import cut_alike
 from glassloom.dataframe.grouping.wholes import NumberedSplit, Returned
-from glassloom.dataframe.io.from_map import MapSource
-from glassloom.dataframe.io.from_pandas import PandasSource
-from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.moving.exchange import Pieces, split
 from glassloom.dataframe.moving.hashing import hash_keys, places_of
-from glassloom.dataframe.moving.joining import AnyJoin
-from glassloom.dataframe.moving.numbering import Renumber
 from glassloom.dataframe.moving.returning import moved_keys
 from glassloom.dataframe.moving.shuffle import hash_shuffle
-from glassloom.dataframe.nodes import FrameExpr, Projection, Relabelled
+from glassloom.dataframe.moving.values_by_place import counts_partitions, values_by_place
+from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.unlike_dtypes import with_one_dtype
 from glassloom.dataframe.wrap import wrap
 from glassloom.errors import DivisionError
-from glassloom.expr import walk
 
 
 def with_rows_of(node: FrameExpr, value: FrameExpr, what: str) -> FrameExpr:
@@ -44,30 +39,15 @@ def with_rows_of(node: FrameExpr, value: FrameExpr, what: str) -> FrameExpr:
     try:
         cut_alike([node, value], what, takes_single=True)
     except DivisionError as error:
-        if _counts_partitions(node) or _counts_partitions(value):
+        if counts_partitions(node) or counts_partitions(value):
+            if (found := values_by_place(node, value)) is not None:
+                return found
             raise DivisionError(
                 f"{error}. Labels of rows count those of each partition: frame = glassloom.dataframe.concat([frame], ignore_index=True) numbers "
                 "all rows, so that a column is found for them by their labels"
             ) from None
         return values_by_label(node, value)
     return value
-
-
-def _counts_partitions(node: FrameExpr) -> bool:
-    """Whether labels count the rows of each partition, as far as is known: as where text files are read, or `reset_index` was called."""
-    if not isinstance(node.meta.index, pd.RangeIndex) or node.divisions[0] is not None or node.npartitions == 1:
-        return False
-    below = walk([node])
-    if any(isinstance(one, Renumber) for one in below):
-        return False
-    return any(map(_counts_rows, below))
-
-
-def _counts_rows(node: Any) -> bool:
-    if isinstance(node, (Relabelled, AnyJoin)):
-        return isinstance(node.meta.index, pd.RangeIndex)
-    is_numbered = isinstance(node, Read) and isinstance(node.meta.index, pd.RangeIndex) and node.divisions[0] is None
-    return is_numbered and not isinstance(node.source, (PandasSource, MapSource))
 
 
 def values_by_label(node: FrameExpr, value: FrameExpr) -> FrameExpr:
