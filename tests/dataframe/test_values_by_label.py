@@ -114,6 +114,36 @@ def test_rows_that_are_numbered_in_each_partition_get_the_values_of_their_places
     assert_same(in_place(made, expected), expected)
 
 
+BESIDE = {
+    "difference": lambda f: f.t - f.sort_values("t").groupby("k").t.shift(),
+    "from the left": lambda f: f.sort_values("d").t.cumsum() / f.t,
+    "texts": lambda f: f.s + f.sort_values("t").s.shift(fill_value="-"),
+    "conditions": lambda f: f.b & (f.sort_values("t").t > 9),
+    "of filtered rows": lambda f: f[f.t > 9].t * f[f.t > 9].sort_values("d").t.diff(),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_operators_put_sorted_rows_beside_those_in_the_order_of_their_numbers(tmp_path, name):
+    read, plain = text_file(tmp_path)
+    for lazy in (read, gd.from_pandas(plain, npartitions=4), gd.concat([read], ignore_index=True)):
+        expected = BESIDE[name](plain)
+        assert_same(in_place(BESIDE[name](lazy), expected), expected)
+
+
+def test_operators_refuse_sorted_rows_beside_those_in_another_order():
+    lazy = gd.from_pandas(PLAIN, npartitions=4)
+    for frame in (
+        lazy.sample(frac=0.9, random_state=1),
+        gd.from_pandas(PLAIN[::-1], npartitions=3, sort=False),
+        lazy.set_index("s"),
+    ):
+        with pytest.raises(DivisionError, match="sub: the operands are cut differently"):
+            frame.t - frame.sort_values("t").t.shift()
+    with pytest.raises(DivisionError, match="cut differently"):  # pandas refuses to compare them
+        _ = lazy.t < lazy.sort_values("t").t
+
+
 def test_joined_rows_get_the_values_of_their_places():
     keys = pd.DataFrame({"k": range(5), "n": list("vwxyz")})
     lazy = gd.from_pandas(PLAIN, npartitions=4).merge(gd.from_pandas(keys, npartitions=2), on="k")

@@ -65,12 +65,34 @@ def _counts_rows(node: Any) -> bool:
     return is_numbered and not isinstance(node.source, (PandasSource, MapSource))
 
 
+def in_rows_of_one(one: FrameExpr, other: FrameExpr) -> tuple[FrameExpr, FrameExpr] | None:
+    """Return two series of the same rows, one of them sorted, both in the order of their numbers, in which pandas combines them; None if that isn't known."""
+    if not isinstance(one.meta, pd.Series) or not isinstance(other.meta, pd.Series):
+        return None
+    if _is_in_order_of_numbers(one) and (found := _from_places(one, other)) is not None:
+        return one, found
+    if _is_in_order_of_numbers(other) and (found := _from_places(other, one)) is not None:
+        return found, other
+    return None
+
+
+def _is_in_order_of_numbers(node: FrameExpr) -> bool:
+    """Whether rows are in the order of their labels, which are numbers of their own."""
+    below = _labelled_first(node)
+    is_read = isinstance(below, (Read, Renumber)) and isinstance(below.meta.index, pd.RangeIndex)
+    return (is_read and (isinstance(below, Renumber) or below.divisions[0] is not None)) or _counts_rows(below)
+
+
 def values_by_place(node: FrameExpr, value: FrameExpr) -> FrameExpr | None:
     """Return the node of a series' values in the rows of a frame if it has these, sorted, one for one; None if that isn't known.
 
     pandas numbers the rows of such a frame, so that labels say just that.
     """
-    if not _numbers_rows(node):
+    return _from_places(node, value) if _numbers_rows(node) else None
+
+
+def _from_places(node: FrameExpr, value: FrameExpr) -> FrameExpr | None:
+    if node.backend != "pandas" or value.backend != "pandas":
         return None
     for moved in walk([value]):
         if isinstance(moved, SortedExchange) and _is_of_rows(moved, node, value):
@@ -78,13 +100,18 @@ def values_by_place(node: FrameExpr, value: FrameExpr) -> FrameExpr | None:
     return None
 
 
-def _numbers_rows(node: Any) -> bool:
+def _numbers_rows(node: FrameExpr) -> bool:
     """Whether each row of a frame has a number of its own, to pandas: rows of which several may have one label were put together otherwise."""
+    return _counts_rows(_labelled_first(node))
+
+
+def _labelled_first(node: Any) -> Any:
+    """Return the node that gave rows their labels; that of others beside which rows were aligned."""
     while isinstance(node, _KEEPS_LABELS) and not isinstance(node, (Labels, NewLabels)):
         if isinstance(node, Rowwise) and not node.keeps_rows:
-            return False
+            return node
         node = node.frame
-    return _counts_rows(node)
+    return node
 
 
 def _is_of_rows(moved: SortedExchange, node: FrameExpr, value: FrameExpr) -> bool:
