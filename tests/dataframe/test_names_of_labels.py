@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, blocks_of
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.names_of_labels import Renamed
 from glassloom.expr import walk
 
@@ -68,6 +69,8 @@ COMBINED = {
     "outer join": lambda a, b: a.join(b, how="outer", rsuffix="_b").sort_index(),
     "merge": lambda a, b: a.merge(b, left_index=True, right_index=True),
 }
+if not HAS_COPY_ON_WRITE:  # names depend on the order of labels
+    COMBINED = {name: function for name, function in COMBINED.items() if name not in ("join", "outer join", "merge")}
 
 
 @pytest.mark.filterwarnings("ignore:The 'lsuffix' and 'rsuffix'")
@@ -100,6 +103,7 @@ def test_a_pandas_object_of_the_same_rows_keeps_its_name_where_divisions_are_not
         assert_same(function(lazy).compute(**INLINE), function(lazy.compute(**INLINE)))
 
 
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before pandas 3 names of joined labels depend on their order")
 @pytest.mark.filterwarnings("ignore:The 'lsuffix' and 'rsuffix'")
 def test_whether_there_are_rows_is_found_out_where_lengths_do_not_tell():
     plain, other = _frame(range(8), "i"), _frame(range(3, 11), "j")

@@ -102,9 +102,12 @@ def with_date_formats(
         options.get("engine") == "pyarrow"
     )  # which makes times of texts also without being asked: blocks that aren't text are read again
     if unparsed and not is_arrows and (dtype is None or isinstance(dtype, dict)):
+        # Of numbers texts are made, where those can be told from objects.
         texts_read = {
-            name: one for name, one in unparsed.items() if not is_number(dtype, name)
-        }  # of numbers texts are made
+            name: one
+            for name, one in unparsed.items()
+            if not (isinstance(one, pd.StringDtype) and is_number(dtype, name))
+        }
         options["dtype"] = {**(dtype or {}), **texts_read} or None
     return options, sample
 
