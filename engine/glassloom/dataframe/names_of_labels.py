@@ -120,12 +120,18 @@ def _rows_known(node: FrameExpr) -> list[str]:
 
 def _are_equal_ranges(one: FrameExpr, other: FrameExpr) -> bool:
     """Whether labels are known to be equal ranges of numbers: pandas names those as the first ones, and others as it names labels that both have."""
-    is_known = one.lengths is not None and other.lengths is not None and one.divisions[0] is not None
-    are_ranges = all(isinstance(node.meta.index, pd.RangeIndex) for node in (one, other))
-    if not is_known or not are_ranges:
+    if not all(isinstance(node.meta.index, pd.RangeIndex) and node.lengths is not None for node in (one, other)):
         return False
-    ends = [(sum(node.lengths or ()), node.divisions[0], node.divisions[-1]) for node in (one, other)]
-    return ends[0] == ends[1]
+    ends = [_first_and_last(node) for node in (one, other)]
+    return ends[0] is not None and ends[0] == ends[1] and sum(one.lengths or ()) == sum(other.lengths or ())
+
+
+def _first_and_last(node: FrameExpr) -> tuple[Any, Any] | None:
+    """Return the first and the last label of a frame, if they are known: by its divisions, or as it is one of pandas'."""
+    if node.divisions[0] is not None:
+        return node.divisions[0], node.divisions[-1]
+    index: Any = getattr(getattr(getattr(node, "source", None), "data", None), "index", ())
+    return (index[0], index[-1]) if len(index) else None
 
 
 def _whether_rows(node: FrameExpr) -> FrameExpr:
