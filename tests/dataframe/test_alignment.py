@@ -202,13 +202,61 @@ def test_statistics_of_two_series_are_of_the_labels_that_both_have(numbers):
     assert_same(made(lambda a, b: a.x.dot(b), a, gd.from_pandas(one * 2, npartitions=4)), one.x.dot(one * 2))
 
 
-def test_a_series_of_limits_of_other_rows_is_refused():
-    limits = gd.from_pandas(NUMBERS[6:], npartitions=1).x
+LIMITS = {
+    "some": pd.Series([5.0, 3.0, None, 9.0], index=[2, 4, 6, 30]),
+    "in another order": (NUMBERS.y[::-1] * 2).sort_index(),
+    "whole numbers": pd.Series([3, 9, 1], index=[0, 2, 8]),
+    "none": pd.Series([], index=pd.Index([], dtype="int64"), dtype="float64"),
+    "missing": pd.Series([None, None], index=[2, 5], dtype="float64"),
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+def test_values_are_clipped_by_series_of_other_rows_by_label(limit):
+    plain = NUMBERS.assign(
+        f=NUMBERS.f.where(NUMBERS.x != 4), x=NUMBERS.x * 1.0 if limit.isna().all() else NUMBERS.x, y=NUMBERS.y * 1.0
+    )
+    for numbers in ((1, 1), (3, 2), (3, 1)):
+        lazy, limits = (
+            gd.from_pandas(one, npartitions=count) for one, count in zip((plain, limit), numbers, strict=True)
+        )
+        for function in (
+            lambda f, one: f.x.clip(one),
+            lambda f, one: f.f.clip(upper=one),
+            lambda f, one: f.f.clip(lower=one, upper=1.5),
+            lambda f, one: f.f.clip(one, f.x),
+            lambda f, one: f[["x", "f"]].clip(one, axis=0),
+            lambda f, one: f.clip(upper=one, axis="index"),
+        ):
+            assert_same(function(lazy, limits).compute(**INLINE), function(plain, limit))
+    with pytest.raises(NotImplementedError, match="clip.*it has other rows"):
+        lazy.clip(lazy[lazy.x > 3])
+
+
+FILLED_ALONG = {
+    "a constant": lambda f: f.fillna(0, axis=1),
+    "at most one of each row": lambda f: f[["x", "f", "g"]].fillna(-1.5, axis="columns", limit=1),
+    "a frame": lambda f: f[["f", "g"]].fillna(f[["g", "f"]].set_axis(["f", "g"], axis=1), axis=1),
+    "texts": lambda f: f.assign(s=f.x.astype("str")).fillna(0, axis=1),
+}
+
+
+@pytest.mark.parametrize("name", FILLED_ALONG)
+def test_missing_values_are_filled_along_the_columns(name):
+    plain = NUMBERS.assign(f=NUMBERS.f.where(NUMBERS.x > 2), g=NUMBERS.f.where(NUMBERS.x % 2 == 0))
     for npartitions in (1, 3):
-        lazy = gd.from_pandas(NUMBERS, npartitions=npartitions)
-        with pytest.raises(NotImplementedError, match="clip.*it has other rows"):
-            lazy.clip(limits, axis=0)
-        assert_same(lazy.clip(lazy.y, axis=0).compute(**INLINE), NUMBERS.clip(NUMBERS.y, axis=0))
+        lazy = gd.from_pandas(plain, npartitions=npartitions)
+        assert_same(FILLED_ALONG[name](lazy).compute(**INLINE), FILLED_ALONG[name](plain))
+    with pytest.raises(NotImplementedError, match="fillna.*axis=1.*with it the value is a constant or a frame"):
+        lazy.fillna(lazy.x, axis=1)
+
+
+def test_periods_shift_by_their_own_frequency():
+    plain = pd.DataFrame({"x": range(6)}, index=pd.period_range("2020-11", periods=6, freq="M"))
+    lazy = gd.from_pandas(plain, npartitions=3)
+    assert_same(lazy.index.shift(2).compute(**INLINE), plain.index.shift(2))
+    with pytest.raises(NotImplementedError, match="Index.shift.*name the frequency"):
+        gd.from_pandas(plain.to_timestamp(), npartitions=3).index.shift(2)
 
 
 RELABELLED = {

@@ -3,7 +3,7 @@
 import glassloom.dataframe as gd
 import pandas as pd
 import pytest
-from frame_helpers import assert_same
+from frame_helpers import assert_same, blocks_of
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe.io import csv
 from glassloom.errors import MetaError
@@ -14,6 +14,7 @@ VALUES = {
     "numbers": ["1", "3", "5", "7"],
     "floats": ["1.5", "", "3", "4"],
     "booleans": ["True", "False", "True", "True"],
+    "booleans, one missing": ["True", "", "False", "True"],
     "times": ["2020-01-01", "2020-01-03", "2020-01-02", "2020-01-05"],
     "some times": ["x", "2020-01-03", "2020-01-02", "2020-01-05"],
     "years": ["2020", "2021", "2022", "2023"],
@@ -153,3 +154,49 @@ def test_times_of_a_dtype_that_pyarrow_would_read_are_refused(tmp_path, options)
         NotImplementedError, match="engine='pyarrow' can't read times of column 'a'.*leave out the engine"
     ):
         gd.read_csv(tmp_path / "a.csv", parse_dates=["a"], engine="pyarrow", **options)
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before pandas 3 texts are objects")
+def test_labels_that_are_booleans_of_which_some_are_missing_have_one_dtype_in_all_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv, "SAMPLE_ROWS", 3)
+    path = tmp_path / "a.csv"
+    path.write_text("a,c,b\n" + "".join(f"{'' if row == 1 else row % 3 == 0},{row % 2},{row}\n" for row in range(20)))
+    for options in (
+        {"index_col": "a"},
+        {"index_col": ["a", "c"]},
+        {"index_col": "a", "usecols": ["a", "b"]},
+        {"index_col": "a", "dtype": {"b": "float32"}},
+        {"index_col": "a", "dtype": {"a": "boolean"}},
+        {"index_col": "a", "dtype": "str"},
+    ):
+        lazy = gd.read_csv(path, blocksize=40, **options)
+        expected = pd.read_csv(path, **options)
+        assert_same(lazy.compute(scheduler="inline"), expected)
+        assert {block.index.dtype for block in blocks_of(lazy)} == {expected.index.dtype}
+    with path.open("a") as file:
+        file.write("maybe,1,2\n")
+    with pytest.raises(MetaError, match="index_col='a'.*there is 'maybe', too. Give dtype={'a': str}"):
+        gd.read_csv(path, index_col="a", blocksize=40).compute(scheduler="inline")
+
+
+@pytest.mark.parametrize("size", [None, 40])
+def test_dates_of_labels_are_looked_for_in_labels_that_the_header_has_no_name_for(tmp_path, size):
+    path = tmp_path / "a.csv"
+    for first in ("2020-01-0{}", "{}", "r{}"):
+        path.write_text("a,b\n" + "".join(f"{first.format(row)},2020-02-0{row},{row}\n" for row in range(1, 9)))
+        for options in ({}, {"index_col": 0}, {"index_col": 0, "dtype": {"b": "float64"}}):
+            lazy = gd.read_csv(path, blocksize=size, parse_dates=True, **options)
+            assert_same(lazy.compute(scheduler="inline"), pd.read_csv(path, parse_dates=True, **options))
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before pandas 3 texts are objects")
+@pytest.mark.parametrize(
+    "dtype", [{"a": "float64"}, "float64", {"a": "Float64"}, {"a": "int64"}, {"b": "float64"}], ids=str
+)
+@pytest.mark.parametrize("values", [["20200101", "20200103", "20200102"], ["1", "3", "2"]], ids=["days", "numbers"])
+def test_dates_are_looked_for_in_numbers_as_a_dtype_makes_them(tmp_path, values, dtype):
+    write(tmp_path / "a.csv", values)
+    for size in (None, 20):
+        lazy = gd.read_csv(tmp_path / "a.csv", blocksize=size, parse_dates=["a"], dtype=dtype)
+        expected = pd.read_csv(tmp_path / "a.csv", parse_dates=["a"], dtype=dtype)
+        assert_same(lazy.compute(scheduler="inline").reset_index(drop=True), expected)

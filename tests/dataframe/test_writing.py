@@ -352,6 +352,38 @@ def test_tables_of_sqlite_are_written_and_read(tmp_path, plain, frame):
     assert len(gd.read_sql_table("t", file, "row")) == 2
 
 
+@pytest.mark.parametrize("options", [{}, {"index": False}], ids=str)
+def test_rows_are_appended_to_the_columns_of_their_names(tmp_path, options):
+    first = pd.DataFrame({"x": [1, 2], "y": [10, 20]}, index=pd.Index([7, 8], name="i"))
+    for other in (first, first[["y", "x"]], first[["y"]], first.rename(columns={"y": "Y"})):
+        tables = []
+        for folder in ("pandas", "lazy"):
+            (tmp_path / folder).mkdir(exist_ok=True)
+            file = tmp_path / folder / "a.db"
+            with closing(sqlite3.connect(file)) as connection:
+                first.to_sql("t", connection, if_exists="replace")
+                if folder == "pandas":
+                    other.to_sql("t", connection, if_exists="append", **options)
+                else:
+                    gd.from_pandas(other, npartitions=2).to_sql("t", file, if_exists="append", **options)
+                tables.append(pd.read_sql("select * from t", connection))
+        assert_same(tables[1], tables[0])
+
+
+def test_columns_that_a_table_lacks_are_named_before_rows_are_written(tmp_path, frame):
+    file = tmp_path / "a.db"
+    frame.to_sql("t", file, index_label="row")
+    for lazy, options, lacking in (
+        (frame, {}, "'index'"),
+        (frame, {"index_label": "line"}, "'line'"),
+        (frame.assign(z=1), {"index": False}, "'z'"),
+    ):
+        with pytest.raises(ValueError, match=rf"if_exists='append': table 't' lacks the columns \[{lacking}\]; it has"):
+            lazy.to_sql("t", file, if_exists="append", compute=False, **options)
+    with pytest.raises(ValueError, match="Length of 'index_label' should match number of levels"):
+        frame.to_sql("q", file, index_label=["a", "b"], compute=False)
+
+
 def test_mistakes_with_databases_are_named(tmp_path, frame):
     file = tmp_path / "a.db"
     frame.to_sql("t", file, index_label="row")

@@ -110,7 +110,9 @@ def with_column_at_hand(frame: Any, name: Any, value: Any, *, infers: bool = Tru
     if isinstance(value, pd.arrays.NumpyExtensionArray):
         value = value.to_numpy()
     if isinstance(value, list) or (infers and isinstance(value, np.ndarray) and value.dtype == object):
-        value = pd.Series(value).array
+        value = pd.Series(
+            value, dtype="float64" if isinstance(value, list) and not value else None
+        ).array  # as pandas has it of no values
     pieces = pieces_by_place(frame, value, f"column {name!r}")
     return WithColumn(node, BlockCall(_with_array, (Block(0), name, Block(1)), label="setitem"), pieces)
 

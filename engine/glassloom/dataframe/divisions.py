@@ -81,6 +81,26 @@ class _Single(Redivide):
         return (self.new_divisions[0], self.new_divisions[-1])
 
 
+class _Nothing(Redivide):
+    """A frame known to have no rows, cut where others are."""
+
+    @property
+    def rows(self) -> str:
+        return self.name
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...] | None:
+        return (0,) * self.npartitions
+
+    @property
+    def has_unique_labels(self) -> bool:
+        return True
+
+    def tasks(self) -> dict[Key, Task]:
+        first = TaskRef(self.frame.output_keys()[0])
+        return {key: Task(key, _between, ([first], None, None)) for key in self.output_keys()}
+
+
 def redivide(node: FrameExpr, divisions: Sequence[Any]) -> FrameExpr:
     """Return a frame cut at divisions that include its own range.
 
@@ -165,14 +185,29 @@ def cut_alike(
         return list(nodes)
     known = [node for node in nodes if node.divisions[0] is not None]
     have_labels = not any(isinstance(node.meta, (pd.Index, np.ndarray)) for node in nodes)
-    are_single = takes_single and nodes[0] in known and all(node in known or node.npartitions == 1 for node in nodes)
-    if have_labels and (are_single or len(known) == len(nodes)):
-        divisions = _common_divisions(known, nodes, what)
-        return [redivide(node, divisions) if node in known else _Single(node, divisions) for node in nodes]
+    without_rows = [node for node in nodes if node not in known and has_no_rows(node)]
+    are_single = (
+        takes_single
+        and nodes[0] in (*known, *without_rows)
+        and all(node in known or node in without_rows or node.npartitions == 1 for node in nodes)
+    )
+    if known and have_labels and (are_single or len(known) + len(without_rows) == len(nodes)):
+        divisions = _common_divisions(known, [node for node in nodes if node not in without_rows], what)
+        return [
+            redivide(node, divisions)
+            if node in known
+            else (_Nothing if node in without_rows else _Single)(node, divisions)
+            for node in nodes
+        ]
     if ignore_unknown and len({node.npartitions for node in nodes}) == 1:
         return list(nodes)
     require_aligned(nodes, what)
     return list(nodes)
+
+
+def has_no_rows(node: FrameExpr) -> bool:
+    """Whether it is known that a frame has no rows."""
+    return node.lengths is not None and not any(node.lengths)
 
 
 def _common_divisions(known: Sequence[FrameExpr], nodes: Sequence[FrameExpr], what: str) -> tuple[Any, ...]:

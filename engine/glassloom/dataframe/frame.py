@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.array.api.array import Array
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import FrameAtHand
@@ -21,11 +22,13 @@ from glassloom.dataframe.column_nodes import renamed_columns
 from glassloom.dataframe.column_places import columns_at, columns_of_levels, places_chosen, places_without
 from glassloom.dataframe.columns import require_columns, unknown_columns
 from glassloom.dataframe.columnwise import applied_by_several, applied_to_columns, called_by_name, listed
+from glassloom.dataframe.divisions import has_no_rows
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.expressions import rows_where, value_of
 from glassloom.dataframe.for_each import call_user
 from glassloom.dataframe.grouping.bins import only_bins, resampled
 from glassloom.dataframe.grouping.groupby import GroupBy
+from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.io.in_memory import Constructors
 from glassloom.dataframe.io.writers import FrameWriters
 from glassloom.dataframe.keys_at_hand import key_at_hand
@@ -37,6 +40,7 @@ from glassloom.dataframe.measuring import FrameMeasuring
 from glassloom.dataframe.moving.among_all import FrameAmongAll
 from glassloom.dataframe.moving.joins import Joins
 from glassloom.dataframe.moving.methods import MovingFrame
+from glassloom.dataframe.moving.values_by_label import with_rows_of
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection
 from glassloom.dataframe.options import is_columns, is_of_positions, refused, require_one_mapper
@@ -229,6 +233,9 @@ class DataFrame(
         """Return the node with columns added of which some are of values at hand."""
         frame: Any = self
         for name, value in columns.items():
+            if is_column(value) and not isinstance(value, Array) and len(value) and has_no_rows(frame.expr):
+                series = value if isinstance(value, pd.Series) else pd.Series(value)
+                value = from_pandas(series, npartitions=1, sort=False)  # whose rows the frame gets
             frame = wrap(
                 with_column_at_hand(frame, name, value) if is_column(value) else frame._assigned({name: value})
             )
@@ -512,10 +519,14 @@ def _with_columns(node: FrameExpr, names: Sequence[Any], values: Sequence[Any]) 
         for value in values
     ]
     lazy = [value for value in values if isinstance(value, FrameExpr) and value.has_rows]
-    if lazy and node.lengths is not None and not sum(node.lengths):  # pandas gives it the rows of its first column
+    if lazy and has_no_rows(node) and not has_no_rows(lazy[0]):  # pandas gives it the rows of its first column
         node = operate(partial(_with_labels_of, node.meta), wrap(lazy[0]), label="reindex").expr
     shown = ", ".join(repr(name) for name, value in zip(names, values, strict=True) if isinstance(value, FrameExpr))
-    pairs = paired([node, *lazy], f"assigning column {shown}", takes_single=True)
+    what = f"assigning column {shown}"
+    aligned = {value.name: with_rows_of(node, value, what) for value in lazy}
+    values = [aligned.get(value.name, value) if isinstance(value, FrameExpr) else value for value in values]
+    lazy = list(aligned.values())
+    pairs = paired([node, *lazy], what, takes_single=True)
     frame, *cut = pairs.nodes
     made = dict(zip([value.name for value in lazy], cut, strict=True))
     assigned = tuple(made.get(value.name, value) if isinstance(value, FrameExpr) else value for value in values)
@@ -523,4 +534,5 @@ def _with_columns(node: FrameExpr, names: Sequence[Any], values: Sequence[Any]) 
 
 
 def _with_labels_of(meta: Any, block: Any) -> Any:
-    return meta.reindex(block if isinstance(block, pd.Index) else getattr(block, "index", None))
+    made = meta.reindex(block if isinstance(block, pd.Index) else getattr(block, "index", None))
+    return made if meta.index.name is None else made.rename_axis(index=meta.index.names)

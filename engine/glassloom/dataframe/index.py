@@ -458,6 +458,8 @@ class Index(PositionsOfLabels):
 
     def shift(self, periods: int = 1, freq: Any = None) -> Any:
         """Return the labels moved by so many times a frequency."""
+        if freq is None and isinstance(self._meta, pd.PeriodIndex):  # whose dtype names it
+            return self._relabelled("shift", periods)
         if freq is None:
             raise refused("Index.shift", "freq", freq, "name the frequency, as in freq='1D'")
         return self._relabelled("shift", periods, freq=freq)

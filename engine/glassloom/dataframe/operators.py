@@ -15,8 +15,10 @@ from glassloom.array.api.array import Array
 from glassloom.dataframe.by_level import called_by_level
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.label_nodes import Labels
+from glassloom.dataframe.moving.values_by_place import in_rows_of_one
 from glassloom.dataframe.nodes import Columnwise, Rowwise
 from glassloom.dataframe.wrap import is_node, operate, wrap
+from glassloom.errors import DivisionError
 
 _COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 _LOGICAL = (operator.and_, operator.or_, operator.xor)
@@ -143,9 +145,21 @@ def _binary(function: Callable[[Any, Any], Any], label: str = "") -> Callable[[A
             return self._with_values_at_hand(function, other)
         if function in _ORDERS and _are_unknown(self, other):
             return _compared(function, self, other, label)
-        return operate(function, self, other, kind=_kind(function, self, other), label=label)
+        return _combined(function, self, other, label)
 
     return method
+
+
+def _combined(function: Callable[[Any, Any], Any], one: Any, other: Any, label: str) -> Any:
+    """Return what an operator makes of two operands; of series that have the same rows in other orders in that of their labels."""
+    try:
+        return operate(function, one, other, kind=_kind(function, one, other), label=label)
+    except DivisionError:
+        are_lazy = is_node(one) and is_node(other) and function not in _COMPARISONS
+        pair = in_rows_of_one(one.expr, other.expr) if are_lazy else None
+        if pair is None:
+            raise
+    return operate(function, *map(wrap, pair), label=label)
 
 
 def _reflected(function: Callable[[Any, Any], Any], label: str = "") -> Callable[[Any, Any], Any]:

@@ -24,6 +24,7 @@ import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.divisions import Redivide, cut_alike
+from glassloom.dataframe.names_of_labels import have_unlike_names, named_as_whole
 from glassloom.dataframe.nodes import (
     Assign,
     BlockOp,
@@ -170,8 +171,19 @@ class Paired:
     found: tuple[FrameExpr, FrameExpr] | None = None
     """The comparison of each partition, and that of all; None if labels needn't be compared."""
 
-    def result(self, made: FrameExpr) -> FrameExpr:
-        """Return the node of a combination of `nodes` as that of the frames that were given."""
+    def result(self, made: FrameExpr, *, tried: Callable[..., Any] | None = None) -> FrameExpr:
+        """Return the node of a combination of `nodes` as that of the frames that were given. `tried` is what shows pandas' name of its labels."""
+        shown = self._without_added_rows(made)
+        if (
+            (made.npartitions == 1 and tried is None)
+            or not isinstance(made, BlockOp)
+            or not have_unlike_names(self.given)
+        ):
+            return shown
+        labels = {node.name: _labels_alone(given) for node, given in zip(self.nodes, self.given, strict=True)}
+        return named_as_whole(made, shown, tried or made.call, labels)
+
+    def _without_added_rows(self, made: FrameExpr) -> FrameExpr:
         if self.found is None:
             return made
         place = next((place for place, node in enumerate(self.nodes) if node.rows == made.rows), None)

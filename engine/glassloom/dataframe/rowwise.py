@@ -23,6 +23,7 @@ from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.filtering import rows_of_condition
 from glassloom.dataframe.for_each import call_user
 from glassloom.dataframe.label_nodes import NewLabels
+from glassloom.dataframe.limits_by_label import clipped_by_label, limits_of_rows, takes_limits
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows
@@ -152,11 +153,14 @@ class RowByRow(TimeLabels):
         Parameters
         ----------
         lower, upper
-            Constants, lazy objects of the same rows, or lists and arrays with a value for each row, or row and column; with ``axis=1``
-            of a frame, for each column.
+            Constants, lazy objects of the same rows, lazy series of other ones, which are aligned by label, or lists and arrays with a value
+            for each row, or row and column; with ``axis=1`` of a frame, for each column.
         axis
             How a series of limits is laid along a frame.
         """
+        given = limits_of_rows(lower, upper)
+        if any(not _are_rows_of(self, limit, axis) for limit in given.values()) and takes_limits(self, axis):
+            return clipped_by_label(self, given, {"lower": lower, "upper": upper, "axis": axis})
         for name, limit in (("lower", lower), ("upper", upper)):
             if is_node(limit) and limit.expr.has_rows and not _are_rows_of(self, limit, axis):
                 raise refused(
@@ -181,14 +185,22 @@ class RowByRow(TimeLabels):
         value
             A constant, a lazy scalar, a dict or pandas series by column, or a lazy object of the same rows.
         axis
-            Only the rows.
+            With 1 pandas puts all columns into one dtype before. `value` is a constant then, or a frame.
         limit
-            How many missing values of each column are filled at most, from the first one on, over all partitions.
+            How many missing values of each column are filled at most, from the first one on, over all partitions; with ``axis=1`` of each row.
         """
         if value is None:
             raise refused("fillna", "value", value, "give a value; ffill() and bfill() fill from neighbours")
-        if axis is not None and is_columns(axis, "fillna"):
-            raise refused("fillna", "axis", axis, "leave it out")
+        if axis is not None and is_columns(axis, "fillna") and isinstance(self._meta, pd.DataFrame):
+            if not is_node(value) and pd.api.types.is_scalar(value):
+                return operate(Method("fillna"), self, value, kwargs={"axis": 1, "limit": limit})
+            if not isinstance(getattr(value, "_meta", value), pd.DataFrame):
+                raise refused(
+                    "fillna",
+                    "axis",
+                    axis,
+                    "with it the value is a constant or a frame: where() takes series along rows",
+                )
         plain = not isinstance(value, (dict, pd.Series)) and not is_node(value)
         is_dict = isinstance(value, dict) and isinstance(self._meta, pd.DataFrame)
         filled = operate(Method("fillna"), self, value, kind=Columnwise if plain else ByLabel if is_dict else Rowwise)

@@ -33,7 +33,7 @@ from glassloom.dataframe.io.csv_blocks import (
     without_categories,
 )
 from glassloom.dataframe.io.date_formats import with_date_formats
-from glassloom.dataframe.io.dated_columns import with_dtypes, with_plain_labels
+from glassloom.dataframe.io.dated_columns import labels_of_booleans, with_dtypes, with_plain_labels
 from glassloom.dataframe.io.filesystems import State, locate
 from glassloom.dataframe.io.fitting import (
     SAMPLE_ROWS,
@@ -222,7 +222,8 @@ def _read_text(
         options, labels = {**options, "index_col": labels}, None
     elif isinstance(labels, (list, tuple)) and not labels:
         labels = None
-    elif labels is not None and options.get("parse_dates") is True:
+    is_of_labels = options.get("parse_dates") is True
+    if labels is not None and is_of_labels:
         options = {**options, "parse_dates": labels if isinstance(labels, list) else [labels]}
     wanted = chosen(_BLOCK_SIZE if blocksize == "default" else blocksize)
     size = None if wanted is None else parse_bytes(wanted)
@@ -248,7 +249,12 @@ def _read_text(
     options = _with_dates_by_name(options, sample_path, parser, sample)
     if labels is not None and _are_first_values(sample_path, parser, labels, sample):
         labels = None
+        if is_of_labels:
+            options = {**options, "parse_dates": True}
+            parser = replace(parser, options=options)
+            sample = _read_sample(sample_path, parser)
     keys = [] if labels is None else _label_columns(sample.columns, labels, parser)
+    asked = options
     dated = with_plain_labels(
         function, options, keys, lambda given: _first_rows(sample_path, replace(parser, options=given))
     )
@@ -263,6 +269,7 @@ def _read_text(
         as_objects=dated.as_objects,
     )
     parser = replace(parser, options=options, times_as_objects=dated.as_objects)
+    inferred = labels_of_booleans(function, asked, keys, sample, lambda: _first_rows(sample_path, parser))
     compressed = [is_compressed(state[0], options) for state in states]
     whole = [not has_cuttable_lines(state[0], options) for state in states]
     if options.get("nrows") is not None:
@@ -283,7 +290,8 @@ def _read_text(
     token = tokenize(states, blocks, parser)
     rows = None if any(compressed) or options.get("nrows") is not None else likely_rows(blocks, states, files)
     read = wrap(Read(CsvSource(blocks, parser, sample, token, rows), None, None, None))
-    return _with_labels(read, keys, parser, [dated.label_dtypes.get(name) for name in keys]) if keys else read
+    label_dtypes = {**inferred, **dated.label_dtypes}
+    return _with_labels(read, keys, parser, [label_dtypes.get(name) for name in keys]) if keys else read
 
 
 def _are_first_values(path: str, parser: Parser, wanted: Any, sample: Any) -> bool:

@@ -24,6 +24,7 @@ from glassloom.dataframe.io.blocks import (
 )
 from glassloom.dataframe.io.common_types import is_text
 from glassloom.dataframe.io.compression import chosen_compression
+from glassloom.dataframe.io.date_formats import is_number
 from glassloom.dataframe.io.dated_columns import is_parsed_in_python
 from glassloom.dataframe.io.filesystems import Files
 from glassloom.dataframe.io.first_rows import FirstRow, first_row_of
@@ -377,6 +378,9 @@ def read_block(block: TextBlock, parser: Parser, meta: Any, are_chosen: bool = F
         frame = parser.parse(block)
         if texts := _texts_read_as_others(frame, meta):
             dtypes = parser.options.get("dtype") or {}
+            numbers = [name for name in texts if is_number(dtypes or None, name)]
+            frame = frame.astype({name: texts.pop(name) for name in numbers})
+        if texts:
             given = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
             again = parser.parse(block, **_text_options({**given, **texts}, texts, parser.options))
             for name in texts:

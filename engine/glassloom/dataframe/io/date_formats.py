@@ -102,8 +102,20 @@ def with_date_formats(
         options.get("engine") == "pyarrow"
     )  # which makes times of texts also without being asked: blocks that aren't text are read again
     if unparsed and not is_arrows and (dtype is None or isinstance(dtype, dict)):
-        options["dtype"] = {**(dtype or {}), **unparsed}
+        # Of numbers texts are made, where those can be told from objects.
+        texts_read = {
+            name: one
+            for name, one in unparsed.items()
+            if not (isinstance(one, pd.StringDtype) and is_number(dtype, name))
+        }
+        options["dtype"] = {**(dtype or {}), **texts_read} or None
     return options, sample
+
+
+def is_number(dtype: Any, name: Any) -> bool:
+    """Whether the `dtype` of columns, or of all of them, makes numbers of a column's texts."""
+    given = dtype.get(name) if isinstance(dtype, dict) else dtype
+    return given is not None and pd.api.types.is_numeric_dtype(given)
 
 
 def _label(one: Any, columns: list[Any]) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -11,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
+from glassloom.errors import MetaError
 
 
 class Dated(NamedTuple):
@@ -84,6 +87,56 @@ def with_plain_labels(
     return Dated(options, as_objects, {**inferred, **labels})
 
 
+def labels_of_booleans(
+    function: Callable[..., Any],
+    options: dict[str, Any],
+    keys: Collection[Any],
+    sample: Any,
+    first_rows: Callable[[], Any],
+) -> dict[Any, Any]:
+    """Return the dtypes of labels that are booleans, of which some are missing in the first rows: pandas' parser in C makes numbers of them."""
+    dtype = options.get("dtype")
+    if is_parsed_in_python(function, options) or options.get("engine") == "pyarrow":
+        return {}
+    listed = options.get("parse_dates")
+    others = {*(dtype if isinstance(dtype, dict) else ()), *(listed if isinstance(listed, list) else ())}
+    objects = [name for name in keys if sample[name].dtype == object and name not in others]
+    if not objects or (dtype is not None and not isinstance(dtype, dict)) or not _booleans_as_labels():
+        return {}
+    rows = first_rows()
+    return {
+        name: _OfBooleans(name) for name in objects if pd.api.types.is_bool_dtype(rows[name].dropna().infer_objects())
+    }
+
+
+@lru_cache(maxsize=1)
+def _booleans_as_labels() -> bool:
+    """Whether pandas makes numbers of such labels."""
+    return bool(pd.read_csv(io.StringIO("k,x\nTrue,1\n,2\n"), index_col="k").index.dtype == "float64")
+
+
+class _OfBooleans(NamedTuple):
+    """In place of the dtype of labels: they are booleans, of which some are missing."""
+
+    name: Any
+
+    def made_of(self, labels: pd.Index) -> pd.Index:
+        """Return the numbers that pandas makes of labels.
+
+        Raises
+        ------
+        MetaError
+            If there are others than booleans.
+        """
+        others = [one for one in labels if isinstance(one, str) and one.lower() not in ("true", "false")]
+        if others:
+            raise MetaError(
+                f"index_col={self.name!r}: the first rows have booleans and missing values as labels, of which pandas makes numbers; there is "
+                f"{others[0]!r}, too. Give dtype={{{self.name!r}: str}}"
+            )
+        return labels.astype("float64")
+
+
 def with_dtypes(labels: Any, dtypes: Sequence[Any]) -> Any:
     """Return labels, some of whose levels are times or inferred, with a dtype for each level; None: its own."""
     if not isinstance(labels, pd.MultiIndex):
@@ -95,6 +148,8 @@ def with_dtypes(labels: Any, dtypes: Sequence[Any]) -> Any:
 def _with_dtype(labels: pd.Index, dtype: Any) -> pd.Index:
     if dtype is None:
         return labels
+    if isinstance(dtype, _OfBooleans):
+        return dtype.made_of(labels)
     one = pd.api.types.pandas_dtype(dtype)
     is_text = pd.api.types.is_string_dtype(one) and not pd.api.types.is_object_dtype(one)
     if is_text or isinstance(one, pd.CategoricalDtype):

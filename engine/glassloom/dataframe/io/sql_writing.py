@@ -90,7 +90,7 @@ def to_sql(
     Raises
     ------
     ValueError
-        If the table exists and `if_exists` is ``"fail"``.
+        If the table exists and `if_exists` is ``"fail"``, or it lacks a column of the rows that are appended.
     """
     if if_exists not in ("fail", "replace", "append"):
         raise OptionError(f"if_exists={if_exists!r} should be 'fail', 'replace' or 'append'")
@@ -113,6 +113,8 @@ def to_sql(
         "method": method,
         "schema": schema,
     }
+    if is_staged:
+        _require_columns(frame.expr.meta, how, url, name, if_exists == "append" and exists)
     first = "replace" if if_exists == "replace" and not is_staged else "append"
     mark = f"{target}_open" if is_staged and compute else None
     options = {"how": how, "first": first, "engine": engine_options, "mark": mark}
@@ -132,6 +134,35 @@ def to_sql(
     finally:
         _drop(url, mark, target)
     return None
+
+
+def _require_columns(meta: Any, how: dict[str, Any], url: str, name: str, is_appended: bool) -> None:
+    """Check that a frame with this meta can be written, and that a table to which it is appended has its columns.
+
+    Raises
+    ------
+    ValueError
+        If not.
+    """
+    with connected(f"{SQLITE}:memory:", {}) as connection:
+        meta.to_sql("rows", connection, **how)
+        columns = _columns(connection, "rows")
+    if not is_appended:
+        return
+    with connected(url, {}) as connection:
+        there = _columns(connection, name)
+    known = {column.casefold() for column in there}
+    lacking = [column for column in columns if column.casefold() not in known]
+    if lacking:
+        raise ValueError(
+            f"if_exists='append': table {name!r} lacks the columns {lacking}; it has {there}. index_label= names the columns of row labels, "
+            "index=False leaves them out"
+        )
+
+
+def _columns(connection: Any, table: str) -> list[str]:
+    """Return the names of the columns of a table of SQLite."""
+    return [row[1] for row in connection.execute(f"PRAGMA table_info({quoted(table)})")]
 
 
 def _declared(meta: Any, dtype: Any) -> Any:
@@ -181,7 +212,8 @@ def _publish(con: str, written: str, name: str, if_exists: str, counts: list[int
     """Put a table of SQLite into the place of its final name."""
     with connected(con, {}) as connection:
         if if_exists == "append" and table_exists(connection, name):
-            connection.execute(f"INSERT INTO {quoted(name)} SELECT * FROM {quoted(written)}")
+            columns = ", ".join(map(quoted, _columns(connection, written)))
+            connection.execute(f"INSERT INTO {quoted(name)} ({columns}) SELECT {columns} FROM {quoted(written)}")
             connection.execute(f"DROP TABLE {quoted(written)}")
         else:
             connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")

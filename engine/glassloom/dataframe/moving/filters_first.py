@@ -76,12 +76,19 @@ class PartsOfFrames:
 
 
 def _are_alike(meta: Any, other: Any) -> bool:
-    """Whether two metas have the same columns and labels of the same dtypes."""
-    if dtypes_of_labels(meta) != dtypes_of_labels(other):
+    """Whether two metas have the same columns and labels of the same dtypes and names."""
+    if dtypes_of_labels(meta) != dtypes_of_labels(other) or _names(meta) != _names(other):
         return False
     if not isinstance(meta, pd.DataFrame) or not isinstance(other, pd.DataFrame):
         return type(meta) is type(other) and getattr(meta, "dtype", None) == getattr(other, "dtype", None)
     return meta.columns.equals(other.columns) and list(meta.dtypes) == list(other.dtypes)
+
+
+def _names(meta: Any) -> list[Any]:
+    """Return the names of the labels of rows and columns, or that of a series."""
+    if isinstance(meta, pd.Index):
+        return list(meta.names)
+    return [*meta.index.names, *(meta.columns.names if isinstance(meta, pd.DataFrame) else [meta.name])]
 
 
 def dtypes_of_labels(meta: Any) -> list[Any]:

@@ -35,6 +35,7 @@ from glassloom.dataframe.moving.partners import with_partners
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
 from glassloom.dataframe.moving.size import Size, size_of
+from glassloom.dataframe.names_of_labels import have_unlike_names, named_as_joined
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.unlike_dtypes import with_dtypes_of_all
 from glassloom.dataframe.wrap import is_node, operate, wrap
@@ -230,7 +231,14 @@ def merge(
     )
     count = None if npartitions is None else whole_number("merge", "npartitions", npartitions, 1)
     joined = join_nodes(left.expr, right.expr, joining, count, None if type(broadcast) in (int, float) else broadcast)
+    if _is_named_by_rows(joining) and have_unlike_names([left.expr, right.expr]):
+        joined = named_as_joined(joined, left.expr, right.expr, how)
     return in_key_order(wrap(joined), joining, left.columns, right.columns) if sort and how != "cross" else wrap(joined)
+
+
+def _is_named_by_rows(joining: Joining) -> bool:
+    """Whether pandas names labels as those of the side that has rows are."""
+    return HAS_COPY_ON_WRITE and joining.left_index and joining.right_index and joining.how in ("inner", "outer")
 
 
 def join_nodes(

@@ -9,7 +9,7 @@ from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.meta import infer_meta
-from glassloom.dataframe.nodes import Projection
+from glassloom.dataframe.nodes import BlockOp, Projection
 from glassloom.dataframe.prefix import Carried
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import DivisionError
@@ -24,10 +24,15 @@ def takes_all_rows(frame: Any, other: Any) -> bool:
     return frame.ndim == 2 or not other.index.has_duplicates
 
 
-def labelled_together(frame: Any, other: Any) -> tuple[Any, Any]:
+def labelled_together(frame: Any, other: Any, *, sorts: bool = True) -> tuple[Any, Any]:
     """Return a lazy object and a pandas one as two lazy ones that can be aligned by label.
 
     pandas sorts labels that aren't the same on both sides. Whether they are is found out now if the divisions aren't known.
+
+    Parameters
+    ----------
+    sorts
+        Whether labels are sorted also beside a pandas object without rows.
     """
     if frame.npartitions == 1:
         return frame, from_pandas(other, npartitions=1, sort=False)
@@ -38,11 +43,17 @@ def labelled_together(frame: Any, other: Any) -> tuple[Any, Any]:
                 "sort_index(), or join by label with merge(left_index=True, right_index=True)"
             )
         return frame, from_pandas(other)
+    if not sorts and not len(other):
+        return frame, wrap(BlockOp(frame.expr, (), BlockCall(_instead, (Block(0), other), label="no-rows")))
     if len(frame) == len(other) and frame.index.compute().equals(other.index):
         return frame, _by_place(frame, other)
     if other.index.has_duplicates:  # which pair otherwise once they are sorted
         return frame, from_pandas(other, sort=False)
     return frame.sort_index(), from_pandas(other)
+
+
+def _instead(block: Any, other: Any) -> Any:
+    return other
 
 
 def _by_place(frame: Any, other: Any) -> Any:
@@ -52,6 +63,8 @@ def _by_place(frame: Any, other: Any) -> Any:
     made = wrap(Projection(rows.expr, []))
     for place in range(columns.shape[1]):
         made = wrap(with_column_at_hand(made, place, columns.iloc[:, place].array))
+    if other.index.names != frame.index.names:
+        made = made.rename_axis(index=other.index.names)
     return made.set_axis(columns.columns, axis=1) if other.ndim == 2 else made[0].rename(other.name)
 
 

@@ -252,6 +252,8 @@ def conform(block: Any, meta: Any) -> Any:
         )
     missing = [name for name in meta.columns if name not in block.columns]
     block = block.reindex(columns=meta.columns) if missing or list(block.columns) != list(meta.columns) else block
+    if block.columns.names != meta.columns.names:
+        block = block.rename_axis(columns=meta.columns.names)
     if not meta.columns.is_unique:
         return _conform_each(block, meta)
     changes = {

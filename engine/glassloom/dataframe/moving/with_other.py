@@ -13,6 +13,7 @@ from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_at_hand import beside_values_at_hand
+from glassloom.dataframe.divisions import has_no_rows
 from glassloom.dataframe.for_each import call_user
 from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.combining_first import combined_first, with_common_dtypes, with_dtypes_of_one_frame
@@ -97,7 +98,12 @@ class WithOther(Frame):
             found = other.notna().any()
             has_values = found.compute() if is_node(found) else found
             kept = [name for name in self._meta.columns if not has_values.get(name, False)]
-        return _together(self, other, partial(_combined, kept, options), "combine")
+        is_whole = self.npartitions == 1 and (not is_node(other) or other.npartitions == 1)
+        lacks_rows = (
+            is_whole or has_no_rows(self._expr),
+            is_whole or (has_no_rows(other.expr) if is_node(other) else not len(other)),
+        )
+        return _together(self, other, partial(_combined, kept, lacks_rows, options), "combine")
 
     def compare(
         self,
@@ -201,7 +207,8 @@ def _together(
 ) -> Any:
     """Return what a function makes of the partitions of two objects, cut at the same labels. Another one may be tried on made-up rows."""
     if not is_node(other):
-        frame, other = labelled_together(frame, _at_hand(other, method))
+        sorts = method != "combine_first" or len(other) > 0
+        frame, other = labelled_together(frame, _at_hand(other, method), sorts=sorts)
     pairs = paired([frame.expr, other.expr], method)
     nodes = pairs.nodes
     call = BlockCall(function, (Block(0), Block(1)), label=method.replace("_", "-"))
@@ -213,8 +220,11 @@ def _together(
     meta = infer_meta(trial, nodes, method)
     if method == "combine_first":
         meta = with_common_dtypes(meta, frame.expr.meta, other.expr.meta)
+        if isinstance(meta, pd.DataFrame) and has_no_rows(frame.expr) and not has_no_rows(other.expr):
+            meta = meta.rename_axis(columns=other.expr.meta.columns.names)
         call = BlockCall(partial(combined_first, meta, nodes[0].npartitions == 1), call.args, label=call.label)
-    return wrap(pairs.result((kind or Together)(nodes[0], tuple(nodes[1:]), call, meta)))
+    shows_name = call if method == "compare" else trial
+    return wrap(pairs.result((kind or Together)(nodes[0], tuple(nodes[1:]), call, meta), tried=shows_name))
 
 
 def _at_hand(other: Any, method: str) -> Any:
@@ -247,12 +257,17 @@ def _labelled_alike(call: Callable[..., Any], block: Any, *others: Any) -> Any:
     return call(block, *(other.set_axis(block.index, axis=0) for other in others))
 
 
-def _combined(kept: list[Any], options: dict[str, Any], block: Any, other: Any) -> Any:
-    """Return the combined rows of two partitions, with some columns of the first one as they are."""
-    if len(block) != len(other) and not (
-        len(block) and len(other)
-    ):  # pandas calls no function with rows of one frame alone
-        block, other = (one if len(one) else one.reindex(rows.index) for one, rows in ((block, other), (other, block)))
+def _combined(kept: list[Any], lacks_rows: tuple[bool, bool], options: dict[str, Any], block: Any, other: Any) -> Any:
+    """Return the combined rows of two partitions, with some columns of the first one as they are.
+
+    `lacks_rows`: whether each frame has no rows if its partition has none. pandas calls no function then.
+    """
+    if len(block) != len(other) and not (len(block) and len(other)):
+        pairs = ((block, other, lacks_rows[0]), (other, block, lacks_rows[1]))
+        block, other = (
+            one if len(one) or lacks else one.reindex(rows.index).rename_axis(index=one.index.names)
+            for one, rows, lacks in pairs
+        )
     if not kept:
         return block.combine(other, **options)
     block, other = block.align(other, axis=0)
