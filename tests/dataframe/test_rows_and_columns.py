@@ -662,3 +662,30 @@ def test_loc_takes_times_of_day(zone):
     lazy = gd.from_pandas(frame, npartitions=3, sort=False)
     check_all(operations, frame, lazy)
     assert lazy.loc[eight, "x"].compute().tolist() == frame.loc[eight, "x"].tolist()  # an array, for pandas too
+
+
+@pytest.mark.parametrize(
+    "names", [["a", "b", "c"], ["a", "b", "a"], pd.MultiIndex.from_tuples(["pa", "qb", "qc"])], ids=str
+)
+def test_columns_are_inserted_beside_others_of_their_name(names):
+    plain = pd.DataFrame([[1, 2.5, "x"], [3, 4.5, "y"], [5, 6.5, "z"]], columns=names)
+    new, other = ("a", "new") if isinstance(names, list) else (("p", "a"), ("n", "m"))
+    for column, value in ((new, 5), (other, [7, 8, 9]), (new, pd.Series([1.5, 2.5]))):
+        expected, lazy = plain.copy(), gd.from_pandas(plain, npartitions=2)
+        expected.insert(1, column, value, allow_duplicates=True)
+        lazy.insert(1, column, value, allow_duplicates=True)
+        assert_same(lazy.compute(**INLINE), expected)
+        assert lazy.columns.equals(expected.columns)
+    with pytest.raises(
+        ValueError, match="cannot insert 'a', which is there already; allow_duplicates=True adds another"
+    ):
+        gd.from_pandas(pd.DataFrame({"a": [1]})).insert(0, "a", 1)
+
+
+@pytest.mark.parametrize("dtype", [object, "str", "string"])
+def test_an_index_at_hand_keeps_its_dtype_where_it_is_set(dtype):
+    plain = pd.DataFrame({"x": [1, 2, 3]})
+    lazy = gd.from_pandas(plain, npartitions=2)
+    for labels in (pd.Index(list("abc"), dtype=dtype, name="i"), pd.Series(list("abc"), dtype=dtype)):
+        for options in ({}, {"sort": False}):
+            assert_same(lazy.set_index(labels, **options).compute(**INLINE), plain.set_index(labels))

@@ -88,7 +88,7 @@ class MovingRows(Collection):
             options = {"level": level, "sort_remaining": sort_remaining, "na_position": na_position, "key": key}
             kwargs = {"axis": 1, "ascending": ascending, "ignore_index": ignore_index, **options}
             return operate(Method("sort_index"), self, kwargs=kwargs, label="sort-columns")
-        _require_usual("sort_index", "axis", axis, (0, "index"))
+        _require_usual("sort_index", "axis", axis, (0, "index", "rows"))
         if (
             level is not None
             and (levels := levels_of(self._expr.meta.index, level))
@@ -299,7 +299,7 @@ class MovingSeries(MovingRows):
     ) -> Any:
         """Return the values in order; equal ones keep their order. See `DataFrame.sort_values`."""
         require_shuffle_method(shuffle_method)
-        _require_usual("sort_values", "axis", axis, (0, "index"))
+        _require_usual("sort_values", "axis", axis, (0, "index", "rows"))
         return self._sort_values((), ascending, na_position, kind, ignore_index, key, npartitions)
 
 
@@ -385,7 +385,7 @@ class MovingFrame(MovingRows):
         ['a', 'c', 'b']
         """
         require_shuffle_method(shuffle_method)
-        _require_usual("sort_values", "axis", axis, (0, "index"))
+        _require_usual("sort_values", "axis", axis, (0, "index", "rows"))
         names = tuple(_listed(by))
         if not names:
             return wrap(self._expr)  # as pandas
@@ -589,7 +589,8 @@ def _index_key(frame: Any, key: Any) -> Any:
             f"set_index takes names of columns, lazy series, and lists or arrays of a value for each row, not {key!r}"
         )
     values = pd.Index(key, tupleize_cols=False).array if isinstance(key, list) else getattr(key, "array", key)
-    return series_of_values(frame, values, getattr(key, "name", None))
+    infers = not isinstance(key, (pd.Index, pd.Series))  # whose objects stay such
+    return series_of_values(frame, values, getattr(key, "name", None), infers=infers)
 
 
 def _is_frame(value: Any) -> bool:

@@ -50,7 +50,7 @@ def reindexed_collection(frame: Any, labels: Any, index: Any, columns: Any, axis
             raise TypeError("reindex of a series takes no columns")
         names = (
             columns
-            if isinstance(columns, (pd.Index, pd.Series))
+            if isinstance(columns, (pd.Index, pd.Series, pd.api.extensions.ExtensionArray))
             else collection_of("reindex", "columns", columns, "names")
         )
         if index is not None and _is_of_both(meta, names, options):
