@@ -220,6 +220,13 @@ class Reshaping(Frame):
         return operate(_with_labels, made, column, kind=BlockOp, label="categorize")
 
 
+def _encoded(meta: Any) -> list[Any]:
+    """Return the columns that pandas' `get_dummies` replaces if none are named."""
+    numbered = meta.set_axis(range(meta.shape[1]), axis=1)
+    kept = set(pd.get_dummies(numbered).columns)
+    return [name for place, name in enumerate(meta.columns) if place not in kept]
+
+
 def _is_of_known_categories(series: Any) -> bool:
     return isinstance(series.dtype, pd.CategoricalDtype) and has_known_categories(series)
 
@@ -340,15 +347,12 @@ def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: 
         if not _is_of_known_categories(meta):
             data = data.astype("category").cat.as_known()
     else:
-        chosen = (
-            list(columns)
-            if columns is not None
-            else [
-                name
-                for name in meta.columns
-                if _is_text(meta[name].dtype) or isinstance(meta[name].dtype, pd.CategoricalDtype)
-            ]
-        )
+        if not meta.columns.is_unique:
+            raise NotImplementedError(
+                f"get_dummies of a frame with several columns {meta.columns[meta.columns.duplicated()][0]!r}: "
+                "set_axis(names, axis=1) gives them names of their own"
+            )
+        chosen = list(columns) if columns is not None else _encoded(meta)
         unknown = [name for name in chosen if not _is_of_known_categories(meta[name])]
         data = data.categorize(unknown) if unknown else data
     options = {

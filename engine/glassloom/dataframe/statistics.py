@@ -11,7 +11,15 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import columns_of, of_samples, sample
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
-from glassloom.dataframe.aggregated_tables import dtype_of, named_parts, named_rows, rows_by_column, stacked
+from glassloom.dataframe.aggregated_tables import (
+    dtype_of,
+    named_parts,
+    named_rows,
+    reduced_rows,
+    reductions_of_rows,
+    rows_by_column,
+    stacked,
+)
 from glassloom.dataframe.argument_kinds import collection_of, fraction
 from glassloom.dataframe.assembled import assembled, constant
 from glassloom.dataframe.at_hand import computed_now
@@ -249,12 +257,9 @@ class Statistics(Frame):
         """Return reductions of each row."""
         frame: Any = self
         if isinstance(func, str) and is_reduction(func):
-            return getattr(frame, func)(*args, axis=1, **kwargs)
+            return reduced_rows(frame, func, args, kwargs)
         if isinstance(func, list) and func and all(isinstance(one, str) and is_reduction(one) for one in func):
-            names = aggregation_names(func)
-            parts = [getattr(frame, one)(*args, axis=1, **kwargs) for one in func]
-            rows = wrap(Projection(self._expr, []))
-            return wrap(rows._assigned(dict(zip(names, parts, strict=True))))
+            return reductions_of_rows(frame, func, aggregation_names(func), args, kwargs)
         if callable(func):
             return frame.apply(func, axis=1, args=args, **kwargs)
         raise refused("agg", "axis", 1, "with axis=1 give the name of a reduction, a list of names, or a function")
