@@ -160,7 +160,7 @@ def _both(
     given = args if function else args[1:]
     if function and not _has_rows((args, kwargs)):
         return original(*args, **kwargs)  # of values at hand pandas itself makes concrete results
-    if not function and type(args[0]).__module__.startswith("pandas.tests"):
+    if not function and type(args[0]).__module__.startswith(("pandas.tests", "pandas._testing")):
         return original(*args, **kwargs)  # a class of the test's own, of which lazy frames know nothing
     if _has_iterators((given, kwargs)):
         return original(*args, **kwargs)  # which can be read but once
@@ -411,10 +411,13 @@ def _by_values(rows: Any) -> Any:
 
 
 def _as_one_kind(rows: Any) -> Any:
-    """A row as the frame of it, and distinct values as a series."""
-    if isinstance(rows, pd.DataFrame):
-        return rows.iloc[0] if len(rows) == 1 else rows
-    return rows if isinstance(rows, pd.Series) else pd.Series(rows)
+    """The row of a frame that has one alone."""
+    return rows.iloc[0] if isinstance(rows, pd.DataFrame) and len(rows) == 1 else rows
+
+
+def _as_series(values: Any) -> Any:
+    """An array as a series without a name."""
+    return pd.Series(values).rename(None)
 
 
 def _weaker(call: Call) -> Iterator[tuple[str, Callable[[Any], Any]]]:
@@ -427,7 +430,7 @@ def _weaker(call: Call) -> Iterator[tuple[str, Callable[[Any], Any]]]:
     if name in _MOVED:
         yield "labels", _by_values
     if call.name.endswith(_OF_OTHER_KIND):
-        yield "kind", _as_one_kind
+        yield "kind", _as_series if name == "unique" else _as_one_kind
 
 
 def _is_same_when(change: Callable[[Any], Any], got: Any, expected: Any) -> bool:

@@ -413,3 +413,27 @@ def test_rows_sorted_by_no_column_keep_their_order():
     plain = pd.DataFrame({"x": [3, 1, 2]}, index=[2, 0, 1])
     lazy = gd.from_pandas(plain, npartitions=2, sort=False)
     assert lazy.sort_values(by=[]).compute().equals(plain.sort_values(by=[]))
+
+
+SORTED_COLUMNS = {
+    "a row": lambda f: f.sort_values("y", axis=1),
+    "a row in a list, descending": lambda f: f.sort_values(["y"], axis="columns", ascending=False),
+    "several rows": lambda f: f.sort_values(["x", "z"], axis=1, ascending=[True, False], na_position="first"),
+    "by a function": lambda f: f.sort_values("z", axis=1, key=lambda row: -row),
+    "rows numbered": lambda f: f.sort_values("y", axis=1, ignore_index=True),
+}
+
+
+@pytest.mark.parametrize("names", [list("bac"), list("aba")], ids=str)
+@pytest.mark.parametrize("function", SORTED_COLUMNS.values(), ids=SORTED_COLUMNS)
+def test_columns_are_sorted_by_values_in_rows(function, names):
+    plain = pd.DataFrame([[2, 2.5, 1], [1, 9, np.nan], [2, 0, 7]], index=list("xyz"), columns=names)
+    lazy = gd.from_pandas(plain, npartitions=3)
+    assert_same(function(lazy).compute(**INLINE), function(plain))
+    changed = lazy.copy()
+    assert changed.sort_values("y", axis=1, inplace=True) is None
+    assert_same(changed.compute(**INLINE), plain.sort_values("y", axis=1))
+    with pytest.raises(KeyError, match="q"):
+        lazy.sort_values("q", axis=1)
+    with pytest.raises(ValueError, match=r'sort_values: For argument "inplace" expected type bool, received type int'):
+        lazy.sort_values("b", inplace=1)

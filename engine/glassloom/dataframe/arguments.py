@@ -375,7 +375,14 @@ def _changing(method: Callable[..., Any], where: str) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def changing(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs.get("inplace"):
+        wanted = kwargs.get("inplace")
+        if wanted is None or wanted is False:
+            return method(self, *args, **kwargs)
+        if not pd.api.types.is_bool(wanted):
+            raise ValueError(
+                f'{where}: For argument "inplace" expected type bool, received type {type(wanted).__name__}'
+            )
+        if not wanted:
             return method(self, *args, **kwargs)
         made = method(self, *args, **{**kwargs, "inplace": method.__name__ in _OTHERS_IN_PLACE})
         if type(made) is not type(self):

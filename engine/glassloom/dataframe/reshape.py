@@ -30,6 +30,7 @@ from glassloom.dataframe.plain_dummies import plain_dummies
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.statistics import is_text_or_object
 from glassloom.dataframe.time_texts import times_of_texts
+from glassloom.dataframe.two_series import both_lazy
 from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap
 from glassloom.errors import OptionError
 
@@ -106,12 +107,13 @@ class Reshaping(Frame):
         """Return the correlation of each column with a series, or with the column of the same name, of the same rows."""
         if is_columns(axis, "corrwith"):
             raise refused("corrwith", "axis", axis, "correlations of rows are computed by apply(axis=1)")
+        frame: Any
+        frame, other = both_lazy(self, other)
         if not is_node(other):
-            raise refused("corrwith", "other", other, "it takes a lazy frame or series of the same rows")
+            raise refused("corrwith", "other", other, "it takes a frame or series")
         is_series = isinstance(other.expr.meta, pd.Series)
-        frame: Any = self
         if numeric_only:
-            frame = wrap(numeric_columns(self.expr))
+            frame = wrap(numeric_columns(frame.expr))
             other = other if is_series else wrap(numeric_columns(other.expr))
         columns: pd.Index = frame.columns
         own = columns if is_series else columns[columns.isin(other.columns)]
