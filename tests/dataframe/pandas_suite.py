@@ -80,7 +80,7 @@ _READERS = "read_csv read_table read_fwf read_json"
 _SETTERS = ["__setitem__", "__delitem__", "isetitem", "insert", "update"]
 _MOVED = ["merge", "join", "melt"]
 """What may number the rows of each partition, and have them in another order than pandas."""
-_SORTED = ["set_index", "sort_values", "concat"]
+_SORTED = ["set_index", "sort_values", "sort_index", "concat"]
 """What sorts rows that pandas doesn't sort, or by a stable sort."""
 _NUMBERED = ["reset_index", "merge_asof", "read_csv", "read_table", "read_fwf", "read_json"]
 """What numbers the rows of each partition."""

@@ -36,3 +36,24 @@ def test_partial_sums_that_are_not_a_number_are_not_taken_for_missing(values):
     frame = pd.DataFrame({"v": values, "w": 1.5, "k": list("aaaabb"), "c": pd.Categorical(list("xyxyxy"), list("xyz"))})
     for npartitions in (1, 3):
         check_all(ADDED, frame, gd.from_pandas(frame, npartitions=npartitions))
+
+
+ONE_AFTER_THE_OTHER = {
+    "sums": lambda f: f[["v", "w", "i", "s"]].cumsum(),
+    "products": lambda f: f[["z", "i", "v"]].cumprod(),
+    "of a series": lambda f: f.v.cumsum(),
+    "with missing ones": lambda f: f.v.cumsum(skipna=False),
+    "largest": lambda f: f[["v", "z"]].cummax(),
+    "sums of groups": lambda f: f.groupby("k")[["v", "w", "i"]].cumsum(),
+    "products of groups": lambda f: f.groupby("k").z.cumprod(),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_running_sums_stay_not_a_number_in_later_partitions(dtype):
+    inf, nan = np.inf, np.nan
+    frame = pd.DataFrame({"v": [inf, -inf, 1, 2, nan, 3, 4, 5], "w": [1, 2, inf, 3, -inf, 4, 5, 6], "i": range(8)})
+    frame = frame.assign(z=[0, inf, 1, 2, 3, 4, nan, 7], s=list("abcdefgh"), k=list("aabbabab"))
+    frame = frame.astype(dict.fromkeys("vwz", dtype))
+    for npartitions in (2, 8):
+        check_all(ONE_AFTER_THE_OTHER, frame, gd.from_pandas(frame, npartitions=npartitions))

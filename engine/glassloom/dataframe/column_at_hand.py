@@ -124,7 +124,7 @@ def with_column_at_hand(frame: Any, name: Any, value: Any, *, infers: bool = Tru
         value = with_native_bytes(value)
         setting = BlockCall(_with_labels, (Block(0), name, Block(1)), label="setitem")
         return WithColumn(node, setting, _pieces_by_label(node, _as_wide_as_needed(frame, value)))
-    if isinstance(value, pd.arrays.NumpyExtensionArray):
+    if type(value) is pd.arrays.NumpyExtensionArray:
         value = value.to_numpy()
     if isinstance(value, list) and not value:
         value = np.empty(0)  # as pandas has it
@@ -273,7 +273,7 @@ def _with_array(block: Any, name: Any, values: Any) -> Any:
 
 def _are_objects(values: Any) -> bool:
     return values.dtype == object or (
-        isinstance(values, pd.arrays.NumpyExtensionArray) and values.to_numpy().dtype == object
+        type(values) is pd.arrays.NumpyExtensionArray and values.to_numpy().dtype == object
     )
 
 

@@ -82,8 +82,8 @@ class Step:
             return self.whole(block)
         block = _with_dtypes(block, carry)
         if self.is_reversed:
-            return with_frequency_of(block, self.whole(concat([block, carry])).iloc[:-1])
-        return with_frequency_of(block, self.whole(concat([carry, block])).iloc[1:])
+            return with_frequency_of(block, self.whole(concat([block, carry])).iloc[: -len(carry)])
+        return with_frequency_of(block, self.whole(concat([carry, block])).iloc[len(carry) :])
 
 
 def _step(whole: Any, last: Any, title: str, is_reversed: bool, is_rounded: Any) -> Step:
@@ -118,7 +118,41 @@ def _running(how: str, skipna: bool, block: Any) -> Any:
 
 def _running_last(how: str, skipna: bool, block: Any) -> Any:
     result = getattr(block, how)(skipna=skipna)
-    return (_forward(result) if skipna and not _is_filled(result.iloc[-1:]) else result).iloc[-1:].copy()
+    if not skipna or _is_filled(result.iloc[-1:]):
+        return result.iloc[-1:].copy()
+    last = _forward(result).iloc[-1:].copy()
+    lost = _lost(how, block, result)
+    return _with_pairs(how, last, lost) if lost else last
+
+
+def _lost(how: str, block: Any, result: Any) -> list[int]:
+    """Return the places of columns whose sum or product is NaN, though values are there: from then on all are, as in pandas."""
+    if how not in ("cumsum", "cumprod"):
+        return []
+    if isinstance(block, pd.Series):
+        return [0] if _is_float(block) and bool((result.isna() & block.notna()).any()) else []
+    columns = [(block.iloc[:, place], result.iloc[:, place]) for place in range(block.shape[1])]
+    return [place for place, pair in enumerate(columns) if _lost(how, *pair)]
+
+
+def _is_float(column: Any) -> bool:
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"
+
+
+def _with_pairs(how: str, last: Any, lost: list[int]) -> Any:
+    """Return the row that is carried on as two, of which those of some columns make NaN, and those of others the row."""
+    frame = last.to_frame() if isinstance(last, pd.Series) else last
+    first, second = frame.copy(), frame.copy()
+    for place, dtype in enumerate(frame.dtypes):
+        neutral: Any = (0 if how == "cumsum" else 1) if pd.api.types.is_numeric_dtype(dtype) else None
+        if place in lost:
+            infinite: Any = pd.Series([np.inf], index=frame.index, dtype=dtype)
+            first.isetitem(place, infinite)
+            neutral = -np.inf if how == "cumsum" else 0
+        other: Any = pd.Series([neutral], index=frame.index, dtype=dtype)
+        second.isetitem(place, other)
+    made = concat([first, second])
+    return made.iloc[:, 0].rename(last.name) if isinstance(last, pd.Series) else made
 
 
 def _is_filled(row: Any) -> bool:

@@ -220,7 +220,11 @@ class RowByRow(TimeLabels):
         return self._of_rows("rename_axis", {**kwargs, **({"axis": 1} if is_columns(axis, "rename_axis") else {})})
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return a column, or `default` if there is none; of a series the value of a label, which is looked for now."""
+        """Return a column, or `default` if there is none; of a series the value of a label, or of several, which are looked for now."""
+        if isinstance(self._meta, pd.Series) and isinstance(key, (list, pd.Index, np.ndarray)):
+            labels = pd.Index(key)
+            if labels.dtype != bool and not labels.isin(self.index.compute()).all():
+                return default
         if isinstance(self._meta, pd.Series) and not is_node(key) and pd.api.types.is_hashable(key):
             lazy: Any = self
             return lazy[key] if key in lazy.index else default
