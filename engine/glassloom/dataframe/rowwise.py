@@ -222,8 +222,8 @@ class RowByRow(TimeLabels):
     def get(self, key: Any, default: Any = None) -> Any:
         """Return a column, or `default` if there is none; of a series the value of a label, or of several, which are looked for now."""
         if isinstance(self._meta, pd.Series) and isinstance(key, (list, pd.Index, np.ndarray)):
-            labels = pd.Index(key)
-            if labels.dtype != bool and not labels.isin(self.index.compute()).all():
+            labels, series = pd.Index(key), wrap(self._expr)
+            if labels.dtype != bool and not labels.isin(series.index.compute()).all():
                 return default
         if isinstance(self._meta, pd.Series) and not is_node(key) and pd.api.types.is_hashable(key):
             lazy: Any = self
