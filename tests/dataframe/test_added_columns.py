@@ -60,3 +60,10 @@ def test_values_of_labels_are_the_default_if_one_is_not_there():
             assert got == expected
         else:
             assert_same(got.compute(**INLINE), expected)
+
+
+def test_labels_of_a_series_are_given_once():
+    with pytest.raises(
+        TypeError, match=r"reindex of a series: labels=\[1\] and index=\[0\] are the same; give one of both"
+    ):
+        gd.from_pandas(pd.Series([1, 2])).reindex([1], index=[0])
