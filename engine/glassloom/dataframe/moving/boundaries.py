@@ -164,7 +164,7 @@ def _parts(column: Any, boundaries: Any, ascending: bool, na_position: str, *, i
         parts.append(_Part(missing.__getitem__, of_boundaries, na_position == "last"))
     if not is_text(column.dtype):
         values, others = _comparable(column, missing), _comparable(boundaries, of_boundaries)
-        if _not_numbers(values) is not None or _not_numbers(others) is not None:
+        if _not_numbers(column.dtype, values) is not None or _not_numbers(column.dtype, others) is not None:
             wrong, of_others = np.isnan(values), np.isnan(others)
             parts.append(_Part(wrong.__getitem__, of_others, na_position == "last" if is_alone else ascending))
             values, others = np.where(wrong, 0, values), np.where(of_others, 0, others)
@@ -190,15 +190,15 @@ def comparable_parts(column: Any, ascending: bool, na_position: str, *, is_alone
         parts.extend(_Part(partial(words.word, number), None, ascending) for number in range(words.n_words))
         return [*parts, _Part(words.lengths.__getitem__, None, ascending)]
     values = _comparable(column, missing)
-    if (wrong := _not_numbers(values)) is not None:
+    if (wrong := _not_numbers(column.dtype, values)) is not None:
         parts.append(_Part(wrong.__getitem__, None, na_position == "last" if is_alone else ascending))
         values = np.where(wrong, 0, values)
     return None if values.dtype.kind == "O" else [*parts, _Part(values.__getitem__, None, ascending)]
 
 
-def _not_numbers(values: Any) -> Any:
+def _not_numbers(dtype: Any, values: Any) -> Any:
     """Return where values are NaN that isn't missing, as among Arrow's numbers: pandas has it beside missing ones, or of several keys as the largest. None if none is."""
-    if values.dtype.kind != "f":
+    if isinstance(dtype, np.dtype) or values.dtype.kind != "f":
         return None
     found = np.isnan(values)
     return found if found.any() else None
