@@ -421,3 +421,10 @@ def test_windows_of_a_frame_beside_a_series_have_the_rows_of_the_frame(npartitio
     lazy, series = (gd.from_pandas(one, npartitions=npartitions) for one in (plain, other))
     expected = plain.rolling(2, min_periods=1).cov(other)
     assert_same(lazy.rolling(2, min_periods=1).cov(series).compute(scheduler="inline"), expected)
+
+
+def test_pairs_of_columns_of_one_name_are_refused():
+    lazy = gd.from_pandas(pd.DataFrame([[1.0, 2], [3, 4]], columns=["x", "x"]), npartitions=1)
+    for windows in (lazy.expanding(), lazy.ewm(com=1)):
+        with pytest.raises(NotImplementedError, match=r"cov of a frame with equal names of columns"):
+            windows.cov()

@@ -10,6 +10,7 @@ import pandas as pd
 
 from glassloom._users_functions import call_users_function
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.columns import require_distinct
 from glassloom.dataframe.nodes import BlockOp, Rowwise
 from glassloom.dataframe.options import refused
 from glassloom.dataframe.two_series import both_lazy
@@ -45,6 +46,8 @@ def of_one_partition(
             "repartition(npartitions=1) before"
         )
     is_pairwise = how in ("corr", "cov") and isinstance(frame.expr.meta, pd.DataFrame)
+    if is_pairwise:
+        require_distinct(how, frame.expr.meta)
     others = (other,) if is_lazy else ()
     return operate(
         partial(_called, make, how, given),
