@@ -112,3 +112,11 @@ def test_dot_takes_pandas_objects_of_the_same_labels_and_arrays(known):
     assert lazy.i.dot(np.arange(5)).compute(**INLINE) == in_order.i.dot(np.arange(5))
     with pytest.raises(ValueError, match="matrices are not aligned"):
         lazy.i.dot(other.j[1:]).compute(**INLINE)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "Float64", "double[pyarrow]"])
+def test_correlations_of_nullable_columns_are_nullable(dtype):
+    plain = FRAME[["i", "f"]].astype(dtype)
+    other = plain[["i"]].assign(new=plain.i)
+    got = gd.from_pandas(plain, npartitions=3).corrwith(other)
+    assert_same(got.compute(**INLINE), plain.corrwith(other))

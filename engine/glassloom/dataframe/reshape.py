@@ -126,7 +126,8 @@ class Reshaping(Frame):
         if not HAS_COPY_ON_WRITE and not is_series and columns.names != other.columns.names:
             own = own.set_names([None] * own.nlevels)
         labels = own.append(others) if len(others) else own
-        return assembled(partial(_row, labels), parts, "corrwith")
+        some = sample(frame.expr.meta).corrwith(sample(other.expr.meta), drop=drop, method=method)
+        return assembled(partial(_row, labels, some.dtype), parts, "corrwith")
 
     def nlargest(self, n: int, columns: Any, keep: str = "first", *, split_every: int | None = None) -> Any:
         """Return the `n` rows with the largest values in some columns, in one partition."""
@@ -285,8 +286,9 @@ def _counted_rows(
     return joined.astype("int64").rename("count")
 
 
-def _row(labels: pd.Index, *values: Any) -> Any:
-    return pd.Series([*values, *[np.nan] * (len(labels) - len(values))], index=labels)
+def _row(labels: pd.Index, dtype: Any, *values: Any) -> Any:
+    made = pd.Series([*values, *[np.nan] * (len(labels) - len(values))], index=labels)
+    return made if isinstance(dtype, np.dtype) else made.astype(dtype)
 
 
 # Functions of pandas' own namespace.

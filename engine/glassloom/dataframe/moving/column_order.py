@@ -29,6 +29,10 @@ def sorted_columns(frame: Any, by: Any, ignore_index: bool, options: dict[str, A
         If several rows have it.
     """
     labels = by if isinstance(by, list) else [by]
+    if named := [label for label in labels if label in frame.columns.names and label is not None]:
+        raise NotImplementedError(
+            f"sort_values(axis=1) by {named[0]!r}, a level of the columns: sort_index(axis=1, level=...) sorts by it"
+        )
     rows = frame.loc[labels].compute()
     numbered = rows.set_axis(range(rows.shape[1]), axis=1)
     order = numbered.sort_values(by=by, axis=1, kind="stable", **options).columns
