@@ -64,6 +64,12 @@ RESULTS = (
         "all rows of a column, then those of the next one",
     ),
     (
+        "`frame.loc[label]`, `frame.loc[label, names]` and `frame.xs(label)` of a label that occurs once",
+        "a frame of its rows, as in Dask, which stands for the row beside another frame",
+        "the row, as a series",
+    ),
+    ("`series.unique()`", "a lazy series", "an array"),
+    (
         "`frame.loc[text]` among labels that are times, where the text is one of them, such as a day among days",
         "a frame of its rows, which stands for the row beside another frame",
         "the row, as a series",

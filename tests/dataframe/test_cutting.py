@@ -58,3 +58,13 @@ def test_edges_are_returned_with_the_intervals():
         gd.qcut([1, 2], 2)
     with pytest.raises(ValueError, match="cannot specify integer `bins` when input data contains infinity"):
         gd.cut(gd.from_pandas(pd.Series([1, np.inf]), npartitions=2), 2)
+
+
+def test_edges_and_labels_that_are_lazy_are_computed():
+    series = pd.Series([1, 2, 3, 4])
+    lazy = gd.from_pandas(series, npartitions=2)
+    for name, wanted in {"cut": series - 1, "qcut": series / 4}.items():
+        lazy_wanted = gd.from_pandas(wanted, npartitions=2)
+        options, lazy_options = {"labels": series[series > 1]}, {"labels": lazy[lazy > 1]}
+        made = getattr(gd, name)(lazy, lazy_wanted, **lazy_options)
+        assert_same(made.compute(**INLINE), getattr(pd, name)(series, wanted, **options))

@@ -325,3 +325,9 @@ def test_rows_are_filtered_by_booleans_of_which_missing_ones_are_not_true():
     for wrong in (["x"], [1, 0], "x", lambda f: f[["x"]] > 1, lambda f: f.x, np.ones((7, 2), dtype=bool)):
         with pytest.raises(TypeError, match="must be a one-dimensional boolean mask"):
             lazy.filter(cond=wrong)
+
+
+def test_times_are_compared_with_numbers_that_stand_for_days():
+    for frame in (PLAIN, PLAIN.assign(ts=PLAIN.ts.dt.tz_localize("UTC"))):
+        check_in_parts(frame, lambda f: f.query("20200102 < ts <= 20200105"))
+        check_in_parts(frame, lambda f: f.query("ts == 20200102.0 or x in [4]"))

@@ -26,6 +26,8 @@ def lazy(frame):
 
 
 AGGREGATIONS = {
+    "a value of an array": lambda frame: frame.agg(lambda column: np.sum(column.values**2)),
+    "a value of an array, applied": lambda frame: frame.apply(lambda column: np.abs(column.values).max()),
     "a function": lambda frame: frame.agg(span),
     "with arguments": lambda frame: frame.agg(lambda column, k, *, plus: column.sum() * k + plus, 0, 3, plus=1),
     "a function and names": lambda frame: frame.agg(["sum", span]),

@@ -42,7 +42,14 @@ def test_groups_of_bins_beside_other_keys_are_refused():
         _ = lazy.groupby([pd.Grouper(key="t", freq="2D"), "k"]).groups
 
 
-@pytest.mark.parametrize("how", ["sum", ["min", "max"], lambda row: row.x - row.y])
+@pytest.mark.parametrize("dtype", ["int64", "float32", "uint8", "bool"])
+@pytest.mark.parametrize("how", [["max", "count"], ["mean", "size", "min"], ["sum", "any"]])
+def test_reductions_of_a_row_have_one_dtype(how, dtype):
+    frame = pd.DataFrame({"a": [1, 2, 0], "b": [4, 5, 1]}).astype(dtype)
+    assert_same(gd.from_pandas(frame, npartitions=2).agg(how, axis=1).compute(**INLINE), frame.agg(how, axis=1))
+
+
+@pytest.mark.parametrize("how", ["sum", ["min", "max"], "size", ["size", "sum"], lambda row: row.x - row.y])
 def test_agg_reduces_rows(how):
     expected = FRAME[["x", "y"]].agg(how, axis=1)
     assert_same(gd.from_pandas(FRAME, npartitions=3)[["x", "y"]].agg(how, axis=1).compute(**INLINE), expected)

@@ -194,6 +194,10 @@ def test_wrong_options_are_named():
         lazy.merge(lazy, on="k", how="middle")
     with pytest.raises(OptionError, match="validate='2:2' should be one of"):
         lazy.merge(lazy, on="k", validate="2:2")
+    with pytest.raises(NotImplementedError, match="merge_asof takes names of columns as keys; assign"):
+        gd.merge_asof(
+            gd.from_pandas(pd.DataFrame({"x": [1]})), pd.DataFrame({"x": [1]}), left_on=pd.Index([1]), right_on="x"
+        )
     with pytest.raises(NotImplementedError, match="merge takes names of columns as keys; assign"):
         lazy.merge(lazy, left_on=lazy.k, right_on="k")
     with pytest.raises(

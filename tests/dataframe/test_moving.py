@@ -276,8 +276,21 @@ def test_what_concat_cant_do_says_what_can():
         gd.concat([lazy.x, lazy], axis=1, sort=True)
     with pytest.raises(ValueError, match="Indexes have overlapping values"):
         gd.concat([lazy, lazy], axis=1, verify_integrity=True)
-    with pytest.raises(NotImplementedError, match=r"concat\(verify_integrity=True\) isn't supported: index.is_unique"):
+    with pytest.raises(
+        ValueError, match=r"concat\(verify_integrity=True\): Indexes have overlapping values: \[3, 1, 2, 0\]"
+    ):
         gd.concat([lazy, lazy], verify_integrity=True)
+    with pytest.raises(OptionError, match="sort=None should be True or False"):
+        gd.concat([lazy], sort=None)
+    options = {"axis": "rows", "keys": ["a", "b"], "verify_integrity": True}
+    assert_same(gd.concat([lazy, lazy], **options).compute(**INLINE), pd.concat([frame, frame], **options))
+
+
+def test_the_only_partition_of_unlike_rows_is_sorted_by_label():
+    one, other = pd.Series([1, 2, 3], index=[3, 0, 1], name="x"), pd.Series([4.0, 5], index=[2, 3], name="y")
+    lazy = [gd.from_pandas(series, npartitions=1, sort=False) for series in (one, other)]
+    options = {"axis": 1, "sort": True}
+    assert_same(gd.concat(lazy, **options).compute(**INLINE), pd.concat([one, other], **options))
 
 
 def test_overlapping_frames_are_interleaved_on_request():
@@ -348,6 +361,8 @@ def test_reindex_of_rows_and_columns_at_once_has_the_dtypes_of_pandas():
         assert_same(one.reindex(levels).compute(**INLINE), other.reindex(levels))
     names = pd.CategoricalIndex(["x", "z"], name="k")
     assert_same(lazy.reindex(columns=names).compute(**INLINE), frame.reindex(columns=names))
+    categories = pd.Categorical(names)
+    assert_same(lazy.reindex(columns=categories).compute(**INLINE), frame.reindex(columns=categories))
 
 
 @pytest.mark.parametrize("method", ["ffill", "bfill", "nearest"])

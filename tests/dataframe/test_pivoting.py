@@ -357,3 +357,28 @@ def test_keys_of_pivot_tables_may_be_values_functions_and_tuples(name):
     options = {"values": "x", "aggfunc": "sum", **KEYS_AT_HAND[name]}
     made = gd.from_pandas(LABELLED, npartitions=3).pivot_table(**options)
     assert_same(made.compute(**INLINE), LABELLED.pivot_table(**options))
+
+
+STACKED = {
+    "one level": pd.DataFrame({"b": [1.5, None, 3], "a": [4.0, None, 6]}, index=[7, 7, 2]),
+    "whole numbers": pd.DataFrame({"b": [1, 2, 3], "a": [4, 5, 6]}, index=list("xyz")),
+    "levels": pd.DataFrame(
+        np.array([[0, np.nan, 2, 3], [np.nan, np.nan, np.nan, 7], [8, 9, 10, 11]]),
+        columns=pd.MultiIndex.from_product([["y", "x"], ["q", "p"]], names=["u", "v"]),
+        index=pd.Index([5, 3, 4], name="i"),
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The previous implementation of stack")
+@pytest.mark.parametrize("plain", STACKED.values(), ids=STACKED)
+def test_columns_are_stacked_as_before_pandas_3_on_request(plain):
+    lazy = gd.from_pandas(plain, npartitions=3, sort=False)
+    for level in [-1] if plain.columns.nlevels == 1 else [-1, "u", [0, 1]]:
+        for options in ({}, {"dropna": False}, {"sort": False}, {"dropna": True, "sort": True}):
+            expected = plain.stack(level=level, future_stack=False, **options)
+            got = lazy.stack(level=level, future_stack=False, **options)
+            assert_same(got.compute(**INLINE), expected)
+            assert got.ndim == expected.ndim
+    with pytest.raises(ValueError, match="stack: dropna can't be given with future_stack=True"):
+        lazy.stack(dropna=False, future_stack=True)

@@ -3,6 +3,7 @@
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from frame_helpers import assert_same, check_all, cut_frames
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
@@ -224,6 +225,17 @@ def test_categories_become_known_and_columns():
     assert_same(gd.get_dummies(lazy.categorize(), dummy_na=True).compute(**INLINE), expected)
     assert_same(gd.get_dummies(lazy).compute(**INLINE), pd.get_dummies(frame))
     assert_same(gd.get_dummies(lazy.s, drop_first=True).compute(**INLINE), pd.get_dummies(frame.s, drop_first=True))
+
+
+def test_dummies_are_of_the_columns_that_pandas_chooses():
+    values = pd.Series([b"a", b"b", b"a"], dtype=pd.ArrowDtype(pa.binary()))
+    frame = pd.DataFrame({"name": values, "x": [1, 1, 2], "o": pd.Series(list("uvu"), dtype=object)})
+    lazy, expected = gd.from_pandas(frame, npartitions=3), pd.get_dummies(frame)
+    assert_same(gd.get_dummies(lazy).compute(**INLINE), expected)
+    assert gd.get_dummies(lazy).dtypes.equals(expected.dtypes)
+    twice = pd.DataFrame([["a", "b"]], columns=["s", "s"])
+    with pytest.raises(NotImplementedError, match="get_dummies of a frame with several columns 's': set_axis"):
+        gd.get_dummies(gd.from_pandas(twice))
 
 
 def test_text_becomes_times_durations_and_numbers():

@@ -214,3 +214,22 @@ def test_numbers_alone_are_all_values_of_a_series_that_isnt_of_objects(values, m
     lazy = gd.from_pandas(values, npartitions=2)
     for method in methods:
         assert getattr(lazy, method)(numeric_only=True).compute() == getattr(values, method)(numeric_only=True)
+
+
+def test_days_in_a_time_zone_are_joined_where_a_midnight_occurs_twice():
+    plain = pd.DataFrame({"x": range(3)}, index=pd.date_range("2018-11-03", periods=3))
+    lazy = gd.from_pandas(plain, npartitions=3)
+    expected = plain.tz_localize("America/Havana", ambiguous=True)
+    pd.testing.assert_frame_equal(
+        lazy.tz_localize("America/Havana", ambiguous=True).compute(**INLINE), expected, check_freq=False
+    )
+    got = lazy.index.tz_localize("America/Havana", ambiguous=True).compute(**INLINE)
+    assert got.equals(expected.index)
+
+
+@pytest.mark.parametrize("storage", ["python", "pyarrow"])
+def test_arrays_of_text_keep_their_dtype_as_columns(storage):
+    values = pd.array(["a", None, "b"], dtype=f"string[{storage}]")
+    plain = pd.DataFrame({"x": range(3)})
+    got = gd.from_pandas(plain, npartitions=2).assign(s=values, n=values[[1, 1, 1]]).compute(**INLINE)
+    pd.testing.assert_frame_equal(got, plain.assign(s=values, n=values[[1, 1, 1]]))

@@ -78,3 +78,45 @@ def test_repeated_labels_that_are_not_in_order_are_refused():
     assert_same((gd.from_pandas(plain, npartitions=1) + other).compute(), plain + other)
     with pytest.raises(DivisionError, match=r"repeat, and aren't in order.*sort_index\(\)"):
         gd.from_pandas(plain, npartitions=2) + other
+
+
+STATISTICS = {
+    "corr": lambda f, other: f.i.corr(other.f),
+    "spearman": lambda f, other: f.i.corr(other.f, method="spearman"),
+    "kendall": lambda f, other: f.i.corr(other.f, method="kendall"),
+    "cov": lambda f, other: f.i.cov(other.f, ddof=0),
+    "corrwith a frame": lambda f, other: f[["i", "f"]].corrwith(other[["f"]], drop=True),
+    "corrwith a series": lambda f, other: f[["i", "f"]].corrwith(other.f),
+}
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("statistic", STATISTICS.values(), ids=STATISTICS)
+def test_statistics_take_pandas_objects_by_label(statistic, known):
+    lazy = gd.from_pandas(FRAME, npartitions=3, sort=known)
+    for name in ("the same labels", "other labels too", "the labels in another order"):
+        expected, got = statistic(FRAME, OTHERS[name]), statistic(lazy, OTHERS[name]).compute(**INLINE)
+        if isinstance(expected, pd.Series):
+            assert_same(got, expected)
+        else:
+            assert got == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_dot_takes_pandas_objects_of_the_same_labels_and_arrays(known):
+    lazy = gd.from_pandas(FRAME, npartitions=3, sort=known)
+    other = FRAME[["i"]].assign(j=2.5)[::-1]
+    assert lazy.i.dot(other.j).compute(**INLINE) == FRAME.i.dot(other.j)
+    assert_same((lazy.i @ other).compute(**INLINE), FRAME.i @ other)
+    in_order = FRAME.sort_index() if known else FRAME
+    assert lazy.i.dot(np.arange(5)).compute(**INLINE) == in_order.i.dot(np.arange(5))
+    with pytest.raises(ValueError, match="matrices are not aligned"):
+        lazy.i.dot(other.j[1:]).compute(**INLINE)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "Float64", "double[pyarrow]"])
+def test_correlations_of_nullable_columns_are_nullable(dtype):
+    plain = FRAME[["i", "f"]].astype(dtype)
+    other = plain[["i"]].assign(new=plain.i)
+    got = gd.from_pandas(plain, npartitions=3).corrwith(other)
+    assert_same(got.compute(**INLINE), plain.corrwith(other))

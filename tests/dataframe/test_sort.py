@@ -5,6 +5,7 @@ from __future__ import annotations
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from frame_helpers import assert_same, blocks_of, cut_frames, plan
 from glassloom import config
@@ -426,3 +427,47 @@ def test_sorting_the_labels_of_one_partition_computes_nothing_yet():
     made = frame.x.sort_index()
     assert calls == []
     assert made.compute(scheduler="synchronous").index.tolist() == [0, 5] and calls == [5]
+
+
+SORTED_COLUMNS = {
+    "a row": lambda f: f.sort_values("y", axis=1),
+    "a row in a list, descending": lambda f: f.sort_values(["y"], axis="columns", ascending=False),
+    "several rows": lambda f: f.sort_values(["x", "z"], axis=1, ascending=[True, False], na_position="first"),
+    "by a function": lambda f: f.sort_values("z", axis=1, key=lambda row: -row),
+    "rows numbered": lambda f: f.sort_values("y", axis=1, ignore_index=True),
+}
+
+
+@pytest.mark.parametrize("names", [list("bac"), list("aba")], ids=str)
+@pytest.mark.parametrize("function", SORTED_COLUMNS.values(), ids=SORTED_COLUMNS)
+def test_columns_are_sorted_by_values_in_rows(function, names):
+    plain = pd.DataFrame([[2, 2.5, 1], [1, 9, np.nan], [2, 0, 7]], index=list("xyz"), columns=names)
+    lazy = gd.from_pandas(plain, npartitions=3)
+    assert_same(function(lazy).compute(**INLINE), function(plain))
+    changed = lazy.copy()
+    assert changed.sort_values("y", axis=1, inplace=True) is None
+    assert_same(changed.compute(**INLINE), plain.sort_values("y", axis=1))
+    with pytest.raises(KeyError, match="q"):
+        lazy.sort_values("q", axis=1)
+    with pytest.raises(ValueError, match=r'sort_values: For argument "inplace" expected type bool, received type int'):
+        lazy.sort_values("b", inplace=1)
+
+
+NOT_NUMBERS = {
+    "descending": lambda f: f.sort_values("v", ascending=False, kind="stable"),
+    "missing first": lambda f: f.sort_values("v", na_position="first", kind="stable"),
+    "several keys": lambda f: f.sort_values(["k", "v"]),
+    "several keys, descending": lambda f: f.sort_values(["v", "k"], ascending=[False, True]),
+    "several keys, missing first": lambda f: f.sort_values(["v", "k"], ascending=False, na_position="first"),
+    "ranks": lambda f: f.v.rank(),
+    "ranks, descending": lambda f: f.v.rank(ascending=False, method="dense"),
+    "ranks of missing ones": lambda f: f.v.rank(ascending=False, na_option="top"),
+}
+
+
+@pytest.mark.parametrize("operation", NOT_NUMBERS.values(), ids=NOT_NUMBERS)
+def test_nan_among_the_numbers_of_arrow_is_sorted_as_by_pandas(operation):
+    values = pa.array([1, 3, 4, 2, np.nan, 2, 1, 5, None, 3.0, np.nan], pa.float64())
+    plain = pd.DataFrame({"v": pd.arrays.ArrowExtensionArray(values), "k": [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 2]})
+    for npartitions in (1, 4):
+        assert_same(operation(gd.from_pandas(plain, npartitions=npartitions)).compute(**INLINE), operation(plain))

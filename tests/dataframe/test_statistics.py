@@ -582,3 +582,13 @@ def test_sums_of_enough_values_of_whole_numbers_beside_nullable_ones_are_whole(h
         expected = getattr(frame, how)(min_count=min_count)
         got = getattr(gd.from_pandas(frame, npartitions=2), how)(min_count=min_count)
         pd.testing.assert_series_equal(got.compute(scheduler="inline"), expected)
+
+
+def test_quantiles_leave_out_values_of_arrow_that_are_not_a_number():
+    values = pa.array([5.0, np.nan, 1.0, None, 3.0], pa.float64())
+    series = pd.Series(pd.arrays.ArrowExtensionArray(values), name="v")
+    for plain in (series, series.iloc[[1, 1]]):
+        lazy = gd.from_pandas(plain, npartitions=2)
+        assert_same(lazy.quantile([0, 0.5, 1]).compute(**INLINE), plain.quantile([0, 0.5, 1]))
+        got, expected = lazy.median().compute(**INLINE), plain.median()
+        assert got is expected is pd.NA or got == expected

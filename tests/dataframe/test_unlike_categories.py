@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same, partitionings
-from glassloom.backends.pandas_ import HAS_COPY_ON_WRITE
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 
 INLINE = {"scheduler": "inline"}
 
@@ -87,6 +87,49 @@ def test_labels_that_become_categories_have_those_of_all_partitions():
     frame = pd.DataFrame({"x": range(8)}, index=pd.Index(list("bbaacdda"), name="k"))
     lazy = gd.from_pandas(frame, npartitions=3, sort=False)
     assert_same(lazy.index.astype("category").compute(**INLINE), frame.index.astype("category"))
+
+
+UNITED = {
+    "others": (["a", "b"], ["c", "b"], ["c", "b", "d"]),
+    "the same ones": (["a", "b"], ["a", "b"], ["a", "b"]),
+    "whole numbers and floats": ([1, 3], [2.5, 3.0], [7]),
+    "numbers and text": ([1, 3], ["a"], [2]),
+    "one without any": (["a"], [], ["b"]),
+}
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("categories", UNITED.values(), ids=UNITED)
+def test_united_categories_are_those_of_all_frames_in_order_of_appearance(categories, ordered):
+    columns = [pd.Categorical([*every, None], every, ordered=ordered) for every in categories]
+    plain = [pd.DataFrame({"c": column, "x": range(len(column)), "s": "t"}) for column in columns]
+    plain[1] = plain[1].drop(columns="s").assign(x=pd.Categorical(range(len(columns[1]))))
+    options = {"ignore_index": True, "union_categories": True}
+    lazy = [gd.from_pandas(frame, npartitions=2) for frame in plain]
+    made, of_one = gd.concat(lazy, **options), gd.concat([frame.c for frame in lazy], **options)
+    wanted = list(dict.fromkeys(value for every in categories for value in every))
+    are_equal = all(every == categories[0] for every in categories)
+    assert of_one.dtype == pd.CategoricalDtype(pd.Index(wanted), are_equal and ordered)
+    expected = pd.concat([frame.c.astype(of_one.dtype) for frame in plain], ignore_index=True)
+    assert_same(of_one.compute(**INLINE), expected)
+    assert_same(made.c.compute(**INLINE), expected)
+    assert made.x.dtype != "category"
+    if PANDAS_VERSION >= (3, 1):
+        assert_same(made.compute(**INLINE), pd.concat(plain, **options))
+        assert_same(of_one.compute(**INLINE), pd.concat([frame.c for frame in plain], **options))
+
+
+def test_categories_that_are_not_known_are_found_out_to_be_united():
+    plain = [pd.Series(list("bab"), dtype="category"), pd.Series(list("cb"), dtype="category")]
+    unknown = gd.from_pandas(pd.Series(list("bab")), npartitions=3).astype("category")
+    made = gd.concat([unknown, gd.from_pandas(plain[1], npartitions=2)], union_categories=True)
+    assert_same(made.compute(**INLINE), pd.concat([one.astype(made.dtype) for one in plain]))
+    assert made.cat.categories.tolist() == ["a", "b", "c"]
+    twice = pd.DataFrame([[1, 2]], columns=["x", "x"])
+    with pytest.raises(
+        NotImplementedError, match=r"concat\(union_categories=True\) of a frame with several columns 'x'"
+    ):
+        gd.concat([gd.from_pandas(twice), gd.from_pandas(twice)], union_categories=True)
 
 
 MADE_OF_UNKNOWN = {

@@ -360,3 +360,15 @@ def test_bins_may_be_much_shorter_than_made_up_rows_are_apart():
     frame = pd.DataFrame({"x": [1, 2, 4]}, index=pd.DatetimeIndex([0, 3_000, 5_000]).as_unit("ns"))
     got = gd.from_pandas(frame, npartitions=2).resample("1us").mean()
     assert_same(got.compute(**INLINE), frame.resample("1us").mean())
+
+
+def test_bins_of_a_column_are_not_transformed_as_rows_have_lost_their_labels():
+    plain = pd.DataFrame({"t": pd.date_range("2020", periods=6), "x": range(6)})
+    lazy = gd.from_pandas(plain, npartitions=3)
+    with pytest.raises(
+        NotImplementedError,
+        match=r"resample\(on=...\).transform\(\): .*groupby\(pandas.Grouper\(key=..., freq='2D'\)\)",
+    ):
+        lazy.resample("2D", on="t").transform("mean")
+    got = lazy.groupby(pd.Grouper(key="t", freq="2D")).transform("mean").compute(scheduler="inline")
+    assert_same(got, plain.resample("2D", on="t").transform("mean"))

@@ -139,7 +139,8 @@ def test_what_windows_cant_do_is_said():
     with pytest.raises(ValueError, match="window='soon' should be a number of rows, or a time such as '2h'"):
         lazy.x.rolling("soon")
     with pytest.raises(
-        NotImplementedError, match=r"expanding\(\)\.median\(\) isn't supported: it needs the values of all"
+        NotImplementedError,
+        match=r"expanding\(\)\.median\(\) of several partitions isn't supported: it needs the values of all",
     ):
         lazy.x.expanding().median()
     with pytest.raises(AttributeError, match="Rolling has no attribute 'y'.*no column 'y'"):
@@ -372,3 +373,58 @@ def test_windows_on_a_column_of_times_are_held_against_another_frame(name, windo
             lazy = made(gd.from_pandas(ON_TIMES, npartitions=count), other)
             assert_same(lazy.compute(scheduler="inline"), expected)
             assert_same(lazy._meta, expected.iloc[:0])
+
+
+_RANDOM = np.random.default_rng(0)
+SHUFFLED = pd.DataFrame(_RANDOM.random((8, 3)), columns=list("abc"), index=[5, 3, 8, 1, 9, 0, 2, 7])
+OTHER = pd.DataFrame({"b": _RANDOM.random(6), "d": _RANDOM.random(6)}, index=[7, 5, 1, 4, 3, 11])
+OF_ONE_PARTITION = {
+    "median": lambda f: f.expanding().median(),
+    "quantile": lambda f: f.expanding(2).quantile(0.3),
+    "rank": lambda f: f.a.expanding().rank(pct=True),
+    "apply": lambda f: f.expanding().apply(lambda values: values.sum(), raw=True),
+    "pairs of columns": lambda f: f.expanding(2).cov(),
+    "corr": lambda f: f.a.expanding().corr(f.b),
+    "corr with pandas": lambda f: f.a.expanding().corr(OTHER.b),
+    "weighted cov": lambda f: f.a.ewm(com=1).cov(f.b, bias=True),
+    "weighted corr of pairs": lambda f: f.ewm(span=3, adjust=False).corr(),
+    "weighted cov with pandas": lambda f: f.ewm(span=3).cov(OTHER, pairwise=True),
+}
+WITH_PANDAS = {
+    "series": lambda f: f.a.rolling(3, min_periods=1).corr(OTHER.b),
+    "frames": lambda f: f.rolling(3, min_periods=2).cov(OTHER),
+    "all pairs": lambda f: f.rolling(2).corr(OTHER, pairwise=True),
+}
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_windows_of_all_values_are_those_of_pandas_in_one_partition(in_order):
+    plain = SHUFFLED.sort_index() if in_order else SHUFFLED
+    check_all(OF_ONE_PARTITION, plain, gd.from_pandas(plain, npartitions=1, sort=in_order))
+    lazy = gd.from_pandas(plain, npartitions=3)
+    with pytest.raises(
+        NotImplementedError, match=r"ewm\(\).corr\(\) of several .* or repartition\(npartitions=1\) before"
+    ):
+        lazy.ewm(com=1).corr()
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_pairs_of_windows_take_pandas_objects_by_label(in_order, npartitions):
+    plain = SHUFFLED.sort_index() if in_order else SHUFFLED
+    check_all(WITH_PANDAS, plain, gd.from_pandas(plain, npartitions=npartitions, sort=in_order))
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+def test_windows_of_a_frame_beside_a_series_have_the_rows_of_the_frame(npartitions):
+    plain, other = SHUFFLED.sort_index(), OTHER.b.sort_index()
+    lazy, series = (gd.from_pandas(one, npartitions=npartitions) for one in (plain, other))
+    expected = plain.rolling(2, min_periods=1).cov(other)
+    assert_same(lazy.rolling(2, min_periods=1).cov(series).compute(scheduler="inline"), expected)
+
+
+def test_pairs_of_columns_of_one_name_are_refused():
+    lazy = gd.from_pandas(pd.DataFrame([[1.0, 2], [3, 4]], columns=["x", "x"]), npartitions=1)
+    for windows in (lazy.expanding(), lazy.ewm(com=1)):
+        with pytest.raises(NotImplementedError, match=r"cov of a frame with equal names of columns"):
+            windows.cov()

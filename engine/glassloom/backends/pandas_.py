@@ -54,12 +54,27 @@ def concat(blocks: Sequence[Any]) -> Any:
         return DEVICE_BACKENDS[library].concat(filled)
     if isinstance(first, pd.Index):
         filled = _indexes_with_equal_categories(filled)
-        return _as_objects(filled[0].append(filled[1:]), filled)
+        return _as_objects(_joined(lambda many: many[0].append(many[1:]), filled), filled)
     if isinstance(first, pd.Series) and _is_missing(first.name):  # such names aren't equal, pandas thinks
         return concat([block.rename(None) for block in filled]).rename(first.name)
-    made = pd.concat(_with_equal_labels(_with_equal_categories(filled)))
+    made = _joined(pd.concat, _with_equal_labels(_with_equal_categories(filled)))
     labels = _as_objects(made.index, [block.index for block in filled])
     return made if labels is made.index else made.set_axis(labels, axis=0)
+
+
+def _joined(function: Callable[[list[Any]], Any], blocks: list[Any]) -> Any:
+    """Return blocks joined by a function; without the frequencies of labels if pandas fails to go on by one to a time that occurs twice in a time zone."""
+    try:
+        return function(blocks)
+    except ValueError:
+        first = blocks[0] if isinstance(blocks[0], pd.Index) else blocks[0].index
+        if not isinstance(first, pd.DatetimeIndex) or first.tz is None or first.freq is None:
+            raise
+    plain: list[Any] = [(block if isinstance(block, pd.Index) else block.index).copy() for block in blocks]
+    for index in plain:
+        index.freq = None
+    pairs = zip(blocks, plain, strict=True)
+    return function([index if isinstance(block, pd.Index) else block.set_axis(index, axis=0) for block, index in pairs])
 
 
 def concat_arrays(blocks: Sequence[Any]) -> Any:

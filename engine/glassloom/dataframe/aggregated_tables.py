@@ -10,6 +10,32 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import of_samples
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.dataframe.nodes import Projection
+from glassloom.dataframe.wrap import operate, wrap
+
+
+def reduced_rows(frame: Any, how: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return a reduction of each row of a lazy frame."""
+    if how == "size":
+        return operate(_widths, frame, label="size")
+    return getattr(frame, how)(*args, axis=1, **kwargs)
+
+
+def reductions_of_rows(
+    frame: Any, how: list[str], names: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Return several reductions of each row of a lazy frame, beside each other: of the dtype that pandas finds for all those of a row."""
+    parts = [reduced_rows(frame, one, args, kwargs) for one in how]
+    if all(isinstance(part.dtype, np.dtype) for part in parts):
+        dtypes = of_samples(lambda some: some.agg(how, 1, *args, **kwargs), frame.expr.meta).dtypes
+        pairs = list(zip(parts, dtypes, strict=True))
+        parts = [part if part.dtype == dtype else part.astype(dtype) for part, dtype in pairs]
+    rows = wrap(Projection(frame.expr, []))
+    return wrap(rows._assigned(dict(zip(names, parts, strict=True))))
+
+
+def _widths(block: Any) -> Any:
+    return pd.Series(block.shape[1], index=block.index, dtype="int64")
 
 
 def stacked(names: list[str], name: Any, *values: Any) -> Any:

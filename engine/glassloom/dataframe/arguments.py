@@ -78,7 +78,7 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("DataFrame Series", "reindex_like", "tolerance", (None,), "merge_asof(tolerance=...)"),
     ("DataFrame Series", "filter", "na", (False,), "fillna(True) of the condition"),
     ("Series", "rename", "sorted_index", (False,), "set_index(sorted=True) finds out the divisions again"),
-    ("DataFrame Series", "sample", "axis", (None, 0, "index"), "choose columns by frame[[...]]"),
+    ("DataFrame Series", "sample", "axis", (None, 0, "index", "rows"), "choose columns by frame[[...]]"),
     ("DataFrame", "set_index", "verify_integrity", (False,), "frame.index.is_unique tells"),
     ("DataFrame", "set_index sort_values", "upsample", ANY, "borders of partitions are chosen by a sample of a fixed size"),
     ("DataFrame", "set_index sort_values", "partition_size", (None, 128e6, 128_000_000), "npartitions=, or repartition(partition_size=...) of the result"),
@@ -152,7 +152,6 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("function", "to_csv", "scheduler", (None,), "give compute_kwargs={'scheduler': ...}"),
     ("function", "to_orc", "engine_kwargs", (None,), "give PyArrow's options as arguments"),
     ("function", "concat", "levels", (None,), "the levels are those that keys= has; set_levels() of the computed index has others"),
-    ("function", "concat", "union_categories", (False,), "astype() a common category dtype before"),
     ("function", "concat", "copy", ANY, _NO_COPY),
     ("function", "concat", "ignore_order", ANY, "the order of unlike categories never matters"),
     ("function", "to_datetime", "cache infer_datetime_format", ANY, "pandas decides by itself"),
@@ -376,7 +375,14 @@ def _changing(method: Callable[..., Any], where: str) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def changing(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs.get("inplace"):
+        wanted = kwargs.get("inplace")
+        if wanted is None or wanted is False:
+            return method(self, *args, **kwargs)
+        if not pd.api.types.is_bool(wanted):
+            raise ValueError(
+                f'{where}: For argument "inplace" expected type bool, received type {type(wanted).__name__}'
+            )
+        if not wanted:
             return method(self, *args, **kwargs)
         made = method(self, *args, **{**kwargs, "inplace": method.__name__ in _OTHERS_IN_PLACE})
         if type(made) is not type(self):

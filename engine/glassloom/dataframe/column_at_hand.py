@@ -82,6 +82,23 @@ def is_column(value: Any) -> bool:
     return isinstance(value, Array) and value.ndim > 0 or isinstance(value, np.ndarray) and value.ndim == 1
 
 
+def require_rows_for(node: FrameExpr, columns: dict[Any, Any]) -> None:
+    """Check that values at hand aren't assigned to a frame that is known to have no rows: in pandas it gets theirs.
+
+    Raises
+    ------
+    NotImplementedError
+        If they are.
+    """
+    at_hand = {name: value for name, value in columns.items() if is_column(value) and not isinstance(value, Array)}
+    filled = [name for name, value in at_hand.items() if len(value)]
+    if filled and node.lengths is not None and not any(node.lengths):
+        raise NotImplementedError(
+            f"column {filled[0]!r} of a frame without rows: pandas takes the rows of what is assigned. Make the frame of it: "
+            "from_pandas(pandas.DataFrame({name: values}))"
+        )
+
+
 def with_column_at_hand(frame: Any, name: Any, value: Any, *, infers: bool = True) -> FrameExpr:
     """Return the node of a frame with a column of an array, by position, or of a pandas series, by label.
 
@@ -107,12 +124,12 @@ def with_column_at_hand(frame: Any, name: Any, value: Any, *, infers: bool = Tru
         value = with_native_bytes(value)
         setting = BlockCall(_with_labels, (Block(0), name, Block(1)), label="setitem")
         return WithColumn(node, setting, _pieces_by_label(node, _as_wide_as_needed(frame, value)))
-    if isinstance(value, pd.arrays.NumpyExtensionArray):
+    if type(value) is pd.arrays.NumpyExtensionArray:
         value = value.to_numpy()
-    if isinstance(value, list) or (infers and isinstance(value, np.ndarray) and value.dtype == object):
-        value = pd.Series(
-            value, dtype="float64" if isinstance(value, list) and not value else None
-        ).array  # as pandas has it of no values
+    if isinstance(value, list) and not value:
+        value = np.empty(0)  # as pandas has it
+    elif isinstance(value, list) or (infers and isinstance(value, np.ndarray) and value.dtype == object):
+        value = pd.Series(value).array
     pieces = pieces_by_place(frame, value, f"column {name!r}")
     return WithColumn(node, BlockCall(_with_array, (Block(0), name, Block(1)), label="setitem"), pieces)
 
@@ -256,7 +273,7 @@ def _with_array(block: Any, name: Any, values: Any) -> Any:
 
 def _are_objects(values: Any) -> bool:
     return values.dtype == object or (
-        isinstance(values, pd.arrays.NumpyExtensionArray) and values.to_numpy().dtype == object
+        type(values) is pd.arrays.NumpyExtensionArray and values.to_numpy().dtype == object
     )
 
 

@@ -18,6 +18,7 @@ from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.pandas_ import concat
 from glassloom.backends.pandas_version import PANDAS_VERSION
+from glassloom.dataframe.value_steps import is_float
 
 Powers = tuple[int, float, float, float, float, float]
 """Number, about the mean, what it lacks, sums of second to fourth powers. Of large values that differ little, a mean of one number isn't
@@ -35,7 +36,8 @@ def values_of(column: Any, options: dict[str, Any]) -> Any:
     if options.get("skipna", True) and not (kind in "iu" and isinstance(column.dtype, np.dtype)):
         missing = np.isnan(values)
         if missing.any():
-            return values[~missing]
+            is_of_arrow = kind == "f" and isinstance(column.dtype, pd.ArrowDtype)  # where NaN isn't missing
+            return values[~column.isna().to_numpy()] if is_of_arrow else values[~missing]
     return values
 
 
@@ -258,7 +260,8 @@ def joined_counted(how: str, cells: list[tuple[int, Any]], options: dict[str, An
     if missing:
         return (count, missing[0])
     whole = concat([value for _, value in cells])
-    return (count, pd.Series([getattr(whole, how)(skipna=options.get("skipna", True))]))
+    skipna = options.get("skipna", True) and not is_float(whole.dtype)
+    return (count, pd.Series([getattr(whole, how)(skipna=skipna)]))
 
 
 def enough_counted(how: str, cell: tuple[int, Any], dtype: Any, options: dict[str, Any]) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
+from glassloom.array.api.array import Array
 from glassloom.backends.pandas_ import sample
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import Collection
@@ -25,7 +26,7 @@ from glassloom.dataframe.options import refused
 from glassloom.dataframe.python_functions import is_of_python, of_python
 from glassloom.dataframe.reduce import Length
 from glassloom.dataframe.reduction_names import is_reduction, reduction_name
-from glassloom.dataframe.wrap import is_node, wrap
+from glassloom.dataframe.wrap import is_node, lazy_value, wrap
 from glassloom.errors import MetaError
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -274,14 +275,14 @@ def _of_columns(frame: Any, made: dict[Any, Any]) -> Any:
 
 def _called(method: str, func: Callable[..., Any], column: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
-        return func(column, *args, **kwargs)
+        return lazy_value(func(column, *args, **kwargs))
     except Exception as error:  # the user's function may raise anything
         error.add_note(_HINT.format(method=method))
         raise
 
 
 def _is_array(value: Any) -> bool:
-    is_array = isinstance(value, (np.ndarray, pd.Index, pd.api.extensions.ExtensionArray))
+    is_array = isinstance(value, (Array, np.ndarray, pd.Index, pd.api.extensions.ExtensionArray))
     return is_array and value.ndim == 1 and not isinstance(value, pd.MultiIndex)
 
 

@@ -82,7 +82,7 @@ class Step:
             return self.whole(block)
         block = _with_dtypes(block, carry)
         if self.is_reversed:
-            return with_frequency_of(block, self.whole(concat([block, carry])).iloc[:-1])
+            return with_frequency_of(block, self.whole(concat([block, carry])).iloc[: -len(carry)])
         return with_frequency_of(block, self.whole(concat([carry, block])).iloc[len(carry) :])
 
 
@@ -172,35 +172,39 @@ def _running_last(how: str, skipna: bool, block: Any) -> Any:
     result = getattr(block, how)(skipna=skipna)
     if not skipna or _is_filled(result.iloc[-1:]):
         return result.iloc[-1:].copy()
-    return _without_end(how, block, result, _forward(result).iloc[-1:].copy())
+    last = _forward(result).iloc[-1:].copy()
+    lost = _lost(how, block, result)
+    return _with_pairs(how, last, lost) if lost else last
 
 
-def _without_end(how: str, block: Any, result: Any, last: Any) -> Any:
-    """Return the last row, or two rows whose sum or product is NaN where infinite numbers have made it so for all rows that follow.
-
-    A missing number alone would be passed over.
-    """
-    if how not in _NEUTRAL:
-        return last
-    is_series = isinstance(last, pd.Series)
-    dtypes = [last.dtype] if is_series else list(last.dtypes)
-    if not all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes):
-        return last
-    is_lost = np.atleast_1d((block.notna() & result.isna()).any())
-    if not is_lost.any():
-        return last
-    neutral, ends = _NEUTRAL[how]
-    labels = last.index.repeat(2)
-    columns = [last] if is_series else [last.iloc[:, place] for place in range(last.shape[1])]
-    rows = [
-        pd.Series(ends if lost else [neutral, *column.tolist()], index=labels, dtype=column.dtype, name=column.name)
-        for column, lost in zip(columns, is_lost, strict=True)
-    ]
-    return rows[0] if is_series else pd.concat(rows, axis=1)
+def _lost(how: str, block: Any, result: Any) -> list[int]:
+    """Return the places of columns whose sum or product is NaN, though values are there: from then on all are, as in pandas."""
+    if how not in ("cumsum", "cumprod"):
+        return []
+    if isinstance(block, pd.Series):
+        return [0] if _is_float(block) and bool((result.isna() & block.notna()).any()) else []
+    columns = [(block.iloc[:, place], result.iloc[:, place]) for place in range(block.shape[1])]
+    return [place for place, pair in enumerate(columns) if _lost(how, *pair)]
 
 
-_NEUTRAL = {"cumsum": (0, [np.inf, -np.inf]), "cumprod": (1, [np.inf, 0.0])}
-"""What changes no sum or product, and two numbers of which it is NaN."""
+def _is_float(column: Any) -> bool:
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"
+
+
+def _with_pairs(how: str, last: Any, lost: list[int]) -> Any:
+    """Return the row that is carried on as two, of which those of some columns make NaN, and those of others the row."""
+    frame = last.to_frame() if isinstance(last, pd.Series) else last
+    first, second = frame.copy(), frame.copy()
+    for place, dtype in enumerate(frame.dtypes):
+        neutral: Any = (0 if how == "cumsum" else 1) if pd.api.types.is_numeric_dtype(dtype) else None
+        if place in lost:
+            infinite: Any = pd.Series([np.inf], index=frame.index, dtype=dtype)
+            first.isetitem(place, infinite)
+            neutral = -np.inf if how == "cumsum" else 0
+        other: Any = pd.Series([neutral], index=frame.index, dtype=dtype)
+        second.isetitem(place, other)
+    made = concat([first, second])
+    return made.iloc[:, 0].rename(last.name) if isinstance(last, pd.Series) else made
 
 
 def _is_filled(row: Any) -> bool:

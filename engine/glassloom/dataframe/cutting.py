@@ -29,7 +29,8 @@ def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool
     x
         A lazy series.
     bins
-        The edges; or a number of intervals of equal length, for which the series' smallest and largest value are computed now.
+        The edges, which are computed now if they are lazy; or a number of intervals of equal length, for which the series' smallest and
+        largest value are computed now.
     right, labels, precision, include_lowest, duplicates, ordered
         As pandas. With ``labels=False`` and given edges the dtype depends on whether a value is outside of all: ``dtype`` says what it is
         if none is, until it is computed.
@@ -44,7 +45,8 @@ def cut(x: Any, bins: Any, right: bool = True, labels: Any = None, retbins: bool
     >>> gd.cut(ages, 2, labels=["young", "old"]).compute().tolist()
     ['young', 'young', 'old', 'old']
     """
-    series, bins = _lazy_series("cut", x), key_at_hand(bins) if is_lazy_scalar(bins) else bins
+    series, bins = _lazy_series("cut", x), _at_hand(bins)
+    labels = _at_hand(labels)
     options: dict[str, Any] = {
         "right": right,
         "labels": labels,
@@ -87,7 +89,7 @@ def qcut(x: Any, q: Any, labels: Any = None, retbins: bool = False, precision: i
     >>> gd.qcut(prices, 2, labels=False).compute().tolist()
     [0, 0, 1, 1]
     """
-    series, q = _lazy_series("qcut", x), key_at_hand(q)
+    series, q, labels = _lazy_series("qcut", x), _at_hand(q), _at_hand(labels)
     dtype = series.dtype
     is_nullable = not isinstance(dtype, np.dtype) and pd.api.types.is_numeric_dtype(dtype)
     values = series.astype("float64") if is_nullable or dtype == np.dtype(bool) else series
@@ -122,6 +124,13 @@ def _lazy_series(function: str, x: Any) -> Any:
             f"{function} takes a lazy series, got {type(x).__name__}; of other values use pandas.{function}"
         )
     return x
+
+
+def _at_hand(edges: Any) -> Any:
+    """Return a number of bins, edges or labels that are lazy as pandas objects, computed now."""
+    if is_node(edges) and not is_lazy_scalar(edges):
+        return edges.compute()
+    return key_at_hand(edges) if is_lazy_scalar(edges) else edges
 
 
 def _ends(series: Any) -> tuple[Any, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.weighting import Decay, weighted
+from glassloom.dataframe.whole_windows import of_one_partition
 from glassloom.dataframe.window_lists import aggregated_by_name
 from glassloom.dataframe.wrap import wrap
 
@@ -43,7 +45,7 @@ class Exponential:
         return Exponential(self._frame[columns], self._decay)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("corr", "cov", "online"):
+        if name == "online":
             raise NotImplementedError(f"ewm().{name}() isn't supported; use mean, sum, var or std of ewm()")
         raise AttributeError(f"Exponential has no attribute {name!r}; it has mean, sum, var and std")
 
@@ -71,6 +73,19 @@ class Exponential:
         """Return the weighted standard deviation of the rows up to each one. See `var`."""
         return self._spread("std", bias, numeric_only)
 
+    def cov(self, other: Any = None, pairwise: Any = None, bias: bool = False, numeric_only: bool = False) -> Any:
+        """Return the weighted covariance with another series or frame of the rows up to each one, which are in one partition."""
+        given = {"other": other, "pairwise": pairwise, "bias": bias, "numeric_only": numeric_only}
+        return self._whole("cov", given)
+
+    def corr(self, other: Any = None, pairwise: Any = None, numeric_only: bool = False) -> Any:
+        """Return the weighted correlation with another series or frame of the rows up to each one, which are in one partition."""
+        return self._whole("corr", {"other": other, "pairwise": pairwise, "numeric_only": numeric_only})
+
+    def _whole(self, how: str, given: dict[str, Any]) -> Any:
+        instead = "Use mean, sum, var or std of ewm()"
+        return of_one_partition(partial(_windows_of, self._decay), self._frame, how, given, "ewm()", instead)
+
     def _spread(self, how: str, bias: bool, numeric_only: bool) -> Any:
         if not self._decay.adjust and self._frame.npartitions > 1:
             raise NotImplementedError(f"ewm(adjust=False).{how}() isn't supported; leave adjust=True, or use mean()")
@@ -81,3 +96,7 @@ class Exponential:
         if numeric_only and isinstance(frame.expr.meta, pd.DataFrame):
             frame = frame.select_dtypes("number", exclude="timedelta")
         return wrap(weighted(frame.expr, replace(self._decay, how=how, options=tuple(options.items()))))
+
+
+def _windows_of(decay: Decay, block: Any) -> Any:
+    return block.ewm(com=decay.com, min_periods=decay.min_periods, adjust=decay.adjust, ignore_na=decay.ignore_na)

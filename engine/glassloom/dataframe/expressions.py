@@ -332,14 +332,18 @@ def _beside(value: Any, other: Any) -> Any:
     dtype = _dtype(other)
     if dtype is None or not other.expr.has_rows:
         return value
-    if getattr(dtype, "kind", "") == "M" and isinstance(value, (str, datetime.date)):
-        time = pd.Timestamp(value)
+    if getattr(dtype, "kind", "") == "M" and (isinstance(value, (str, datetime.date)) or _is_number(value)):
+        time = pd.Timestamp(str(value) if _is_number(value) else value)  # a number as 20130131
         return time if time.tz is None else time.tz_convert("UTC")
     if dtype == np.float32 and isinstance(value, np.float64):
         return np.float32(value)
     if dtype == np.float32 and _dtype(value) == np.float64 and not value.expr.has_rows:
         return operate(np.float32, value, label="float32")
     return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 _TERMS = (ast.Name, ast.Constant, ast.List, ast.Tuple, ast.Attribute, ast.Subscript, ast.Call)

@@ -147,8 +147,13 @@ def _of_rows(frame: Any, values: Any) -> Any:
     return series_of_values(frame, values, name)
 
 
-def series_of_values(frame: Any, values: Any, name: Any) -> Any:
+def series_of_values(frame: Any, values: Any, name: Any, *, infers: bool = True) -> Any:
     """Return values at hand as a lazy series of a frame's rows: a pandas series by label, arrays by place.
+
+    Parameters
+    ----------
+    infers
+        Whether objects in an array become of the dtype that pandas finds for all of them.
 
     Raises
     ------
@@ -156,7 +161,7 @@ def series_of_values(frame: Any, values: Any, name: Any) -> Any:
         If an array has another length than the frame.
     """
     base = wrap(Projection(frame.expr, [])) if isinstance(frame.expr.meta, pd.DataFrame) else frame.to_frame()[[]]
-    made = wrap(with_column_at_hand(base, _KEY, values))[_KEY]
+    made = wrap(with_column_at_hand(base, _KEY, values, infers=infers))[_KEY]
     return operate(pd.Series.rename, made, name, label="key")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pandas as pd
+from pandas.api.extensions import no_default
 
 from glassloom.dataframe.base import Frame, MapKeeping
 from glassloom.dataframe.call import Block, BlockCall, Method
@@ -137,16 +139,32 @@ class FrameLevels(Levels):
         level
             The level of the columns' index, or several.
         dropna, sort
-            Only None: missing values are kept, and rows stay in order, as pandas 3 has it.
+            With ``future_stack=False``: whether to leave out rows of nothing but missing values, and whether to sort the columns'
+            names first, in each row. Default: both. Otherwise only None, since missing values are kept and names stay in order.
         future_stack
-            Only True: what pandas 3 does.
+            Whether to do what pandas 3 does by default.
+
+        Raises
+        ------
+        ValueError
+            If `dropna` or `sort` are given with ``future_stack=True``.
         """
-        for name, value in (("dropna", dropna), ("sort", sort)):
-            if value is not None:
-                raise refused("stack", name, value, "leave it out; dropna() and sort_index() come afterwards")
-        if not future_stack:
-            raise refused("stack", "future_stack", future_stack, "leave it True; dropna() drops missing values")
-        return operate(Method("stack"), self, kind=BlockOp, kwargs={"level": level, "future_stack": True})
+        given = {name: one for name, one in (("dropna", dropna), ("sort", sort)) if one not in (None, no_default)}
+        if future_stack and given:
+            raise ValueError(
+                f"stack: {' and '.join(given)} can't be given with future_stack=True, which keeps all values in order"
+            )
+        kwargs = {"level": level, "future_stack": future_stack, **given}
+        function = Method("stack") if future_stack else _stacked_as_before
+        return operate(function, self, kind=BlockOp, kwargs=kwargs, label="stack")
+
+
+def _stacked_as_before(block: Any, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", (FutureWarning, PendingDeprecationWarning, DeprecationWarning)
+        )  # of future_stack=False
+        return block.stack(**options)
 
 
 def _rows_of_level(block: Any, key: Any, level: Any, drop_level: bool) -> Any:

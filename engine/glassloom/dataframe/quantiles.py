@@ -132,8 +132,8 @@ def _numbers(block: Any) -> tuple[Any, int]:
         values = some.astype("int64").to_numpy()
     else:
         values = some.to_numpy(dtype=getattr(some.dtype, "numpy_dtype", None))
-    if isinstance(some.dtype, BaseMaskedDtype) and values.dtype.kind == "f":
-        values = values[~np.isnan(values)]  # before pandas 3, 0 / 0 isn't missing there
+    if isinstance(some.dtype, (BaseMaskedDtype, pd.ArrowDtype)) and values.dtype.kind == "f":
+        values = values[~np.isnan(values)]  # 0 / 0 isn't missing there: before pandas 3, and in Arrow's numbers
     return values, len(block) - len(values)
 
 

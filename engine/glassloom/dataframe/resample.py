@@ -284,6 +284,11 @@ class Resampler(Window):
 
     def transform(self, arg: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Return a row for each row: what a function makes of its bin, as `GroupBy.transform` does. Rows keep their places."""
+        if self._is_of_column:
+            raise NotImplementedError(
+                "resample(on=...).transform(): in pandas rows have the labels of the frame then. Use "
+                f"frame.groupby(pandas.Grouper(key=..., freq={self._bins.rule!r})).transform(...)"
+            )
         return self._groups().transform(arg, *args, **kwargs)
 
     def ffill(self, limit: int | None = None) -> Any:

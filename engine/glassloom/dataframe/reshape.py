@@ -30,6 +30,7 @@ from glassloom.dataframe.plain_dummies import plain_dummies
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.statistics import is_text_or_object
 from glassloom.dataframe.time_texts import times_of_texts
+from glassloom.dataframe.two_series import both_lazy
 from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap
 from glassloom.errors import OptionError
 
@@ -106,12 +107,13 @@ class Reshaping(Frame):
         """Return the correlation of each column with a series, or with the column of the same name, of the same rows."""
         if is_columns(axis, "corrwith"):
             raise refused("corrwith", "axis", axis, "correlations of rows are computed by apply(axis=1)")
+        frame: Any
+        frame, other = both_lazy(self, other)
         if not is_node(other):
-            raise refused("corrwith", "other", other, "it takes a lazy frame or series of the same rows")
+            raise refused("corrwith", "other", other, "it takes a frame or series")
         is_series = isinstance(other.expr.meta, pd.Series)
-        frame: Any = self
         if numeric_only:
-            frame = wrap(numeric_columns(self.expr))
+            frame = wrap(numeric_columns(frame.expr))
             other = other if is_series else wrap(numeric_columns(other.expr))
         columns: pd.Index = frame.columns
         own = columns if is_series else columns[columns.isin(other.columns)]
@@ -124,7 +126,8 @@ class Reshaping(Frame):
         if not HAS_COPY_ON_WRITE and not is_series and columns.names != other.columns.names:
             own = own.set_names([None] * own.nlevels)
         labels = own.append(others) if len(others) else own
-        return assembled(partial(_row, labels), parts, "corrwith")
+        some = sample(frame.expr.meta).corrwith(sample(other.expr.meta), drop=drop, method=method)
+        return assembled(partial(_row, labels, some.dtype), parts, "corrwith")
 
     def nlargest(self, n: int, columns: Any, keep: str = "first", *, split_every: int | None = None) -> Any:
         """Return the `n` rows with the largest values in some columns, in one partition."""
@@ -220,6 +223,13 @@ class Reshaping(Frame):
         return operate(_with_labels, made, column, kind=BlockOp, label="categorize")
 
 
+def _encoded(meta: Any) -> list[Any]:
+    """Return the columns that pandas' `get_dummies` replaces if none are named."""
+    numbered = meta.set_axis(range(meta.shape[1]), axis=1)
+    kept = set(pd.get_dummies(numbered).columns)
+    return [name for place, name in enumerate(meta.columns) if place not in kept]
+
+
 def _is_of_known_categories(series: Any) -> bool:
     return isinstance(series.dtype, pd.CategoricalDtype) and has_known_categories(series)
 
@@ -276,8 +286,9 @@ def _counted_rows(
     return joined.astype("int64").rename("count")
 
 
-def _row(labels: pd.Index, *values: Any) -> Any:
-    return pd.Series([*values, *[np.nan] * (len(labels) - len(values))], index=labels)
+def _row(labels: pd.Index, dtype: Any, *values: Any) -> Any:
+    made = pd.Series([*values, *[np.nan] * (len(labels) - len(values))], index=labels)
+    return made if isinstance(dtype, np.dtype) else made.astype(dtype)
 
 
 # Functions of pandas' own namespace.
@@ -340,15 +351,12 @@ def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: 
         if not _is_of_known_categories(meta):
             data = data.astype("category").cat.as_known()
     else:
-        chosen = (
-            list(columns)
-            if columns is not None
-            else [
-                name
-                for name in meta.columns
-                if _is_text(meta[name].dtype) or isinstance(meta[name].dtype, pd.CategoricalDtype)
-            ]
-        )
+        if not meta.columns.is_unique:
+            raise NotImplementedError(
+                f"get_dummies of a frame with several columns {meta.columns[meta.columns.duplicated()][0]!r}: "
+                "set_axis(names, axis=1) gives them names of their own"
+            )
+        chosen = list(columns) if columns is not None else _encoded(meta)
         unknown = [name for name in chosen if not _is_of_known_categories(meta[name])]
         data = data.categorize(unknown) if unknown else data
     options = {

@@ -18,6 +18,7 @@ from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.column_expressions import evaluated
 from glassloom.dataframe.column_nodes import ByLabel, renamed_columns
 from glassloom.dataframe.column_places import columns_at, columns_named
+from glassloom.dataframe.columns import unused_name
 from glassloom.dataframe.columnwise import applied_by_several, called_by_name, listed, of_whole_series, transformed
 from glassloom.dataframe.dropping import dropped_rows
 from glassloom.dataframe.filtering import rows_of_condition
@@ -231,7 +232,11 @@ class RowByRow(TimeLabels):
         return self._of_rows("rename_axis", {**kwargs, **({"axis": 1} if is_columns(axis, "rename_axis") else {})})
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return a column, or `default` if there is none; of a series the value of a label, which is looked for now."""
+        """Return a column, or `default` if there is none; of a series the value of a label, or of several, which are looked for now."""
+        if isinstance(self._meta, pd.Series) and isinstance(key, (list, pd.Index, np.ndarray)):
+            labels, series = pd.Index(key), wrap(self._expr)
+            if labels.dtype != bool and not labels.isin(series.index.compute()).all():
+                return default
         if isinstance(self._meta, pd.Series) and not is_node(key) and pd.api.types.is_hashable(key):
             lazy: Any = self
             return lazy[key] if key in lazy.index else default
@@ -362,15 +367,22 @@ class FrameRowByRow(RowByRow):
         self[names[place]] = value
 
     def insert(self, loc: int, column: Any, value: Any, allow_duplicates: bool = False) -> None:
-        """Add a column at a position, in this frame alone."""
-        names = list(self._meta.columns)
-        if column in names:
-            raise ValueError(f"cannot insert {column!r}, which is there already")
+        """Add a column at a position, in this frame alone; of a name that is there already if `allow_duplicates`."""
+        names = self._meta.columns
+        is_there = column in names
+        if is_there and not allow_duplicates:
+            raise ValueError(
+                f"cannot insert {column!r}, which is there already; allow_duplicates=True adds another one"
+            )
         loc = whole_number("insert", "loc", loc)
         if not 0 <= loc <= len(names):
             raise IndexError(f"loc={loc} should be 0 to {len(names)}")
-        made = self.assign(**{column: value}) if isinstance(column, str) else _with_column(self, column, value)
-        self._expr = made[[*names[:loc], column, *names[loc:]]].expr
+        added = column
+        if is_there:
+            added = unused_name(names) if names.nlevels == 1 else (unused_name(names), *[""] * (names.nlevels - 1))
+        made = self.assign(**{added: value}) if isinstance(added, str) else _with_column(self, added, value)
+        node = columns_at(made.expr, [*range(loc), len(names), *range(loc, len(names))])
+        self._expr = renamed_columns(node, names.insert(loc, column)) if is_there else node
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Yield each column's name and lazy series."""

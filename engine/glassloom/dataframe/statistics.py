@@ -1,4 +1,4 @@
-"""Statistics that combine reductions: quantiles, `describe`, `mode`, correlations, `agg`, and where extremes lie."""
+"""Statistics that combine reductions: quantiles, `describe`, correlations, `agg`, and where extremes lie."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from glassloom.dataframe.aggregated_tables import (
     frame_of_quantiles,
     named_parts,
     named_rows,
+    reduced_rows,
+    reductions_of_rows,
     row_of_scalars,
     rows_by_column,
     stacked,
@@ -41,6 +43,7 @@ from glassloom.dataframe.columnwise import (
     require_distinct_names,
 )
 from glassloom.dataframe.correlation import correlation, correlation_of_two
+from glassloom.dataframe.modes import mode_of, modes_side_by_side
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, Projection
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.python_functions import is_of_python
@@ -54,8 +57,7 @@ from glassloom.dataframe.rank_correlation import (
 )
 from glassloom.dataframe.reduce import Length, join_all, value_counts
 from glassloom.dataframe.reduction_names import is_reduction
-from glassloom.dataframe.two_series import products, rows_of_both
-from glassloom.dataframe.widening import is_narrowing
+from glassloom.dataframe.two_series import both_lazy, products, rows_of_both
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
 
@@ -261,12 +263,9 @@ class Statistics(Frame):
         """Return reductions of each row."""
         frame: Any = self
         if isinstance(func, str) and is_reduction(func):
-            return getattr(frame, func)(*args, axis=1, **kwargs)
+            return reduced_rows(frame, func, args, kwargs)
         if isinstance(func, list) and func and all(isinstance(one, str) and is_reduction(one) for one in func):
-            names = aggregation_names(func)
-            parts = [getattr(frame, one)(*args, axis=1, **kwargs) for one in func]
-            rows = wrap(Projection(self._expr, []))
-            return wrap(rows._assigned(dict(zip(names, parts, strict=True))))
+            return reductions_of_rows(frame, func, aggregation_names(func), args, kwargs)
         if callable(func):
             return frame.apply(func, axis=1, args=args, **kwargs)
         raise refused("agg", "axis", 1, "with axis=1 give the name of a reduction, a list of names, or a function")
@@ -449,8 +448,8 @@ class FrameStatistics(Statistics):
         if not len(names):
             return constant(frame.expr, frame.expr.meta.mode(), "mode")
         require_distinct("mode", frame._meta)
-        parts = [_mode(frame[name].expr, dropna, split_every) for name in names]
-        return assembled(partial(_modes_side_by_side, names), parts, "mode")
+        parts = [mode_of(frame[name].expr, dropna, split_every) for name in names]
+        return assembled(partial(modes_side_by_side, names), parts, "mode")
 
     def dot(self, other: Any) -> Any:
         """Return the matrix product with values at hand: for each row a sum over the columns.
@@ -478,7 +477,10 @@ class SeriesStatistics(Statistics):
     """Methods of series."""
 
     def corr(self, other: Any, method: Any = "pearson", min_periods: int | None = None, *, split_every: int | None = None) -> Any:  # fmt: skip
-        """Return the correlation with another series of the same rows: Pearson's, or as `DataFrame.corr` has others."""
+        """Return the correlation with another series: Pearson's, or as `DataFrame.corr` has others."""
+        if isinstance(other, pd.Series):
+            lazy, other = both_lazy(self, other)
+            return lazy.corr(other, method, min_periods, split_every=split_every)
         if method == "kendall" or callable(method):
             pair = self._pair("corr", other)
             return assembled(
@@ -497,7 +499,7 @@ class SeriesStatistics(Statistics):
     def cov(
         self, other: Any, min_periods: int | None = None, ddof: int | None = 1, *, split_every: int | None = None
     ) -> Any:
-        """Return the covariance with another series of the same rows."""
+        """Return the covariance with another series."""
         return self._with_other("cov", other, min_periods, 1 if ddof is None else ddof, split_every)
 
     def autocorr(self, lag: int = 1, *, split_every: int | None = None) -> Any:
@@ -510,7 +512,7 @@ class SeriesStatistics(Statistics):
         Parameters
         ----------
         other
-            A lazy series or frame of the same rows.
+            A lazy or pandas series or frame of the same rows, or an array of a value for each row.
         meta
             Taken for compatibility with Dask: the result's dtype is known.
 
@@ -522,6 +524,11 @@ class SeriesStatistics(Statistics):
         >>> int(x.dot(x).compute())
         14
         """
+        if isinstance(other, (pd.Series, pd.DataFrame)):
+            one, other = both_lazy(self, other)
+            return one.dot(other)
+        if isinstance(other, np.ndarray) and other.ndim == 1:
+            return (self * other).sum(skipna=False)
         if not is_node(other) or not isinstance(other.expr.meta, (pd.Series, pd.DataFrame)):
             raise TypeError(f"dot needs a lazy series or frame of the same rows, got {type(other).__name__}")
         if other.expr.rows != self.expr.rows:
@@ -538,35 +545,15 @@ class SeriesStatistics(Statistics):
         return wrap(correlation_of_two(self._pair(how, other).expr, how, min_periods or 1, ddof, split_every))
 
     def _pair(self, how: str, other: Any) -> Any:
+        one, other = both_lazy(self, other)
         if not is_node(other) or not isinstance(other.expr.meta, pd.Series):
-            raise refused(how, "other", other, "it takes a lazy series of the same rows")
-        return operate(rows_of_both, self, other, label="pair")
+            raise refused(how, "other", other, "it takes a series")
+        return operate(rows_of_both, one, other, label="pair")
 
     def mode(self, dropna: bool = True, *, split_every: int | None = None) -> Any:
         """Return the most frequent values, sorted."""
-        return wrap(_mode(self._expr, dropna, split_every))
+        return wrap(mode_of(self._expr, dropna, split_every))
 
     def nunique(self, dropna: bool = True, *, split_every: int | None = None) -> Any:
         """Return the number of distinct values."""
         return self._reduce("nunique", 0, {"dropna": dropna}, False, split_every)
-
-
-def _mode(node: FrameExpr, dropna: bool, split_every: int | None) -> FrameExpr:
-    counts = value_counts(node, sort=False, ascending=False, dropna=dropna, normalize=False, split_every=split_every)
-    meta = node.meta.mode(dropna=dropna)
-    return assembled(partial(_most_frequent, meta, dropna), [counts], "mode", meta).expr
-
-
-def _most_frequent(meta: Any, dropna: bool, counts: Any) -> Any:
-    if not len(counts) and not is_narrowing(counts.index.dtype, meta.dtype):
-        return meta
-    top = counts.index[(counts == counts.max()).to_numpy() & (counts > 0).to_numpy()]
-    is_wider = is_narrowing(top.dtype, meta.dtype) and (top.dtype != object or meta.dtype.kind in "biuf")
-    dtype = top.dtype if is_wider else meta.dtype
-    return pd.Series(top, dtype=dtype, name=meta.name).mode(dropna=dropna).rename(meta.name)
-
-
-def _modes_side_by_side(names: Any, *columns: Any) -> Any:
-    made = pd.concat([column.reset_index(drop=True) for column in columns], axis=1)
-    made.columns = names
-    return made

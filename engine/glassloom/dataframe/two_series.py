@@ -6,6 +6,13 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.dataframe.moving.rows_at_hand import labelled_together
+
+
+def both_lazy(one: Any, other: Any) -> tuple[Any, Any]:
+    """Return a lazy object and another one, which is a lazy one of the same labels if it is a pandas series or frame."""
+    return labelled_together(one, other) if isinstance(other, (pd.Series, pd.DataFrame)) else (one, other)
+
 
 def rows_of_both(one: Any, other: Any) -> Any:
     """Return the rows that both series have as a frame."""

@@ -99,7 +99,15 @@ def objects_value(how: str, column: Any, options: dict[str, Any]) -> Any:
 
 
 def objects_value_again(how: str, cells: list[Any], options: dict[str, Any]) -> Any:
-    return objects_value(how, concat(cells), options)
+    whole = concat(cells)
+    if how in ("sum", "prod") and is_float(whole.dtype):
+        options = {**options, "skipna": False}
+    return objects_value(how, whole, options)
+
+
+def is_float(dtype: Any) -> bool:
+    """Whether sums of partitions may be NaN though no value is missing, as infinity less infinity is, or NaN among Arrow's numbers."""
+    return getattr(dtype, "kind", "O") in "fc" and not isinstance(dtype, pd.CategoricalDtype)
 
 
 def known_value(how: str, cell: Any, dtype: Any, options: dict[str, Any]) -> Any:

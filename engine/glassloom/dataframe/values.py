@@ -46,7 +46,7 @@ class Values(RowByRow, Inferring, Along, Windows, FlexibleOperators):
 
     def set_axis(self, labels: Any, *, axis: Any = 0, copy: Any = None) -> Any:
         """Return the same rows with other labels, at hand or a lazy index of them; with ``axis=1`` the frame with other names of the columns."""
-        if axis in (0, "index"):
+        if axis in (0, "index", "rows"):
             return wrap(with_index(self, labels))
         if not isinstance(self._meta, pd.DataFrame) or not is_columns(axis, "set_axis"):
             raise ValueError(f"No axis named {axis} for object type {type(self._meta).__name__}")

@@ -26,7 +26,9 @@ from glassloom.dataframe.prefix import Carried, meta_of, scan
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.repeated_labels import paired
 from glassloom.dataframe.running import State, state_of, state_together, with_state
+from glassloom.dataframe.two_series import both_lazy
 from glassloom.dataframe.weighting import Decay
+from glassloom.dataframe.whole_windows import length_of, of_one_partition, rows_of
 from glassloom.dataframe.window_lists import aggregated_by_name
 from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import OptionError
@@ -188,6 +190,8 @@ class Rolling(Window):
             return self._with_itself(
                 frame, how, _is_frame(frame) and bool(pairwise is None and not is_same or pairwise), ddof
             )
+        if self._options.get("on") is None and isinstance(other, pd.DataFrame if _is_frame(frame) else pd.Series):
+            frame, other = both_lazy(frame, other)
         if not is_node(other) or isinstance(other.expr.meta, pd.Index) or not other.expr.has_rows:
             raise refused(f"rolling.{how}", "other", other, "it takes a lazy frame or series of the same rows")
         makes_rows = bool(pairwise) and _is_frame(frame) and _is_frame(other)
@@ -198,7 +202,10 @@ class Rolling(Window):
         given = {"pairwise": pairwise, "ddof": ddof}
         call = partial(_rolled_pair, self._window, self._options, selection, how, given, first, second)
         on = None if times is None else list(first).index(times)
-        return self._overlapping(pair, call, how, makes_rows=makes_rows, on=on)
+        made = self._overlapping(pair, call, how, makes_rows=makes_rows, on=on)
+        if _is_frame(frame) == _is_frame(other) or frame.expr.rows == other.expr.rows:
+            return made
+        return rows_of(made, frame if _is_frame(frame) else other)  # pandas has the rows of the frame alone
 
     def _with_itself(self, frame: Any, how: str, pairwise: bool, ddof: int) -> Any:
         has_times = self._options.get("on") is not None
@@ -241,7 +248,7 @@ class Rolling(Window):
         """How many rows, or how long, windows reach beyond a partition, before it and after it."""
         if isinstance(self._window, pd.api.indexers.FixedForwardWindowIndexer):
             return 0, max(int(self._window.window_size) - 1, 0)  # type: ignore[attr-defined]
-        reach = self._window if isinstance(self._window, (int, np.integer)) else _length_of(self._window)
+        reach = self._window if isinstance(self._window, (int, np.integer)) else length_of(self._window)
         return reach, reach if self._options.get("center") else 0
 
 
@@ -275,7 +282,6 @@ def _other_labels(labels: Any) -> pd.RangeIndex:
 
 
 def _is_frame(lazy: Any) -> bool:
-    """Whether a lazy object is a frame."""
     return isinstance(lazy.expr.meta, pd.DataFrame)
 
 
@@ -320,24 +326,6 @@ def _rolled_pair(
     if len(pair) or not given["pairwise"] or not isinstance(first, pd.Index) or not isinstance(second, pd.Index):
         return made
     return made.reindex(columns=first)  # without rows, pandas takes the other's columns
-
-
-def _length_of(window: Any) -> pd.Timedelta:
-    """Return how long a window of time is.
-
-    Raises
-    ------
-    OptionError
-        If it is neither a number of rows nor a fixed time.
-    """
-    if isinstance(window, pd.api.indexers.BaseIndexer):
-        raise refused("rolling", "window", window, "give a number of rows, or a time such as '2h'")
-    try:
-        offset = pd.tseries.frequencies.to_offset(window)
-        start = pd.Timestamp("2000-01-01")
-        return start + offset - start
-    except (TypeError, ValueError) as error:
-        raise OptionError(f"rolling: window={window!r} should be a number of rows, or a time such as '2h'") from error
 
 
 _OF_STATES = ("count", "sum", "mean", "min", "max", "var", "std", "sem")
@@ -385,6 +373,10 @@ def _expanded(how: str, min_periods: int, kwargs: dict[str, Any], frame: FrameEx
 
 def _expanded_block(how: str, min_periods: int, kwargs: dict[str, Any], block: Any) -> Any:
     return getattr(block.expanding(min_periods), how)(**kwargs)
+
+
+def _windows_of(min_periods: int, block: Any) -> Any:
+    return block.expanding(min_periods)
 
 
 class Windows(Frame):
@@ -444,7 +436,7 @@ class Windows(Frame):
         if isinstance(on, pd.Index):
             raise refused("rolling", "on", on, "give the name of a column of times, made by assign() or reset_index()")
         if not isinstance(window, (int, np.integer, pd.api.indexers.FixedForwardWindowIndexer)):
-            _length_of(window)
+            length_of(window)
         self._meta.rolling(window, step=step, **options)  # what pandas objects to is raised here
         if step == 0:
             raise OptionError("rolling: step=0 should be a number of rows, 1 or more")
@@ -569,16 +561,21 @@ for _how, _what in (
         setattr(Rolling, _how, _aggregation(_how, _what))
 
 
-def _not_expanding(how: str) -> Callable[..., Any]:
+def _expanding_whole(how: str) -> Callable[..., Any]:
+    signature = inspect.signature(getattr(pd.api.typing.Expanding, how))
+    instead = f"Use rolling(...).{how}(), or sum, mean, var, std, min, max and count of expanding()"
+
     def method(self: Expanding, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            f"expanding().{how}() isn't supported: it needs the values of all rows before each. Use rolling(...).{how}(), "
-            "or sum, mean, var, std, min, max and count of expanding()"
+        given = named_arguments(signature, how, self, args, kwargs)
+        return of_one_partition(
+            partial(_windows_of, self._min_periods), self._frame, how, given, "expanding()", instead
         )
 
     method.__name__ = method.__qualname__ = how
-    method.__signature__ = inspect.signature(getattr(pd.api.typing.Expanding, how))  # type: ignore[attr-defined]
-    method.__doc__ = "Raise NotImplementedError: it needs the values of all rows before each."
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    method.__doc__ = (
+        "Return what pandas makes of the rows up to each one, which are in one partition: it needs the values of all."
+    )
     return method
 
 
@@ -586,7 +583,7 @@ for _how in (
     "median", "skew", "kurt", "quantile", "rank", "first", "last", "nunique", "apply", "corr", "cov"
 ):  # fmt: skip
     if hasattr(pd.api.typing.Expanding, _how):
-        setattr(Expanding, _how, _not_expanding(_how))
+        setattr(Expanding, _how, _expanding_whole(_how))
 
 for _class in (Rolling, Expanding, Exponential):
     with_lazy_arguments_checked(_class.__name__)(_class)

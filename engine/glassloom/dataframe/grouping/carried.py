@@ -79,7 +79,24 @@ class _Cumulation:
             made = getattr(_grouped(values, groups), _TOTALS[self.method])()
         else:
             made = self.cumulative(values, groups).take(_last_rows(groups))
-        return Totals([key.take(groups.first).reset_index(drop=True) for key in keys], made.reset_index(drop=True))
+        made, first = made.reset_index(drop=True), groups.first
+        if self.skipna and self.method in ("cumsum", "cumprod") and made.isna().to_numpy().any():
+            made, places = self._with_pairs(made)
+            first = np.asarray(first)[places]
+        return Totals([key.take(first).reset_index(drop=True) for key in keys], made)
+
+    def _with_pairs(self, made: Any) -> tuple[Any, Any]:
+        """Return totals with two rows that make NaN for each that is NaN, though values are there, and the group of each row."""
+        lost = made.isna()
+        rows = np.flatnonzero(lost.to_numpy().any(axis=1))
+        neutral, other = (0, -np.inf) if self.method == "cumsum" else (1, 0)
+        second = made.iloc[rows].copy()
+        for place in range(made.shape[1]):
+            gone = lost.iloc[rows, place].to_numpy()
+            second.isetitem(
+                place, pd.Series(np.where(gone, other, neutral), second.index).astype(made.dtypes.iloc[place])
+            )
+        return concat([made.mask(lost, np.inf), second]).reset_index(drop=True), np.append(np.arange(len(made)), rows)
 
 
 def _grouped(values: Any, groups: Groups) -> Any:

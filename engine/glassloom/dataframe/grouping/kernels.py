@@ -13,6 +13,7 @@ import pandas as pd
 
 from glassloom.dataframe.arrow.text import encode_text, is_text
 from glassloom.dataframe.grouping.encode import Groups, take
+from glassloom.dataframe.value_steps import is_float
 
 _EXACT = 2**53
 """Up to here whole numbers are exact as floats."""
@@ -41,6 +42,25 @@ def aggregate(groups: Groups, column: Any, how: str, *, arrow: bool = True) -> A
         rows = np.flatnonzero(column.notna().to_numpy())  # pandas 2 compares missing values with text
         return by_pandas(groups.codes[rows], groups.count, column.take(rows), how)
     return by_pandas(groups.codes, groups.count, column, how) if found is None else found
+
+
+def aggregate_again(groups: Groups, column: Any, how: str, *, arrow: bool = True) -> Any:
+    """Return an array with the value of each group of partial results, as `aggregate` does: sums are NaN where a partial one is.
+
+    That one had values which don't add, such as infinities of both signs.
+    """
+    if how not in ("sum", "prod") or not is_float(column.dtype):
+        return aggregate(groups, column, how, arrow=arrow)
+    if how == "sum" and column.dtype in (np.float64, np.float32):
+        return groups.weighed(column.to_numpy())
+    found = aggregate(groups, column, how, arrow=arrow)
+    missing = _missing(column)
+    if missing is None:
+        return found
+    found = found.copy()
+    lost = groups.codes[missing]
+    found[lost[lost >= 0]] = np.nan if isinstance(column.dtype, np.dtype) else pd.NA
+    return found
 
 
 def by_pandas(codes: Any, count: int, column: Any, how: str) -> Any:

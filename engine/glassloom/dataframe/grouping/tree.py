@@ -22,12 +22,13 @@ from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
 from glassloom.dataframe.arrow.forms import takes_blocks
 from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.grouping.encode import Groups, encode, find_groups, take
-from glassloom.dataframe.grouping.kernels import aggregate
+from glassloom.dataframe.grouping.kernels import aggregate, aggregate_again
 from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, Recipe
 from glassloom.dataframe.grouping.tables import Table, column_of, frame_of, joined, key_of, rows_of, series_of, table_of
 from glassloom.dataframe.grouping.wanted import AGAIN, Wanted
 from glassloom.dataframe.grouping.wider import NoRows, as_said, no_rows, together
 from glassloom.dataframe.reduction_nodes import keeps_no_views, picks_columns
+from glassloom.dataframe.value_steps import is_float
 from glassloom.dataframe.widening import as_wide_as
 from glassloom.graph import tokenize
 
@@ -313,7 +314,7 @@ def _joined_parts(plan: Aggregation, table: Table, groups: Groups) -> dict[str, 
         if part in AGAIN:
             same = (id(table[name]), AGAIN[part])
             if same not in known:
-                found = aggregate(groups, series_of(table[name]), AGAIN[part], arrow=plan.recipe.arrow)
+                found = aggregate_again(groups, series_of(table[name]), AGAIN[part], arrow=plan.recipe.arrow)
                 known[same] = column_of(found)
             made[name] = known[same]
         elif part == "middle":  # and the squares with it
@@ -367,7 +368,11 @@ def _arranged(plan: Aggregation, table: Table, groups: Groups) -> tuple[Any, Map
 
 def _only(column: Any, part: str) -> Any:
     """Return a part of groups of one row; of groups without rows what pandas gives."""
-    return getattr(column, "first" if part == "middle" else AGAIN.get(part, "sum"))()
+    made = getattr(column, "first" if part == "middle" else AGAIN.get(part, "sum"))()
+    if not is_float(made.dtype) or AGAIN.get(part) not in ("sum", "prod"):
+        return made
+    lost = column.size() > column.count()
+    return made.mask(lost) if lost.any() else made
 
 
 def index_of(names: Sequence[Any], groups: Groups, kept: Any = slice(None)) -> pd.Index:

@@ -103,7 +103,8 @@ def places_among(keys: Any, boundaries: Any, order: Order) -> Any:
     """
     parts: list[_Part] = []
     for place, ascending in enumerate(order.ascending):
-        parts.extend(_parts(keys.iloc[:, place], boundaries.iloc[:, place], ascending, order.na_position))
+        key, own = keys.iloc[:, place], boundaries.iloc[:, place]
+        parts.extend(_parts(key, own, ascending, order.na_position, is_alone=len(order.ascending) == 1))
     places = _places(parts, None, 0, len(boundaries)) if len(boundaries) else np.zeros(len(keys), int)
     return places.astype(np.min_scalar_type(len(boundaries)))
 
@@ -147,7 +148,7 @@ def _places(parts: Sequence[_Part], rows: Any, first: int, last: int) -> Any:
     return end
 
 
-def _parts(column: Any, boundaries: Any, ascending: bool, na_position: str) -> list[_Part]:
+def _parts(column: Any, boundaries: Any, ascending: bool, na_position: str, *, is_alone: bool) -> list[_Part]:
     """Return a key as parts: whether it is missing, if that occurs, and its values."""
     if isinstance(boundaries.dtype, pd.CategoricalDtype):
         array = column.array
@@ -162,15 +163,19 @@ def _parts(column: Any, boundaries: Any, ascending: bool, na_position: str) -> l
     if missing.any() or of_boundaries.any():
         parts.append(_Part(missing.__getitem__, of_boundaries, na_position == "last"))
     if not is_text(column.dtype):
-        values = _comparable(column, missing)
-        return [*parts, _Part(values.__getitem__, _comparable(boundaries, of_boundaries), ascending)]
+        values, others = _comparable(column, missing), _comparable(boundaries, of_boundaries)
+        if _not_numbers(column.dtype, values) is not None or _not_numbers(column.dtype, others) is not None:
+            wrong, of_others = np.isnan(values), np.isnan(others)
+            parts.append(_Part(wrong.__getitem__, of_others, na_position == "last" if is_alone else ascending))
+            values, others = np.where(wrong, 0, values), np.where(of_others, 0, others)
+        return [*parts, _Part(values.__getitem__, others, ascending)]
     words, others = TextWords.of(column), TextWords.of(boundaries)
     for number in range(others.n_words):
         parts.append(_Part(partial(words.word, number), others.word(number, slice(None)), ascending))
     return [*parts, _Part(words.lengths.__getitem__, others.lengths, ascending)]
 
 
-def comparable_parts(column: Any, ascending: bool, na_position: str) -> list[_Part] | None:
+def comparable_parts(column: Any, ascending: bool, na_position: str, *, is_alone: bool) -> list[_Part] | None:
     """Return a key as parts to be compared with each other; None if it holds Python objects or long text."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = pd.Series(column.array.codes)
@@ -185,7 +190,18 @@ def comparable_parts(column: Any, ascending: bool, na_position: str) -> list[_Pa
         parts.extend(_Part(partial(words.word, number), None, ascending) for number in range(words.n_words))
         return [*parts, _Part(words.lengths.__getitem__, None, ascending)]
     values = _comparable(column, missing)
+    if (wrong := _not_numbers(column.dtype, values)) is not None:
+        parts.append(_Part(wrong.__getitem__, None, na_position == "last" if is_alone else ascending))
+        values = np.where(wrong, 0, values)
     return None if values.dtype.kind == "O" else [*parts, _Part(values.__getitem__, None, ascending)]
+
+
+def _not_numbers(dtype: Any, values: Any) -> Any:
+    """Return where values are NaN that isn't missing, as among Arrow's numbers: pandas has it beside missing ones, or of several keys as the largest. None if none is."""
+    if isinstance(dtype, np.dtype) or values.dtype.kind != "f":
+        return None
+    found = np.isnan(values)
+    return found if found.any() else None
 
 
 def _comparable(column: Any, missing: Any) -> Any:

@@ -18,9 +18,10 @@ from glassloom.dataframe.io.from_pandas import from_pandas
 from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.shape import concat_nodes, conform
+from glassloom.dataframe.moving.united_categories import with_united_categories
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, LabelKeeping
 from glassloom.dataframe.numbered_levels import level_at
-from glassloom.dataframe.options import refused
+from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.repeated_labels import paired
 from glassloom.dataframe.unlike_dtypes import of_all_rows, with_one_dtype
 from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap
@@ -53,14 +54,15 @@ def concat(
     keys: Any = None,
     names: Any = None,
     verify_integrity: bool = False,
-    sort: bool | None = None,
+    sort: bool = False,
+    union_categories: bool = False,
     interleave_partitions: bool = False,
     ignore_unknown_divisions: bool = False,
 ) -> Any:
     """Put frames one after the other, or side by side.
 
     Columns of categories stay such if all frames have the same ones, as in pandas, or if they aren't known before: then the result has
-    those of all. Known ones that differ become values; `cat.set_categories` before makes them equal.
+    those of all. Known ones that differ become values, unless `union_categories`.
 
     Parameters
     ----------
@@ -81,9 +83,12 @@ def concat(
     names
         Names of the levels that `keys` makes, or of all levels.
     verify_integrity
-        With ``axis=1``: whether equal names of columns are an error.
+        Whether equal labels of rows, which are computed now, are an error, or with ``axis=1`` equal names of columns.
     sort
-        Whether to sort the names of columns; with ``axis=1`` the labels of rows, whose divisions must be known.
+        Whether to sort the names of columns; with ``axis=1`` the labels of rows, whose divisions must be known unless there is one partition.
+    union_categories
+        Whether columns that are categories in all frames that have them stay such, with the categories of all. Those that aren't
+        known are found out now.
     interleave_partitions
         Whether frames whose known divisions overlap are cut at the same labels, and put one after the other within each
         partition, so that the result's divisions are known. Default: the first frame's rows come first, as in pandas.
@@ -103,26 +108,34 @@ def concat(
     many, keys = _with_keys(objs, keys)
     if join not in ("outer", "inner"):
         raise OptionError(f"join={join!r} should be 'outer' or 'inner'")
-    if sort not in (None, True, False):
+    if sort not in (True, False):
         raise OptionError(f"sort={sort!r} should be True or False")
     if keys is not None and ignore_index:
         raise ValueError(f"concat: ignore_index=True numbers what keys={list(keys)!r} would label: give one of both")
-    if axis in (1, "columns"):
+    if is_columns(axis, "concat"):
         options = {"keys": keys, "names": names, "ignore_index": ignore_index, "verify_integrity": verify_integrity}
         return _side_by_side(many, {"join": join, "sort": bool(sort), **options}, ignore_unknown_divisions)
-    if axis not in (0, "index"):
-        raise OptionError(f"axis={axis!r} should be 0 or 'index', 1 or 'columns'")
-    if verify_integrity:
-        raise refused("concat", "verify_integrity", True, "index.is_unique of the result tells")
     if keys is None and names is None and join == "outer" and all(frame.expr.meta.ndim == 2 for frame in many):
         many = _without_nothing(many)
     many = _of_one_kind(many)
+    if union_categories:
+        many = with_united_categories(many)
     if keys is not None:
         if interleave_partitions:
             raise refused("concat", "interleave_partitions", True, "with keys= the rows of each frame stay together")
         many = _labelled(many, keys, names)
     found = _one_by_one([frame.expr for frame in many], join, bool(sort), interleave_partitions)
+    if verify_integrity and not ignore_index:
+        _require_unique_labels(wrap(found))
     return wrap(renumber(found) if ignore_index else found)
+
+
+def _require_unique_labels(joined: Any) -> None:
+    labels = joined.index.compute()
+    if not labels.is_unique:
+        raise ValueError(
+            f"concat(verify_integrity=True): Indexes have overlapping values: {labels[labels.duplicated()].unique()[:20].tolist()}"
+        )
 
 
 def _with_keys(objs: Any, keys: Any) -> tuple[list[Any], pd.Index | None]:
@@ -292,7 +305,7 @@ def _side_by_side(many: Sequence[Any], options: dict[str, Any], ignore_unknown: 
     pairs = paired(given, "concat(axis=1)", ignore_unknown=ignore_unknown)
     nodes = pairs.nodes
     are_known = all(node.divisions[0] is not None for node in nodes)
-    if options["sort"] and not are_known:
+    if options["sort"] and not are_known and nodes[0].npartitions > 1:
         raise refused(
             "concat", "sort", True, "with axis=1 it needs known divisions: sort_index() of the result sorts its rows"
         )

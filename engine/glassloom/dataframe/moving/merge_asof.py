@@ -86,6 +86,10 @@ def merge_asof(
         if not isinstance(frame.expr.meta, pd.DataFrame):
             raise TypeError(f"the {side} side of merge_asof should be a frame, got {type(value).__name__}")
         names = [name for key in keys if key is not None for name in (key if isinstance(key, list) else [key])]
+        if not all(map(pd.api.types.is_hashable, names)):
+            raise NotImplementedError(
+                "merge_asof takes names of columns as keys; assign() other keys as columns before"
+            )
         require_columns([name for name in names if name not in frame.expr.meta.index.names], frame.expr.meta)
         nodes.append(frame.expr)
     options = {

@@ -17,11 +17,12 @@ from glassloom.dataframe.call import Method
 from glassloom.dataframe.columns import require_columns, some_columns, unused_name
 from glassloom.dataframe.keys_of_rows import series_of_values
 from glassloom.dataframe.labels import values_by_place
+from glassloom.dataframe.moving.column_order import sorted_columns
 from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.moving.reindex import reindexed_collection
 from glassloom.dataframe.moving.set_index import BY_INDEX, SetIndex, set_sorted_index, sort_by_index
-from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method
+from glassloom.dataframe.moving.shuffle import hash_shuffle, require_shuffle_method, shuffled_by_names, shuffled_series
 from glassloom.dataframe.moving.sort import (
     Sorting,
     by_levels,
@@ -89,7 +90,7 @@ class MovingRows(Collection):
             options = {"level": level, "sort_remaining": sort_remaining, "na_position": na_position, "key": key}
             kwargs = {"axis": 1, "ascending": ascending, "ignore_index": ignore_index, **options}
             return operate(Method("sort_index"), self, kwargs=kwargs, label="sort-columns")
-        _require_usual("sort_index", "axis", axis, (0, "index"))
+        _require_usual("sort_index", "axis", axis, (0, "index", "rows"))
         if (
             level is not None
             and (levels := levels_of(self._expr.meta.index, level))
@@ -232,7 +233,7 @@ class MovingRows(Collection):
         """
         require_shuffle_method(shuffle_method)
         if isinstance(self._expr.meta, pd.Series):
-            return _shuffled_series(self, on, ignore_index, npartitions, on_index)
+            return shuffled_series(self, on, ignore_index, npartitions, on_index)
         if (on is None) != on_index:
             raise OptionError(f"shuffle needs either on=, a column or several, or on_index=True; got on={on!r}")
         count = _checked_count(npartitions)
@@ -244,7 +245,7 @@ class MovingRows(Collection):
             node = wrap(node)._assigned({temporary: on if not _is_frame(on) else on[on.columns[0]]})
             found: FrameExpr = Projection(hash_shuffle(node, (temporary,), count), list(self._expr.meta.columns))
         else:
-            found = _shuffled_by_names(node, [] if on_index else _listed(on), count)
+            found = shuffled_by_names(node, [] if on_index else _listed(on), count)
         if ignore_index:
             return operate(
                 Method("reset_index"), wrap(found), kind=Relabelled, kwargs={"drop": True}, label="reset-index"
@@ -305,7 +306,7 @@ class MovingSeries(MovingRows):
     ) -> Any:
         """Return the values in order; equal ones keep their order. See `DataFrame.sort_values`."""
         require_shuffle_method(shuffle_method)
-        _require_usual("sort_values", "axis", axis, (0, "index"))
+        _require_usual("sort_values", "axis", axis, (0, "index", "rows"))
         return self._sort_values((), ascending, na_position, kind, ignore_index, key, npartitions)
 
 
@@ -363,7 +364,9 @@ class MovingFrame(MovingRows):
         Parameters
         ----------
         by
-            A column or several; levels of the index too, by name.
+            A column or several; levels of the index too, by name. With ``axis=1`` labels of rows, which are computed now.
+        axis
+            0 or ``"index"``; with 1 or ``"columns"`` the columns are put in order of the values in some rows.
         ascending
             Whether small values come first; a list for several columns.
         kind
@@ -391,7 +394,9 @@ class MovingFrame(MovingRows):
         ['a', 'c', 'b']
         """
         require_shuffle_method(shuffle_method)
-        _require_usual("sort_values", "axis", axis, (0, "index"))
+        if is_columns(axis, "sort_values"):
+            options = {"ascending": ascending, "na_position": na_position, "key": key}
+            return sorted_columns(self, by, ignore_index, options)
         names = tuple(_listed(by))
         if not names:
             return wrap(self._expr)  # as pandas
@@ -503,30 +508,6 @@ class MovingFrame(MovingRows):
         return wrap(found)
 
 
-def _shuffled_by_names(node: FrameExpr, names: list[Any], count: int | None) -> FrameExpr:
-    """Return a frame shuffled by columns, of which one may be the index, by its name; by the index alone, if there are none."""
-    columns, label = node.meta.columns, node.meta.index.name
-    if label is None or label in columns or label not in names:
-        return hash_shuffle(node, tuple(names), count)
-    if names == [label]:
-        return hash_shuffle(node, (), count)
-    temporary = unused_name(columns)
-    lazy = wrap(node)
-    with_labels = lazy._assigned({temporary: lazy.index.to_series()})
-    keys = tuple(temporary if name == label else name for name in names)
-    return Projection(hash_shuffle(with_labels, keys, count), list(columns))
-
-
-def _shuffled_series(series: Any, on: Any, ignore_index: bool, npartitions: int | None, on_index: bool) -> Any:
-    """Return a series shuffled by its values, another series, or its labels."""
-    name = series._meta.name
-    own = "_values" if name is None else name
-    frame = series.to_frame(own)
-    by = {"on_index": True} if on_index else {"on": own if on is None else on}
-    moved = frame.shuffle(**by, ignore_index=ignore_index, npartitions=npartitions)[own]
-    return moved if name is not None else moved.rename(None)
-
-
 def _is_narrow_integer(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "iu" and dtype != np.int64
 
@@ -595,7 +576,8 @@ def _index_key(frame: Any, key: Any) -> Any:
             f"set_index takes names of columns, lazy series, and lists or arrays of a value for each row, not {key!r}"
         )
     values = pd.Index(key, tupleize_cols=False).array if isinstance(key, list) else getattr(key, "array", key)
-    return series_of_values(frame, values, getattr(key, "name", None))
+    infers = not isinstance(key, (pd.Index, pd.Series))  # whose objects stay such
+    return series_of_values(frame, values, getattr(key, "name", None), infers=infers)
 
 
 def _is_frame(value: Any) -> bool:

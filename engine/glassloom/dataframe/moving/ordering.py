@@ -71,7 +71,8 @@ def _parts_of(keys: Any, order: Order) -> list[Any] | None:
     """Return the keys as parts that NumPy compares; None if it doesn't."""
     parts = []
     for number, ascending in enumerate(order.ascending):
-        found = comparable_parts(keys.iloc[:, number], ascending, order.na_position)
+        is_alone = len(order.ascending) == 1
+        found = comparable_parts(keys.iloc[:, number], ascending, order.na_position, is_alone=is_alone)
         if found is None:
             return None
         parts.extend(found)

@@ -36,6 +36,8 @@ def reindexed_collection(frame: Any, labels: Any, index: Any, columns: Any, axis
     is_frame = isinstance(meta, pd.DataFrame)
     if is_frame:
         _require_once(labels, index, columns, axis)
+    elif labels is not None and index is not None:
+        raise TypeError(f"reindex of a series: labels={labels!r} and index={index!r} are the same; give one of both")
     if labels is not None and is_frame and axis is not None and is_columns(axis, "reindex"):
         columns = labels
     elif labels is not None:
@@ -50,7 +52,7 @@ def reindexed_collection(frame: Any, labels: Any, index: Any, columns: Any, axis
             raise TypeError("reindex of a series takes no columns")
         names = (
             columns
-            if isinstance(columns, (pd.Index, pd.Series))
+            if isinstance(columns, (pd.Index, pd.Series, pd.api.extensions.ExtensionArray))
             else collection_of("reindex", "columns", columns, "names")
         )
         if index is not None and _is_of_both(meta, names, options):

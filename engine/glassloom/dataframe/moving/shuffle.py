@@ -9,12 +9,13 @@ import pandas as pd
 
 from glassloom.backends.frames import converted
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.columns import require_columns
+from glassloom.dataframe.columns import require_columns, unused_name
 from glassloom.dataframe.moving.exchange import Exchange, Pieces, Split, split, splits_on_device
 from glassloom.dataframe.moving.hashing import hash_keys, places_of
 from glassloom.dataframe.moving.shape import Repartition
-from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.nodes import FrameExpr, Projection
 from glassloom.dataframe.on_device import is_on_device
+from glassloom.dataframe.wrap import wrap
 from glassloom.errors import OptionError
 
 _SHUFFLE_METHODS = (None, True, False, "tasks", "disk", "p2p")
@@ -95,3 +96,27 @@ def require_shuffle_method(method: str | bool | None) -> None:
     """Check the name of a way to shuffle that Dask has; all of them mean the same here."""
     if method not in _SHUFFLE_METHODS:
         raise OptionError(f"shuffle_method={method!r} should be one of {list(_SHUFFLE_METHODS)}")
+
+
+def shuffled_by_names(node: FrameExpr, names: list[Any], count: int | None) -> FrameExpr:
+    """Return a frame shuffled by columns, of which one may be the index, by its name; by the index alone, if there are none."""
+    columns, label = node.meta.columns, node.meta.index.name
+    if label is None or label in columns or label not in names:
+        return hash_shuffle(node, tuple(names), count)
+    if names == [label]:
+        return hash_shuffle(node, (), count)
+    temporary = unused_name(columns)
+    lazy = wrap(node)
+    with_labels = lazy._assigned({temporary: lazy.index.to_series()})
+    keys = tuple(temporary if name == label else name for name in names)
+    return Projection(hash_shuffle(with_labels, keys, count), list(columns))
+
+
+def shuffled_series(series: Any, on: Any, ignore_index: bool, npartitions: int | None, on_index: bool) -> Any:
+    """Return a series shuffled by its values, another series, or its labels."""
+    name = series._meta.name
+    own = "_values" if name is None else name
+    frame = series.to_frame(own)
+    by = {"on_index": True} if on_index else {"on": own if on is None else on}
+    moved = frame.shuffle(**by, ignore_index=ignore_index, npartitions=npartitions)[own]
+    return moved if name is not None else moved.rename(None)
