@@ -82,23 +82,6 @@ def is_column(value: Any) -> bool:
     return isinstance(value, Array) and value.ndim > 0 or isinstance(value, np.ndarray) and value.ndim == 1
 
 
-def require_rows_for(node: FrameExpr, columns: dict[Any, Any]) -> None:
-    """Check that values at hand aren't assigned to a frame that is known to have no rows: in pandas it gets theirs.
-
-    Raises
-    ------
-    NotImplementedError
-        If they are.
-    """
-    at_hand = {name: value for name, value in columns.items() if is_column(value) and not isinstance(value, Array)}
-    filled = [name for name, value in at_hand.items() if len(value)]
-    if filled and node.lengths is not None and not any(node.lengths):
-        raise NotImplementedError(
-            f"column {filled[0]!r} of a frame without rows: pandas takes the rows of what is assigned. Make the frame of it: "
-            "from_pandas(pandas.DataFrame({name: values}))"
-        )
-
-
 def with_column_at_hand(frame: Any, name: Any, value: Any, *, infers: bool = True) -> FrameExpr:
     """Return the node of a frame with a column of an array, by position, or of a pandas series, by label.
 

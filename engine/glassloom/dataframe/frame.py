@@ -19,7 +19,6 @@ from glassloom.dataframe.chosen_columns import selected
 from glassloom.dataframe.column_at_hand import (
     is_column,
     is_lazy_mask,
-    require_rows_for,
     rows_by_lazy_array,
     with_column_at_hand,
 )
@@ -238,7 +237,6 @@ class DataFrame(
     def _assigned_at_hand(self, columns: dict[Any, Any]) -> Any:
         """Return the node with columns added of which some are of values at hand."""
         frame: Any = self
-        require_rows_for(self._expr, columns)
         for name, value in columns.items():
             if is_column(value) and not isinstance(value, Array) and len(value) and has_no_rows(frame.expr):
                 series = value if isinstance(value, pd.Series) else pd.Series(value)
