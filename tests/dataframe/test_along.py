@@ -364,3 +364,28 @@ def test_running_values_go_on_from_partition_to_partition(columns, npartitions, 
         for pick in (lambda f: f, lambda f: f.x, lambda f: f.y):
             got = getattr(pick(lazy), how)(skipna=skipna).compute(**INLINE)
             assert_same(got, getattr(pick(frame), how)(skipna=skipna))
+
+
+@pytest.mark.parametrize("skipna", [True, False])
+@pytest.mark.parametrize(
+    ("how", "values"),
+    [
+        ("cumprod", np.arange(900.0)),
+        ("cumprod", [0.0, 1.0, 1e200, 1e200, 1.0, 2.0]),
+        ("cumprod", [1e-200, 1e-200, 3.0, 1e200, 1e200, 2.0]),
+        ("cumprod", [1e300, 1e300, 1e-300, 1e-300, 1e-200, 0.0]),
+        ("cumprod", [1e300, 1.0, 1e-200, 1e-200, 1.0, 1.0]),
+        ("cumprod", [1e200, 1e200, 0.0, 1.0, 2.0, 3.0]),
+        ("cumprod", [0.0, 1.0, 1e200, 1e200, 0.0, 3.0]),
+        ("cumsum", [1e308, 1e308, -1e308, -1e308, 1.0, 2.0]),
+        ("cumsum", [1e308, 1e308, -np.inf, 1.0, 1.0, 2.0]),
+    ],
+)
+def test_sums_and_products_beyond_the_range_of_floats_are_those_of_rows_in_order(how, values, skipna):
+    series = pd.Series(values)
+    with np.errstate(all="ignore"):
+        got = getattr(gd.from_pandas(series, npartitions=3), how)(skipna=skipna).compute(**INLINE)
+        assert_same(got, getattr(series, how)(skipna=skipna))
+        frame = pd.DataFrame({"x": series, "y": np.arange(len(series)) % 3})
+        lazy = gd.from_pandas(frame, npartitions=3)
+        assert_same(getattr(lazy, how)(skipna=skipna).compute(**INLINE), getattr(frame, how)(skipna=skipna))

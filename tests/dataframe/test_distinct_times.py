@@ -71,3 +71,10 @@ def test_a_format_says_how_long_its_text_stays_as_it_is(date_format: str | None,
 def test_many_different_times_are_left_to_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distinct_times, "_REPEATED", 4)
     assert of_distinct_times(pd.Series(pd.to_datetime(np.arange(9), unit="D")), 86_400, len) is None
+
+
+def test_missing_times_beside_the_first_ones_that_there_are_stay_missing() -> None:
+    series = pd.Series([pd.Timestamp("1677-09-21 01:00"), pd.NaT] * 3).astype("datetime64[ns]")
+    lazy = gd.from_pandas(series, npartitions=1)
+    assert_same(lazy.dt.date.compute(), series.dt.date)
+    assert_same(lazy.dt.strftime("%Y").compute(), series.dt.strftime("%Y"))

@@ -135,7 +135,7 @@ def test_groups_match_as_those_of_pandas(texts: list[str | None], pattern: str, 
     )
 
 
-@pytest.mark.parametrize("pattern", [r"(a)\1", "(?<=a)b", "(?=a)b", "(?!a)b", "é", "(a)?b", "(?:(a)|b)", "(?:a*)*", r"a\Z", "(?m)^a", "(?s).", "(?x) a", "a{1001}", "(?>a)", "["])  # fmt: skip
+@pytest.mark.parametrize("pattern", [r"(a)\1", "(?<=a)b", "(?=a)b", "(?!a)b", "é", "(a)?b", "(?:(a)|b)", "(?:a*)*", r"a\Z", r"\B", "(?m)^a", "(?s).", "(?x) a", "a{1001}", "(?>a)", "["])  # fmt: skip
 def test_an_expression_that_may_mean_something_else_to_arrow_is_left_to_python(pattern: str) -> None:
     assert translated(pattern) is None
 
@@ -163,3 +163,9 @@ def test_a_translated_expression_finds_what_pythons_finds(atoms: list[str], text
 def test_plain_text_has_no_character_that_arrow_takes_otherwise(text: str | None, expected: bool) -> None:
     array = pa.array(["é", text, "é"], pa.large_string())
     assert is_plain(array.slice(1, 1)) is expected
+
+
+def test_a_place_that_no_list_has_is_missing() -> None:
+    series = pd.Series(["a b", "c"], dtype="str")
+    for place in (10**20, -(10**20)):
+        assert_same(_one_partition(series).str.split(" ").str[place].compute(), series.str.split(" ").str[place])

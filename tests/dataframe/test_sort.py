@@ -416,19 +416,6 @@ def test_rows_sorted_by_no_column_keep_their_order():
     assert lazy.sort_values(by=[]).compute().equals(plain.sort_values(by=[]))
 
 
-def test_sorting_the_labels_of_one_partition_computes_nothing_yet():
-    calls = []
-
-    def rows(number):
-        calls.append(number)
-        return pd.DataFrame({"x": [1, 2]}, index=[number, 0])
-
-    frame = gd.from_map(rows, [5], meta=pd.DataFrame({"x": [1]}, index=[0]))
-    made = frame.x.sort_index()
-    assert calls == []
-    assert made.compute(scheduler="synchronous").index.tolist() == [0, 5] and calls == [5]
-
-
 SORTED_COLUMNS = {
     "a row": lambda f: f.sort_values("y", axis=1),
     "a row in a list, descending": lambda f: f.sort_values(["y"], axis="columns", ascending=False),
@@ -471,3 +458,13 @@ def test_nan_among_the_numbers_of_arrow_is_sorted_as_by_pandas(operation):
     plain = pd.DataFrame({"v": pd.arrays.ArrowExtensionArray(values), "k": [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 2]})
     for npartitions in (1, 4):
         assert_same(operation(gd.from_pandas(plain, npartitions=npartitions)).compute(**INLINE), operation(plain))
+
+
+def test_sorted_labels_of_one_partition_are_cut_as_others_and_put_in_bins():
+    plain = pd.DataFrame(
+        {"x": [1, 2, 3]}, index=pd.DatetimeIndex(["2024-01-01 05:00", "2024-01-01 03:00", "2024-01-01 01:00"])
+    )
+    lazy = gd.from_pandas(plain, npartitions=1, sort=False)
+    assert_same(lazy.resample("2h").sum().compute(**INLINE), plain.resample("2h").sum())
+    other = gd.from_pandas(plain.sort_index(), npartitions=2)
+    assert_same((lazy.sort_index().x + other.x).compute(**INLINE), plain.sort_index().x * 2)

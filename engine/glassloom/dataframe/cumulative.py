@@ -22,6 +22,7 @@ from glassloom.dataframe.options import FILL_METHOD, is_columns, refused
 from glassloom.dataframe.overlap import map_overlap, overlapping, with_frequency_of
 from glassloom.dataframe.prefix import Carried, Chain, meta_of, scan
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.running_totals import NEUTRAL, UFUNCS, totals
 from glassloom.dataframe.widening import is_narrowing
 from glassloom.dataframe.wrap import operate, wrap
 from glassloom.errors import OptionError
@@ -134,9 +135,6 @@ class RunningStep(Step):
         return super().continued(block, carry)
 
 
-_UFUNCS: dict[str, np.ufunc] = {"cumsum": np.add, "cumprod": np.multiply, "cummin": np.minimum, "cummax": np.maximum}
-
-
 def _plain_numbers(block: Any) -> Any:
     """Return the numbers of a series as NumPy's; None of others than usual ones."""
     if not isinstance(block, pd.Series) or block.dtype not in (np.float64, np.int64):
@@ -151,8 +149,7 @@ def _of_plain_numbers(how: str, block: Any, carry: pd.Series) -> Any:
     if before is None or not np.isfinite(before):
         return None
     with np.errstate(all="ignore"):
-        made = _UFUNCS[how].accumulate(values)
-        _UFUNCS[how](made, before, out=made)
+        made = UFUNCS[how].accumulate(np.concatenate([[before], values]))[1:]
     if not np.isfinite(made[-1]):  # one missing or infinite number makes all after it so
         return None
     return pd.Series(made, index=block.index, name=block.name, copy=False)
@@ -166,45 +163,52 @@ def _running_last(how: str, skipna: bool, block: Any) -> Any:
     values = _plain_numbers(block)
     if values is not None and len(values):
         with np.errstate(all="ignore"):
-            whole = _UFUNCS[how].reduce(values)
-        if np.isfinite(whole):  # so none is missing
+            whole = UFUNCS[how].reduce(values)
+        if np.isfinite(whole) and (how != "cumprod" or whole != 0):  # so none is missing
             return pd.Series([whole], index=block.index[-1:], name=block.name, dtype=block.dtype)
     result = getattr(block, how)(skipna=skipna)
-    if not skipna or _is_filled(result.iloc[-1:]):
-        return result.iloc[-1:].copy()
-    last = _forward(result).iloc[-1:].copy()
-    lost = _lost(how, block, result)
-    return _with_pairs(how, last, lost) if lost else last
+    is_known = not skipna or _is_filled(result.iloc[-1:])
+    last = (result if is_known else _forward(result)).iloc[-1:].copy()
+    return _with_totals(how, skipna, block, last) if how in NEUTRAL and len(last) else last
 
 
-def _lost(how: str, block: Any, result: Any) -> list[int]:
-    """Return the places of columns whose sum or product is NaN, though values are there: from then on all are, as in pandas."""
-    if how not in ("cumsum", "cumprod"):
-        return []
-    if isinstance(block, pd.Series):
-        return [0] if _is_float(block) and bool((result.isna() & block.notna()).any()) else []
-    columns = [(block.iloc[:, place], result.iloc[:, place]) for place in range(block.shape[1])]
-    return [place for place, pair in enumerate(columns) if _lost(how, *pair)]
+def _with_totals(how: str, skipna: bool, block: Any, last: Any) -> Any:
+    """Return the row that is carried on, or several that behave as all rows do where a sum or product is 0, infinite or NaN."""
+    is_series = isinstance(block, pd.Series)
+    columns = [block] if is_series else [block.iloc[:, place] for place in range(block.shape[1])]
+    found = [_totals_of(how, skipna, column) for column in columns]
+    count = max([len(one) for one in found if one is not None], default=1)
+    if count == 1:
+        return last
+    own = [last] if is_series else [last.iloc[:, place] for place in range(last.shape[1])]
+    labels = last.index.repeat(count)
+    made = []
+    for column, numbers in zip(own, found, strict=True):
+        rows = column.tolist() if numbers is None else numbers.tolist()
+        rows = [_neutral(how, column.dtype)] * (count - len(rows)) + rows
+        made.append(pd.Series(rows, index=labels, dtype=column.dtype, name=column.name))
+    if is_series:
+        return made[0]
+    whole = pd.concat(made, axis=1)
+    whole.columns = last.columns
+    return whole
 
 
-def _is_float(column: Any) -> bool:
-    return isinstance(column.dtype, np.dtype) and column.dtype.kind == "f"
+def _totals_of(how: str, skipna: bool, column: Any) -> Any:
+    """Return what is carried on of floats; None of others, and where the last row says it."""
+    if not isinstance(column.dtype, np.dtype) or column.dtype not in (np.float64, np.float32):
+        return None
+    values = column.to_numpy()
+    known = values[~np.isnan(values)]
+    if not len(known) or (not skipna and len(known) < len(values)):
+        return None
+    return totals(how, known)
 
 
-def _with_pairs(how: str, last: Any, lost: list[int]) -> Any:
-    """Return the row that is carried on as two, of which those of some columns make NaN, and those of others the row."""
-    frame = last.to_frame() if isinstance(last, pd.Series) else last
-    first, second = frame.copy(), frame.copy()
-    for place, dtype in enumerate(frame.dtypes):
-        neutral: Any = (0 if how == "cumsum" else 1) if pd.api.types.is_numeric_dtype(dtype) else None
-        if place in lost:
-            infinite: Any = pd.Series([np.inf], index=frame.index, dtype=dtype)
-            first.isetitem(place, infinite)
-            neutral = -np.inf if how == "cumsum" else 0
-        other: Any = pd.Series([neutral], index=frame.index, dtype=dtype)
-        second.isetitem(place, other)
-    made = concat([first, second])
-    return made.iloc[:, 0].rename(last.name) if isinstance(last, pd.Series) else made
+def _neutral(how: str, dtype: Any) -> Any:
+    if getattr(dtype, "kind", "O") == "m":
+        return pd.Timedelta(0)
+    return NEUTRAL[how] if pd.api.types.is_numeric_dtype(dtype) else None
 
 
 def _is_filled(row: Any) -> bool:

@@ -20,6 +20,7 @@ _SECONDS = {"S": 1, "M": 60, "H": 3600, "I": 3600, "p": 3600, "T": 1, "R": 60}
 _OF_DAYS = frozenset("aAbBdjmuUwWyYGVDFCeh%")
 _DIRECTIVES = re.compile("%(.)", re.DOTALL)
 _DAY = 86_400
+_MISSING = np.iinfo(np.int64).min
 
 
 class TimesMethod(Method):
@@ -88,7 +89,8 @@ def of_distinct_times(values: Any, seconds: int, function: Callable[[Any], Any])
     unit = np.datetime_data(values.dtype.str)[0]
     per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     numbers = values.to_numpy().view(np.int64)
-    steps = numbers // (seconds * per_second)  # of a missing time the least of all
+    steps = numbers // (seconds * per_second)
+    steps[numbers == _MISSING] = _MISSING  # not the step of the first times that there are
     codes, distinct = pd.factorize(steps)
     if len(distinct) * _REPEATED > len(values):
         return None

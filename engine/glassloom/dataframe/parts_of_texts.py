@@ -14,6 +14,7 @@ from glassloom.dataframe.nodes import BlockOp, LabelKeeping, Rowwise
 from glassloom.expr import Expr, rule
 
 _SPLITS = {("str", "split"): False, ("str", "rsplit"): True}
+_MOST_PARTS = 2**31
 _ITEMS = (("str", "__getitem__"), ("str", "get"))
 
 
@@ -58,7 +59,7 @@ def _is_of_parts(node: BlockOp) -> bool:
     if not isinstance(function, Method) or not args or type(args[0]) is not Block:
         return False
     if function.path in _ITEMS:
-        return len(args) == 2 and type(args[1]) is int and not kwargs
+        return len(args) == 2 and type(args[1]) is int and abs(args[1]) < _MOST_PARTS and not kwargs
     if function.path == ("str", "len"):
         return len(args) == 1 and not kwargs
     return function.path == ("explode",) and len(args) == 1 and not kwargs

@@ -24,7 +24,7 @@ _CLASSES = {
     _constants.CATEGORY_NOT_WORD: r"\W", _constants.CATEGORY_SPACE: r"\s", _constants.CATEGORY_NOT_SPACE: r"\S",
 }  # fmt: skip
 _PLACES = {
-    _constants.AT_BEGINNING: "^", _constants.AT_END: "$", _constants.AT_BOUNDARY: r"\b", _constants.AT_NON_BOUNDARY: r"\B",
+    _constants.AT_BEGINNING: "^", _constants.AT_END: "$", _constants.AT_BOUNDARY: r"\b",
 }  # fmt: skip
 _UNLIKE = np.zeros(256, np.uint8)
 _UNLIKE[[0x0B, *range(0x1C, 0x20), *range(128, 256)]] = 2

@@ -62,8 +62,7 @@ class MovingRows(Collection):
     ) -> Any:
         """Return the rows in order of their labels; rows of equal labels keep their order.
 
-        Ascending, the result's divisions are known if there are several partitions. If this frame's are not, the labels are read now to find
-        them out.
+        Ascending, the result's divisions are known. If this frame's are not, the labels are read now to find them out.
 
         Parameters
         ----------
@@ -108,11 +107,6 @@ class MovingRows(Collection):
         if is_plain and node.divisions[0] is not None:
             found = sort_blocks(node, sorting)
             found = found if order.ascending[0] else reversed_partitions(found)
-        elif node.npartitions == 1 and npartitions in (
-            None,
-            1,
-        ):  # nothing is read now, of which the frame may take long to make
-            found = sort_blocks(node, sorting)
         elif not has_levels and key is None and order == BY_INDEX.order:
             labels = operate(_index_as_series, wrap(node), label="index").expr
             found = sort_by_index(node, labels, npartitions)
