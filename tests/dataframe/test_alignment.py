@@ -233,6 +233,31 @@ def test_values_are_clipped_by_series_of_other_rows_by_label(limit):
         lazy.clip(lazy[lazy.x > 3])
 
 
+def test_frames_without_rows_get_none_from_limits():
+    limit = pd.Series([3], index=[13])
+    empty = pd.DataFrame({"a": pd.Series([], dtype="int64"), "b": pd.Series([], dtype="float64")})
+    frame, lazy = (gd.from_pandas(one, npartitions=1) for one in (empty, limit))
+    for function in (
+        lambda f, one: f.a.clip(one),
+        lambda f, one: f.a.clip(-2, upper=one / 2),
+        lambda f, one: f.clip(upper=one, axis=0),
+    ):
+        assert_same(function(frame, lazy).compute(**INLINE), function(empty, limit))
+
+
+@pytest.mark.parametrize("values", ["object", "float64"])
+@pytest.mark.parametrize("limits", ["object", "Int64", "bool", "float64"])
+def test_limits_of_other_rows_are_plain_numbers_or_times(values, limits):
+    plain, limit = pd.DataFrame({"a": [1, 2, 5]}, dtype=values), pd.Series([1, 1, 1], dtype=limits, index=[0, 1, 7])
+    frame, lazy = gd.from_pandas(plain, npartitions=1), gd.from_pandas(limit, npartitions=2)
+    for function in (lambda: frame.clip(lazy, axis=0), lambda: frame.a.clip(upper=lazy)):
+        if values == limits == "float64":
+            function()
+            continue
+        with pytest.raises(NotImplementedError, match="clip.*it has other rows, which is for .* numbers or times"):
+            function()
+
+
 FILLED_ALONG = {
     "a constant": lambda f: f.fillna(0, axis=1),
     "at most one of each row": lambda f: f[["x", "f", "g"]].fillna(-1.5, axis="columns", limit=1),
@@ -351,6 +376,13 @@ def test_partitions_of_one_frame_alone_are_combined_as_all_rows_are(name, option
     for x, y in ((one, other), (other, one), (one, other.assign(i=np.nan)), (one, other[["c"]])):
         got = gd.from_pandas(x, npartitions=3).combine(gd.from_pandas(y, npartitions=2), COMBINING[name], **options)
         assert_same(got.compute(**INLINE), x.combine(y, COMBINING[name], **options))
+
+
+def test_a_function_is_called_with_rows_of_one_frame_alone_where_divisions_cut_them():
+    one, other = pd.DataFrame({"x": [4.0]}, index=[1]), pd.DataFrame({"x": [2.0, 2.5]}, index=[3, 5])
+    for x, y in ((one, other), (other, one), (one[one.x > 9], other), (other, one[one.x > 9])):
+        lazy = (gd.from_pandas(z, npartitions=1) for z in (x, y))
+        assert_same(next(lazy).combine(next(lazy), np.minimum).compute(**INLINE), x.combine(y, np.minimum))
 
 
 DAYS = pd.date_range("2020", periods=6)

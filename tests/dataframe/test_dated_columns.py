@@ -200,3 +200,32 @@ def test_dates_are_looked_for_in_numbers_as_a_dtype_makes_them(tmp_path, values,
         lazy = gd.read_csv(tmp_path / "a.csv", blocksize=size, parse_dates=["a"], dtype=dtype)
         expected = pd.read_csv(tmp_path / "a.csv", parse_dates=["a"], dtype=dtype)
         assert_same(lazy.compute(scheduler="inline").reset_index(drop=True), expected)
+
+
+@pytest.mark.parametrize("dtype", [{"a": "float32"}, "float64", {"a": "int64"}, {"a": bool}, {"a": "boolean"}], ids=str)
+@pytest.mark.parametrize(
+    "values",
+    [["true", "FALSE", "", "true"], ["1", "x", "2", "3"], ["1", "2", "4.50"], ["True", "false", "True"]],
+    ids=",".join,
+)
+@pytest.mark.parametrize("engine", ["c", "python"])
+def test_texts_of_which_a_dtype_makes_no_numbers_stay_as_they_are(tmp_path, engine, values, dtype):
+    write(tmp_path / "a.csv", values)
+    options = {"parse_dates": ["a"], "dtype": dtype, "engine": engine}
+    try:
+        expected = pd.read_csv(tmp_path / "a.csv", **options)
+    except (ValueError, TypeError):
+        pytest.skip("pandas can't either")
+    for size in (None, 12):
+        lazy = gd.read_csv(tmp_path / "a.csv", blocksize=size, **options)
+        if HAS_COPY_ON_WRITE:  # otherwise texts are objects
+            assert_same(lazy.compute(scheduler="inline").reset_index(drop=True), expected)
+
+
+def test_booleans_below_numbers_in_which_dates_are_looked_for_are_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv, "SAMPLE_ROWS", 3)
+    write(tmp_path / "a.csv", ["", "1.0", "2.0", *["0"] * 20, *["true"] * 20])
+    lazy = gd.read_csv(tmp_path / "a.csv", blocksize=30, parse_dates=["a"], dtype={"a": "float64"})
+    if HAS_COPY_ON_WRITE:
+        with pytest.raises(MetaError, match="column 'a' has booleans, and numbers in the first rows"):
+            lazy.partitions[-1].compute(scheduler="inline")

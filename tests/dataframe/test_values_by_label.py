@@ -87,6 +87,49 @@ def test_labels_of_several_values_are_an_error_as_in_pandas():
         SET["gap"](lazy).compute(**INLINE)
 
 
+TIMES = pd.date_range("2020", periods=4)
+PAIRS = [(1, 2), (3, 4), (5, 6), (7, 8)]
+UNLIKE = {
+    "dates": (pd.Index([time.date() for time in TIMES]), TIMES),
+    "dates as a level": (pd.MultiIndex.from_product([[1], list(TIMES.date)]), pd.MultiIndex.from_product([[1], TIMES])),
+    "tuples": (pd.Index(PAIRS, tupleize_cols=False), pd.MultiIndex.from_tuples(PAIRS)),
+    "periods": (pd.Index(list(TIMES.to_period("D")), dtype=object), TIMES.to_period("D")),
+}
+LIKE = {
+    "numbers": (pd.Index([3, 1, 2, 0]), pd.Index([0.0, 1, 2, 3])),
+    "nullable numbers": (pd.Index([3, 1, 2, 0]), pd.Index([0, 1, 2, 3], dtype="Int64")),
+    "texts": (pd.Index(list("dbca"), dtype=object), pd.Index(list("abcd"))),
+    "categories": (pd.CategoricalIndex(list("dbca")), pd.Index(list("abcd"))),
+    "times": (TIMES[::-1].as_unit("ns"), TIMES),
+}
+
+
+@pytest.mark.parametrize("name", [*UNLIKE, *LIKE])
+def test_labels_that_are_equal_in_other_dtypes_are_refused_unless_their_hashes_are_equal(name):
+    for indexes in (pair := (UNLIKE | LIKE)[name], pair[::-1]):
+        plain = pd.DataFrame({"x": range(4)}, index=indexes[0]), pd.Series(range(4), index=indexes[1])
+        frame, value = (
+            gd.from_pandas(one, npartitions=count, sort=False) for one, count in zip(plain, (1, 2), strict=True)
+        )
+        if name in LIKE:
+            assert_same(frame.assign(z=value).compute(**INLINE), plain[0].assign(z=plain[1]))
+            continue
+        with pytest.raises(DivisionError, match="cut differently"):
+            frame.assign(z=value)
+
+
+def test_objects_that_are_texts_stay_objects():
+    value = pd.Series(["a", "b", None, "c"], dtype=object)
+    plain = pd.DataFrame({"x": range(4)})
+    for counts in ((1, 2), (2, 1), (2, 3)):
+        frame, lazy = (
+            gd.from_pandas(one, npartitions=count, sort=False)
+            for one, count in zip((plain, value), counts, strict=True)
+        )
+        for one, expected in ((lazy, value), (lazy.dropna(), value.dropna())):
+            assert_same(frame.assign(z=one).compute(**INLINE), plain.assign(z=expected))
+
+
 def in_place(frame, plain):
     """Return computed rows, whose labels count those of each partition, under pandas' labels."""
     return frame.compute(**INLINE).set_axis(plain.index, axis=0)

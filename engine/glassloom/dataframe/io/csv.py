@@ -33,7 +33,7 @@ from glassloom.dataframe.io.csv_blocks import (
     without_categories,
 )
 from glassloom.dataframe.io.date_formats import with_date_formats
-from glassloom.dataframe.io.dated_columns import labels_of_booleans, with_dtypes, with_plain_labels
+from glassloom.dataframe.io.dated_columns import is_parsed_in_python, labels_of_booleans, with_dtypes, with_plain_labels
 from glassloom.dataframe.io.filesystems import State, locate
 from glassloom.dataframe.io.fitting import (
     SAMPLE_ROWS,
@@ -267,6 +267,7 @@ def _read_text(
         partial(_sample_of_texts, sample_path, parser),
         is_all=lambda rows: len(states) == 1 and len(rows) < SAMPLE_ROWS,
         as_objects=dated.as_objects,
+        makes_numbers=not is_parsed_in_python(function, options),
     )
     parser = replace(parser, options=options, times_as_objects=dated.as_objects)
     inferred = labels_of_booleans(function, asked, keys, sample, lambda: _first_rows(sample_path, parser))

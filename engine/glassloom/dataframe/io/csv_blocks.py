@@ -24,7 +24,7 @@ from glassloom.dataframe.io.blocks import (
 )
 from glassloom.dataframe.io.common_types import is_text
 from glassloom.dataframe.io.compression import chosen_compression
-from glassloom.dataframe.io.date_formats import is_number
+from glassloom.dataframe.io.date_formats import are_numbers, is_number
 from glassloom.dataframe.io.dated_columns import is_parsed_in_python
 from glassloom.dataframe.io.filesystems import Files
 from glassloom.dataframe.io.first_rows import FirstRow, first_row_of
@@ -379,6 +379,7 @@ def read_block(block: TextBlock, parser: Parser, meta: Any, are_chosen: bool = F
         if texts := _texts_read_as_others(frame, meta):
             dtypes = parser.options.get("dtype") or {}
             numbers = [name for name in texts if is_number(dtypes or None, name)]
+            _require_numbers(frame, numbers, block, parser)
             frame = frame.astype({name: texts.pop(name) for name in numbers})
         if texts:
             given = dtypes if isinstance(dtypes, dict) else dict.fromkeys(frame.columns, dtypes)
@@ -482,6 +483,19 @@ def _texts_read_as_others(frame: Any, meta: Any) -> dict[Any, Any]:
         for name, dtype in texts.items()
         if not _are_texts(frame[name].dtype) and frame[name].notna().any()
     }
+
+
+def _require_numbers(frame: Any, names: list[Any], block: TextBlock, parser: Parser) -> None:
+    """Raise a ValueError if booleans became numbers, of which the texts are made: pandas leaves the texts of all rows as they are then."""
+    names = [name for name in names if frame[name].dtype.kind in "iuf" and frame[name].dropna().isin((0, 1)).all()]
+    if not names:
+        return
+    texts = parser.parse(block, **as_text(parser.options))
+    for name in names:
+        if not are_numbers(texts[name], name, parser.options):
+            raise ValueError(
+                f"column {name!r} has booleans, and numbers in the first rows. Give dtype={{{name!r}: str}} without parse_dates for it"
+            )
 
 
 def _are_texts(dtype: Any) -> bool:

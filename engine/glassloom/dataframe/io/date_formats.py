@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Collection
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pandas.tseries.api import guess_datetime_format
 
@@ -57,6 +58,7 @@ def with_date_formats(
     *,
     is_all: Callable[[Any], bool] = lambda _: False,
     as_objects: Collection[Any] = (),
+    makes_numbers: bool = True,
 ) -> tuple[dict[str, Any], Any]:
     """Return options of `pandas.read_csv` by which all blocks are parsed as the sample is, and the sample as that makes it.
 
@@ -70,6 +72,8 @@ def with_date_formats(
         Whether there are no other rows. Where the sample has no values others may have some, and are times as usual.
     as_objects
         Columns of times that are objects.
+    makes_numbers
+        Whether the parser looks for times in the numbers that a `dtype` makes of texts, as that in C does; not in the texts.
     """
     listed = options.get("parse_dates")
     if not isinstance(listed, list) or isinstance(options.get("date_format"), str) or "date_parser" in options:
@@ -101,14 +105,22 @@ def with_date_formats(
     is_arrows = (
         options.get("engine") == "pyarrow"
     )  # which makes times of texts also without being asked: blocks that aren't text are read again
-    if unparsed and not is_arrows and (dtype is None or isinstance(dtype, dict)):
+    if unparsed and not is_arrows:
         # Of numbers texts are made, where those can be told from objects.
+        numbers = {
+            name
+            for name, one in unparsed.items()
+            if makes_numbers and isinstance(one, pd.StringDtype) and is_number(dtype, name)
+        }
         texts_read = {
             name: one
             for name, one in unparsed.items()
-            if not (isinstance(one, pd.StringDtype) and is_number(dtype, name))
+            if name not in numbers or not are_numbers(texts[name], name, options)
         }
-        options["dtype"] = {**(dtype or {}), **texts_read} or None
+        if dtype is None or isinstance(dtype, dict):
+            options["dtype"] = {**(dtype or {}), **texts_read} or None
+        elif texts_read and is_number(dtype, None):
+            options["dtype"] = {**dict.fromkeys(sample.columns, dtype), **texts_read}
     return options, sample
 
 
@@ -116,6 +128,24 @@ def is_number(dtype: Any, name: Any) -> bool:
     """Whether the `dtype` of columns, or of all of them, makes numbers of a column's texts."""
     given = dtype.get(name) if isinstance(dtype, dict) else dtype
     return given is not None and pd.api.types.is_numeric_dtype(given)
+
+
+def are_numbers(texts: Any, name: Any, options: dict[str, Any]) -> bool:
+    """Whether pandas makes numbers of all texts of a column that the `dtype` makes numbers of. If not, it leaves them as they are, or that is an error."""
+    dtype = options["dtype"]
+    given = pd.api.types.pandas_dtype(dtype.get(name) if isinstance(dtype, dict) else dtype)
+    known = texts[texts.notna()].astype("str").str.strip()
+    if not isinstance(given, np.dtype):
+        return True
+    if given.kind == "b":
+        words = ["true", "false", *(options.get("true_values") or ()), *(options.get("false_values") or ())]
+        return bool((known.str.lower().isin(words) | known.isin(words)).all())
+    if options.get("thousands"):
+        known = known.str.replace(options["thousands"], "", regex=False)
+    if given.kind in "iu":
+        return bool(known.str.fullmatch(r"[+-]?\d+").all())
+    known = known.str.replace(options.get("decimal", "."), ".", regex=False)
+    return bool(pd.to_numeric(known, errors="coerce").notna().all())
 
 
 def _label(one: Any, columns: list[Any]) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
@@ -46,8 +47,32 @@ def with_rows_of(node: FrameExpr, value: FrameExpr, what: str) -> FrameExpr:
                 f"{error}. Labels of rows count those of each partition: frame = glassloom.dataframe.concat([frame], ignore_index=True) numbers "
                 "all rows, so that a column is found for them by their labels"
             ) from None
+        if not _have_equal_hashes(node.meta.index, value.meta.index):
+            raise
         return values_by_label(node, value)
     return value
+
+
+def _have_equal_hashes(labels: pd.Index, others: pd.Index) -> bool:
+    """Whether labels that are equal to pandas have equal hashes. A date isn't hashed as the time that it is equal to, nor a tuple as levels are."""
+    if labels.nlevels != others.nlevels or isinstance(labels, pd.MultiIndex) != isinstance(others, pd.MultiIndex):
+        return False
+    pairs = zip(_dtypes(labels), _dtypes(others), strict=True)
+    return all(one == other or _kind(one) == _kind(other) != "" for one, other in pairs)
+
+
+def _dtypes(labels: pd.Index) -> list[Any]:
+    dtypes = list(labels.dtypes) if isinstance(labels, pd.MultiIndex) else [labels.dtype]
+    return [dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype for dtype in dtypes]
+
+
+def _kind(dtype: Any) -> str:
+    """Return the name of the dtypes whose values are hashed as those of this one are; an empty text if only its own are."""
+    if pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype):
+        return "text"
+    if isinstance(dtype, (np.dtype, pd.DatetimeTZDtype)) and dtype.kind in "mM":
+        return str(dtype.kind)
+    return "number" if getattr(dtype, "kind", "O") in "biuf" else ""
 
 
 def values_by_label(node: FrameExpr, value: FrameExpr) -> FrameExpr:
@@ -83,6 +108,6 @@ def _split_back(dtype: Any, count: int, labels: Any, values: Any, number: int) -
     if found.dtype != dtype and not found.isna().any():
         found = found.astype(dtype)
     partitions, rows = labels.iloc[:, -2].to_numpy(), labels.iloc[:, -1].to_numpy()
-    made = pd.DataFrame({0: found.array}, index=labels.index, copy=False)
+    made = found.to_frame(0)  # the constructor makes text of objects
     made[1], made[2] = partitions, rows
     return split(made, partitions, count)

@@ -98,12 +98,9 @@ class WithOther(Frame):
             found = other.notna().any()
             has_values = found.compute() if is_node(found) else found
             kept = [name for name in self._meta.columns if not has_values.get(name, False)]
-        is_whole = self.npartitions == 1 and (not is_node(other) or other.npartitions == 1)
-        lacks_rows = (
-            is_whole or has_no_rows(self._expr),
-            is_whole or (has_no_rows(other.expr) if is_node(other) else not len(other)),
-        )
-        return _together(self, other, partial(_combined, kept, lacks_rows, options), "combine")
+        lacks_rows = (has_no_rows(self._expr), has_no_rows(other.expr) if is_node(other) else not len(other))
+        function, of_whole = (partial(_combined, kept, lacks, options) for lacks in (lacks_rows, (True, True)))
+        return _together(self, other, function, "combine", of_whole=of_whole)
 
     def compare(
         self,
@@ -204,13 +201,19 @@ def _together(
     *,
     kind: type[Together] | None = None,
     tried: Callable[[Any, Any], Any] | None = None,
+    of_whole: Callable[[Any, Any], Any] | None = None,
 ) -> Any:
-    """Return what a function makes of the partitions of two objects, cut at the same labels. Another one may be tried on made-up rows."""
+    """Return what a function makes of the partitions of two objects, cut at the same labels.
+
+    Another one may be tried on made-up rows, or called with all rows where both objects have one partition once they are cut.
+    """
     if not is_node(other):
         sorts = method != "combine_first" or len(other) > 0
         frame, other = labelled_together(frame, _at_hand(other, method), sorts=sorts)
     pairs = paired([frame.expr, other.expr], method)
     nodes = pairs.nodes
+    if of_whole is not None and nodes[0].npartitions == 1:
+        function = of_whole
     call = BlockCall(function, (Block(0), Block(1)), label=method.replace("_", "-"))
     if nodes[0].name == nodes[1].name:
         nodes, call = nodes[:1], BlockCall(function, (Block(0), Block(0)), label=call.label)
