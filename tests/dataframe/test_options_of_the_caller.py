@@ -222,6 +222,21 @@ def test_a_task_that_sets_options_itself_and_waits_leaves_none(one_by_one, optio
     assert set(one_by_one.run(stored).values()) == {PLAIN}
 
 
+def secedes():
+    with pd.option_context(STORAGE, "python"):
+        gl.secede()
+        meanwhile = gl.get_client().submit(stored, pure=False).result()
+        gl.rejoin()
+        return meanwhile, stored()
+
+
+def test_options_that_a_task_has_set_itself_are_taken_back_while_it_stands_aside(one_by_one):
+    with pd.option_context(STORAGE, "pyarrow"):
+        one_by_one.submit(stored, pure=False).result()  # from now on those without options take turns
+    assert one_by_one.submit(secedes, pure=False).result(60) == (PLAIN, "python")
+    assert set(one_by_one.run(stored).values()) == {PLAIN}
+
+
 def test_options_of_two_clients_do_not_mix(client):
     with gl.Client(client.name, set_as_default=False) as other:
         with pd.option_context(STORAGE, "python"):

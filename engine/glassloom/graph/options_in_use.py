@@ -95,8 +95,8 @@ class OptionsInUse:
         self._turns: deque[_Turn] = deque()
         self._waiting: set[int] = set()
         """Threads that wait for results."""
-        self._aside: set[int] = set()
-        """Threads whose tasks have left the running ones for as long as they wish."""
+        self._aside: dict[int, AllOptions] = {}
+        """Threads whose tasks have left the running ones for as long as they wish, and the options that these have set themselves."""
 
     @contextmanager
     def during(self, options: AllOptions) -> Iterator[None]:
@@ -146,24 +146,32 @@ class OptionsInUse:
                 self._enter(ident, (), is_counted=True)
 
     def stand_aside(self) -> None:
-        """The calling thread's task waits by means of its own: if it has no options it takes no turns until `come_back`, or its end."""
+        """The calling thread's task waits by means of its own: if it has no options it takes no turns until `come_back`, or its end.
+
+        Options that it has set itself are taken back meanwhile.
+        """
         ident = threading.get_ident()
         with self._changed:
-            self._aside.add(ident)
-            if self._threads.get(ident) == ():
-                self._remove(ident)
+            self._aside[ident] = ()
+            if self._threads.get(ident) != ():
+                return
+            if has_changed := (now := changed_options()) != self._as_set:
+                self._aside[ident] = now
+            self._remove(ident, restores=has_changed)
 
     def come_back(self) -> None:
-        """The calling thread's task takes turns again."""
+        """The calling thread's task takes turns again, with the options that it has set itself."""
         ident = threading.get_ident()
-        self._aside.discard(ident)
+        options = self._aside.pop(ident, ())
         if self.is_active and ident in self.running():
-            self._enter(ident, (), is_counted=True)
+            if options:
+                self._own.add(ident)
+            self._enter(ident, options, is_counted=True)
 
     def begin_thread(self) -> None:
         """The calling thread is going to run tasks; another one that had its identifier is gone."""
         ident = threading.get_ident()
-        self._aside.discard(ident)
+        self._aside.pop(ident, None)
         self._own.discard(ident)
 
     def end_counted(self) -> None:
