@@ -205,6 +205,38 @@ def test_a_task_that_waits_for_one_with_other_options_gets_its_result(one_by_one
     assert set(one_by_one.run(stored).values()) == {PLAIN}
 
 
+def waits_with(storage, times):
+    with pd.option_context(STORAGE, storage):
+        for _ in range(times):
+            gl.get_client().submit(stored, pure=False).result()
+        return stored()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("options", [PLAIN, "python", "pyarrow"])
+@pytest.mark.parametrize("own", [PLAIN, "python"])
+def test_a_task_that_sets_options_itself_and_waits_leaves_none(one_by_one, options, own, times):
+    """Those that it had at first are set again by pandas, when the task's own end, and the worker takes them back."""
+    with pd.option_context(STORAGE, options):
+        assert one_by_one.submit(waits_with, own, times, pure=False).result(60) == own
+    assert set(one_by_one.run(stored).values()) == {PLAIN}
+
+
+def secedes():
+    with pd.option_context(STORAGE, "python"):
+        gl.secede()
+        meanwhile = gl.get_client().submit(stored, pure=False).result()
+        gl.rejoin()
+        return meanwhile, stored()
+
+
+def test_options_that_a_task_has_set_itself_are_taken_back_while_it_stands_aside(one_by_one):
+    with pd.option_context(STORAGE, "pyarrow"):
+        one_by_one.submit(stored, pure=False).result()  # from now on those without options take turns
+    assert one_by_one.submit(secedes, pure=False).result(60) == (PLAIN, "python")
+    assert set(one_by_one.run(stored).values()) == {PLAIN}
+
+
 def test_options_of_two_clients_do_not_mix(client):
     with gl.Client(client.name, set_as_default=False) as other:
         with pd.option_context(STORAGE, "python"):

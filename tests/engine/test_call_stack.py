@@ -6,12 +6,14 @@ import os
 import re
 import signal
 import time
+import traceback
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import glassloom as gl
+import pandas as pd
 import pytest
 from fault_helpers import eventually, kill, worker_pids
 from glassloom import Client
@@ -105,6 +107,52 @@ def test_a_task_whose_function_is_compiled_is_shown_by_the_functions_name(functi
             f"Task 'sleeps' on {client.name}-0:",
             "  in C code called as the task's function time.sleep",
         ]
+
+
+@pytest.fixture(scope="module")
+def active() -> Iterator[Client]:
+    """A client whose worker has had tasks with options of other libraries: those without take turns, too."""
+    with Client(n_workers=1, threads_per_worker=1, memory_limit=None, set_as_default=False) as client:
+        with pd.option_context("mode.string_storage", "python"):
+            client.submit(abs, 1).result()
+        yield client
+
+
+@pytest.mark.parametrize("storage", ["auto", "python"])
+def test_stacks_of_tasks_that_take_turns_are_as_those_of_others(
+    active: Client, go: str, tmp_path: Path, storage: str
+) -> None:
+    fifo = str(tmp_path / "fifo")
+    os.mkfifo(fifo)
+    with pd.option_context("mode.string_storage", storage):
+        future = active.submit(outer, go)
+        compiled = active.submit(os.open, fifo, os.O_RDONLY, key=("compiled", storage))
+    ((stack,),) = (stacks.values() for stacks in stacks_of(active, future).values())
+    names = [frame.partition(", in ")[2].splitlines()[0] for frame in stack]
+    assert names in (["outer", "inner"], ["outer", "inner", "exists"])
+    with gl.config.set({"tracebacks.show-engine": True}):
+        (whole,) = active.call_stack(future)[f"{active.name}-0"].values()
+    assert "protocol/calls.py" in whole[0]
+    Path(go).touch()
+    line = "  in C code called as the task's function posix.open"
+    eventually(lambda: line in repr(active.call_stack(compiled)).splitlines())
+    os.close(os.open(fifo, os.O_WRONLY))  # which ends it
+    active.submit(os.close, compiled).result()
+
+
+def fails() -> None:
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("storage", ["auto", "python"])
+def test_tracebacks_of_tasks_that_take_turns_are_as_those_of_others(active: Client, storage: str) -> None:
+    with pd.option_context("mode.string_storage", storage):
+        future = active.submit(fails)
+    with gl.config.set({"tracebacks.show-engine": True}), pytest.raises(ZeroDivisionError) as raised:
+        future.result()
+    names = [Path(entry.filename).name for entry in traceback.extract_tb(raised.value.__traceback__)]
+    assert names.count(Path(__file__).name) == 2, "this function's frame, and that of `fails`"
+    assert not {"user_code.py", "calls.py", "caller_options.py"}.intersection(names)
 
 
 def test_a_task_that_waits_for_its_own_tasks_is_shown_too(client: Client, go: str) -> None:

@@ -77,6 +77,7 @@ def test_a_thread_that_is_not_in_the_tasks_function_is_in_the_engine_or_in_compi
     stacks = TaskStacks([call_task.__code__], lambda name: False)
     assert stacks.of(users_other()) == ENGINE
     assert stacks.of(call_task(lambda: sys._getframe(1))) == COMPILED
+    assert stacks.of(call_task(call_task, lambda: sys._getframe(1))) == COMPILED
 
 
 def test_a_very_deep_stack_is_told_from_its_beginning_to_a_bound():

@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from glassloom.errors import OptionError
@@ -212,6 +213,10 @@ class WithOptions:
                 "of the process that submits, which has one set of options: leave them as they are until results are there, or let "
                 "workers be processes"
             )
+
+
+WITH_OPTIONS: frozenset[CodeType] = frozenset([WithOptions.__call__.__code__, WithOptions._call_here.__code__])
+"""What may be between a task's call and its function."""
 
 
 def _text(options: AllOptions) -> str:

@@ -86,13 +86,17 @@ class OptionsInUse:
         """All options as they were when the first of the threads began; None if none runs."""
         self._as_set: AllOptions = ()
         """What `changed_options` returned after that: it is another one where a task has set options itself."""
+        self._restores = False
+        """Whether one of the threads that have run since then has set options itself: its task may set them back at any time, or never."""
+        self._own: set[int] = set()
+        """Threads whose tasks have set options themselves and then waited: they go on with these."""
         self._counted: set[int] = set()
         """Those whose tasks, without options, had begun before the process was active: `end_counted` ends them."""
         self._turns: deque[_Turn] = deque()
         self._waiting: set[int] = set()
         """Threads that wait for results."""
-        self._aside: set[int] = set()
-        """Threads whose tasks have left the running ones for as long as they wish."""
+        self._aside: dict[int, AllOptions] = {}
+        """Threads whose tasks have left the running ones for as long as they wish, and the options that these have set themselves."""
 
     @contextmanager
     def during(self, options: AllOptions) -> Iterator[None]:
@@ -110,7 +114,9 @@ class OptionsInUse:
             yield
         finally:
             self._leave(ident)
-            if outer is not None and not was_counted:
+            if outer is None or was_counted:
+                self._own.discard(ident)
+            else:
                 self._enter(ident, outer)
 
     @contextmanager
@@ -125,9 +131,10 @@ class OptionsInUse:
             return
         options, was_counted = self._threads.get(ident), ident in self._counted
         if options is not None:
-            if (now := changed_options()) != self._as_set:
+            if has_changed := (now := changed_options()) != self._as_set:
                 options = now
-            self._leave(ident, restores=True)
+                self._own.add(ident)
+            self._leave(ident, restores=has_changed)
         self._waiting.add(ident)
         try:
             yield
@@ -139,23 +146,33 @@ class OptionsInUse:
                 self._enter(ident, (), is_counted=True)
 
     def stand_aside(self) -> None:
-        """The calling thread's task waits by means of its own: if it has no options it takes no turns until `come_back`, or its end."""
+        """The calling thread's task waits by means of its own: if it has no options it takes no turns until `come_back`, or its end.
+
+        Options that it has set itself are taken back meanwhile.
+        """
         ident = threading.get_ident()
         with self._changed:
-            self._aside.add(ident)
-            if self._threads.get(ident) == ():
-                self._remove(ident)
+            self._aside[ident] = ()
+            if self._threads.get(ident) != ():
+                return
+            if has_changed := (now := changed_options()) != self._as_set:
+                self._aside[ident] = now
+            self._remove(ident, restores=has_changed)
 
     def come_back(self) -> None:
-        """The calling thread's task takes turns again."""
+        """The calling thread's task takes turns again, with the options that it has set itself."""
         ident = threading.get_ident()
-        self._aside.discard(ident)
+        options = self._aside.pop(ident, ())
         if self.is_active and ident in self.running():
-            self._enter(ident, (), is_counted=True)
+            if options:
+                self._own.add(ident)
+            self._enter(ident, options, is_counted=True)
 
     def begin_thread(self) -> None:
         """The calling thread is going to run tasks; another one that had its identifier is gone."""
-        self._aside.discard(threading.get_ident())
+        ident = threading.get_ident()
+        self._aside.pop(ident, None)
+        self._own.discard(ident)
 
     def end_counted(self) -> None:
         """The calling thread's task has ended: it may be one of those that had begun before."""
@@ -163,6 +180,7 @@ class OptionsInUse:
         with self._changed:
             if ident in self._counted:
                 self._remove(ident)
+            self._own.discard(ident)
 
     def _enter(self, ident: int, options: AllOptions, *, is_counted: bool = False) -> None:
         with self._changed:
@@ -178,6 +196,8 @@ class OptionsInUse:
             self._threads[ident] = options
             if is_counted:
                 self._counted.add(ident)
+            if ident in self._own:
+                self._restores = True
             if self._before is None:
                 try:
                     self._set(options)
@@ -221,9 +241,11 @@ class OptionsInUse:
         self._counted.discard(ident)
         if self._threads.pop(ident, None) is None:
             return
+        self._restores = self._restores or restores
         if not self._threads:
             before, self._before = self._before, None
-            if before and (self._options or restores):
+            restores, self._restores = self._restores or bool(self._options), False
+            if before and restores:
                 _apply(before)
         self._begin_turns()
 

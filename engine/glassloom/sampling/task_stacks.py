@@ -47,6 +47,8 @@ class TaskStacks:
                 depth = len(frames)  # the outermost one counts: a task may run tasks
             frames.append((frame.f_code, frame.f_lineno))
             frame = frame.f_back
+        while depth > 0 and frames[depth - 1][0] in self._calls:
+            depth -= 1  # they call each other
         if depth < 1:
             return COMPILED if depth == 0 else ENGINE
         del frames[depth:]

@@ -8,9 +8,10 @@ from types import FrameType
 
 from glassloom._gc import gc_paused
 from glassloom._text import type_name
+from glassloom.graph.caller_options import WITH_OPTIONS, users_function
 from glassloom.protocol.calls import Call
 from glassloom.protocol.tracebacks import is_engine_file
-from glassloom.worker.user_code import run_slice, run_user_code
+from glassloom.worker.user_code import CALLERS, run_slice, run_user_code
 
 MAX_FRAMES = 100
 """How many frames of a stack are told, the innermost ones."""
@@ -48,11 +49,14 @@ def _shown(innermost: FrameType, shows_engine: bool) -> tuple[int, list[Frame]] 
 
 def _compiled_function(innermost: FrameType) -> str:
     """Return the name of the task's function if the frame waits for it and it has no Python code, else ``""``."""
-    if innermost.f_code is not Call.__call__.__code__:
+    frame: FrameType | None = innermost
+    while frame is not None and frame.f_code in WITH_OPTIONS:
+        frame = frame.f_back
+    if frame is None or frame.f_code is not Call.__call__.__code__:
         return ""
-    function = innermost.f_locals["self"].function
+    function = users_function(frame.f_locals["self"].function)
     while isinstance(function, partial):
-        function = function.func
+        function = users_function(function.func)
     if hasattr(function, "__code__"):  # it is about to be called, or has just returned
         return ""
     name = getattr(function, "__qualname__", None) or type_name(type(function))
@@ -70,7 +74,8 @@ def _stack_of_task(innermost: FrameType) -> tuple[int, list[Frame]] | None:
             return (frame.f_locals["task"].number, frames) if frames else None
         if code is run_slice.__code__:
             return (frame.f_locals["number"], frames) if frames else None
-        line = frame.f_lineno or code.co_firstlineno  # generated code has instructions of no line
-        frames.append((code.co_filename, line, code.co_name))
+        if code not in CALLERS:
+            line = frame.f_lineno or code.co_firstlineno  # generated code has instructions of no line
+            frames.append((code.co_filename, line, code.co_name))
         frame = frame.f_back
     return None

@@ -11,13 +11,14 @@ import math
 import pickle
 from collections.abc import Sequence, Sized
 from time import thread_time
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, NamedTuple
 
 from glassloom._text import error_line
 from glassloom.backends.sizeof import sizeof
 from glassloom.devices.device import Device, DeviceSpan
 from glassloom.errors import DataLost, GlassloomError
+from glassloom.graph import caller_options, options_in_use
 from glassloom.graph.caller_options import WithOptions
 from glassloom.graph.options_in_use import IN_USE
 from glassloom.protocol import calls as calls_module
@@ -120,9 +121,13 @@ def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs, device: Devic
         deps: Sequence[Any] = ()
         if task.deps:
             deps, outcome.fetch_s, outcome.deserialise_s = inputs.read(task.deps)
-        value = outcome.value = (
-            _called(call, task.literals, deps) if device is None else _call_on(device, call, task, deps, outcome)
-        )
+        if device is not None:
+            value = _call_on(device, call, task, deps, outcome)
+        elif IN_USE.is_active:
+            value = _called(call, task.literals, deps)
+        else:
+            value = call(task.literals, deps)
+        outcome.value = value
         del deps
     except InputLost as lost:
         outcome.lost = lost.with_traceback(None)  # it refers to the other inputs
@@ -153,6 +158,10 @@ def _called(call: calls_module.Call, literals: bytes, deps: Sequence[Any]) -> An
         return call(literals, deps)
     with IN_USE.during(()):
         return call(literals, deps)
+
+
+CALLERS: frozenset[CodeType] = frozenset([_called.__code__, _call_on.__code__])
+"""What may be between `run_user_code`, or `run_slice`, and a task's call."""
 
 
 class Watch(NamedTuple):
@@ -334,6 +343,5 @@ def _without_our_frames(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-_OUR_FILES = frozenset(
-    [__file__, *(str(module.__file__) for module in (calls_module, inputs_module, pickling, segment))]
-)
+_OUR_MODULES = (calls_module, caller_options, inputs_module, options_in_use, pickling, segment)
+_OUR_FILES = frozenset([__file__, *(str(module.__file__) for module in _OUR_MODULES)])

@@ -23,6 +23,7 @@ from glassloom._supervision import Crash, start_thread
 from glassloom._text import encodable
 from glassloom.devices.device import Device, current_device, set_current_device
 from glassloom.devices.opening import open_device
+from glassloom.graph.caller_options import WITH_OPTIONS
 from glassloom.graph.options_in_use import IN_USE
 from glassloom.local.default import run_inside_task
 from glassloom.local.synchronous import SynchronousRuntime
@@ -115,7 +116,7 @@ class Worker:
     def _make_profiler(self, interval_s: float | None) -> StackSampler | None:
         if interval_s is None:
             return None
-        stacks = TaskStacks([Call.__call__.__code__], is_engine_file)
+        stacks = TaskStacks([Call.__call__.__code__, *WITH_OPTIONS], is_engine_file)
         return StackSampler(interval_s, lambda: self._runner.sampled_threads(), lambda: bool(self._queue), stacks)
 
     def run(self) -> None:
