@@ -335,8 +335,8 @@ class Statistics(Frame):
                 if all(map(is_reduction, every))
             }
         )
-        level_names = self._meta.columns.names if is_list else None
-        return assembled(partial(rows_by_column, names, are_single, dtypes, level_names), parts, "agg")
+        labels = self._meta.columns if is_list else None
+        return assembled(partial(rows_by_column, names, are_single, dtypes, labels), parts, "agg")
 
 
 def _require_quantile_method(of: str, method: Any) -> None:
