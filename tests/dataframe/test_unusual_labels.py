@@ -14,12 +14,16 @@ LABELS = {
     "several kinds": pd.Index(["a", 1, ("x", "y")], dtype=object, tupleize_cols=False),
     "none": pd.Index(["a", 1, None], dtype=object),
     "texts as objects": pd.Index(["a", "b", "c"], dtype=object),
+    "truth values": pd.Index(["a", False, True], dtype=object),
+    "categories": pd.CategoricalIndex(["a", "b", "c"]),
     "numbers": pd.RangeIndex(3),
 }
 CHOSEN = {
     "several kinds": ["a", ["a"], [1], ("x", "y"), [("x", "y")], ["a", ("x", "y")]],
     "none": ["a", ["a"], [1], [None], ["a", 1]],
     "texts as objects": ["b", ["b"], ["c", "a"]],
+    "truth values": [False, "a", ["a"]],
+    "categories": ["b", ["b"], ["c", "a"]],
     "numbers": [1, [1], [2, 1]],
 }
 
@@ -90,6 +94,7 @@ OF_ONE_NAME = {
 
 
 @pytest.mark.each_choice
+@pytest.mark.filterwarnings("ignore:Setting a new column on a DataFrame with a MultiIndex")
 @pytest.mark.parametrize("case", OF_ONE_NAME)
 @pytest.mark.parametrize("npartitions", [1, 3])
 @pytest.mark.parametrize("columns", [["a", "a", "b"], ["a", "a"], [("a", 1), ("a", 2), ("b", 1)]], ids=str)

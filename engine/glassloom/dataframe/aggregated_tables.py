@@ -90,8 +90,7 @@ def rows_by_column(
         return pd.Series({column: one.iloc[0] for column, one in columns.items()})
     made = pd.concat(columns, axis=1)
     if labels is not None:
-        is_of_objects = labels.dtype == object and labels.nlevels == 1
-        made.columns = labels if is_of_objects else made.columns.set_names(labels.names)
+        made.columns = labels if labels.nlevels == 1 else made.columns.set_names(labels.names)
     return made
 
 

@@ -271,8 +271,12 @@ def are_some(wanted: Sequence[Any], frame: FrameExpr) -> bool:
 
 
 def are_found_in_lists(columns: pd.Index) -> bool:
-    """Whether a list of several labels of columns chooses these: pandas makes NaN of None beside texts, and finds it no more."""
-    return columns.dtype != object or not columns.hasnans
+    """Whether any list of labels of columns chooses these: pandas makes NaN of None beside texts, and takes truth values for a mask."""
+    if columns.dtype != object:
+        return bool(columns.dtype != np.bool_)
+    if columns.inferred_type == "string":
+        return True
+    return not columns.hasnans and not any(isinstance(one, (bool, np.bool_)) for one in columns)
 
 
 _OF_TEXTS = pd.Index(["a"]).dtype
