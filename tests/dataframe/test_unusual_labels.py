@@ -130,3 +130,12 @@ def test_quantiles_of_nullable_columns_have_the_dtype_of_all(dtypes, wanted):
         assert_same(found, expected)
     else:
         assert type(found) is type(expected) and found == expected
+
+
+def test_reductions_by_column_keep_the_name_of_the_columns():
+    rows = pd.DataFrame(VALUES, columns=pd.Index(["a", "b", "c"], name="of"))
+    lazy = gd.from_pandas(rows, npartitions=2, sort=False)
+    for wanted in ({"a": ["sum", "min"], "c": ["sum", "min"]}, {"c": ["max"], "a": "min"}, {"a": "sum", "b": "max"}):
+        assert_same(lazy.agg(wanted).compute(), rows.agg(wanted))
+    both = {"a": ["sum", "min"], "b": ["sum", "min"]}
+    assert_same(lazy.agg(both)[["b"]].compute(), rows.agg(both)[["b"]])

@@ -335,7 +335,10 @@ class Statistics(Frame):
                 if all(map(is_reduction, every))
             }
         )
-        labels = self._meta.columns if is_list else None
+        columns = self._meta.columns
+        labels = columns if is_list else pd.Index(list(names))
+        if labels.nlevels == columns.nlevels:
+            labels = labels.set_names(columns.names)
         return assembled(partial(rows_by_column, names, are_single, dtypes, labels), parts, "agg")
 
 
