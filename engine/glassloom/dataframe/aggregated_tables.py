@@ -79,9 +79,9 @@ def named_rows(names: list[str], columns: list[Any], *values: Any) -> Any:
 
 
 def rows_by_column(
-    names: dict[Any, tuple[str, ...]], are_single: bool, dtypes: dict[Any, Any], level_names: Any, *values: Any
+    names: dict[Any, tuple[str, ...]], are_single: bool, dtypes: dict[Any, Any], labels: Any, *values: Any
 ) -> Any:
-    """Return a column of the reductions of each column; of single ones a row of these."""
+    """Return a column of the reductions of each column, called by `labels` if these are given; of single ones a row of these."""
     left = iter(values)
     columns = {
         column: _cells({how: next(left) for how in every}, dtypes.get(column)) for column, every in names.items()
@@ -89,8 +89,8 @@ def rows_by_column(
     if are_single:
         return pd.Series({column: one.iloc[0] for column, one in columns.items()})
     made = pd.concat(columns, axis=1)
-    if level_names is not None:
-        made.columns.names = level_names
+    if labels is not None:
+        made.columns = labels if labels.nlevels == 1 else made.columns.set_names(labels.names)
     return made
 
 

@@ -230,7 +230,9 @@ def _dtypes(meta: Any) -> list[Any]:
 
 def is_one_value(node: Expr) -> bool:
     """Whether a node is a scalar: an array, as a comparison of an index gives, has a value for each row."""
-    return isinstance(node, FrameExpr) and not node.has_rows and node.npartitions == 1 and np.ndim(node.meta) == 0
+    if not isinstance(node, FrameExpr) or node.has_rows or node.npartitions != 1:
+        return False
+    return not isinstance(node.meta, tuple) and np.ndim(node.meta) == 0
 
 
 def renamed_columns(node: FrameExpr, names: Any, label: str = "columns") -> FrameExpr:
@@ -263,8 +265,30 @@ _with_columns.calls_methods = True  # type: ignore[attr-defined]  # see `BlockCa
 def are_some(wanted: Sequence[Any], frame: FrameExpr) -> bool:
     """Whether each of some labels stands for one column of a frame."""
     columns = frame.meta.columns if isinstance(frame.meta, pd.DataFrame) else None
-    is_plain = columns is not None and columns.is_unique and not isinstance(columns, pd.MultiIndex)
-    return is_plain and set(wanted) <= set(names_of(frame.meta))
+    if columns is None or not columns.is_unique or isinstance(columns, pd.MultiIndex):
+        return False
+    return are_found_in_lists(columns) and set(wanted) <= set(names_of(frame.meta))
+
+
+def are_found_in_lists(columns: pd.Index) -> bool:
+    """Whether any list of labels of columns chooses these: pandas makes NaN of None beside texts, and takes truth values for a mask."""
+    if columns.dtype != object:
+        return bool(columns.dtype != np.bool_)
+    if columns.inferred_type == "string":
+        return True
+    return not columns.hasnans and not any(isinstance(one, (bool, np.bool_)) for one in columns)
+
+
+_OF_TEXTS = pd.Index(["a"]).dtype
+"""The dtype of labels that pandas makes of a list of texts."""
+
+
+def are_of_list(frame: FrameExpr) -> bool:
+    """Whether a list of some of a frame's columns makes labels of their dtype: all are texts, or all are whole numbers."""
+    columns = frame.meta.columns if isinstance(frame.meta, pd.DataFrame) else None
+    if columns is None or isinstance(columns, pd.MultiIndex) or columns.hasnans:
+        return False
+    return bool(columns.dtype == np.int64 or (columns.dtype == _OF_TEXTS and columns.inferred_type == "string"))
 
 
 def of_needed(frame: FrameExpr, needed: Collection[Any]) -> Projection | None:

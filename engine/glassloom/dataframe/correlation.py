@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from glassloom.dataframe.column_nodes import are_found_in_lists
 from glassloom.dataframe.nodes import FrameExpr, Projection, empty
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce
@@ -48,7 +49,8 @@ def narrowed_correlation(node: TreeReduce, labels: Collection[Any]) -> FrameExpr
     how, min_periods, ddof, columns = finish.args
     kept = [name for name in columns if name in labels]
     is_apart = how == "corr" or ddof == 1  # else it depends on whether any value is missing
-    if not columns.is_unique or isinstance(columns, pd.MultiIndex) or not is_apart or not 0 < len(kept) < len(columns):
+    is_plain = columns.is_unique and not isinstance(columns, pd.MultiIndex) and are_found_in_lists(columns)
+    if not is_plain or not is_apart or not 0 < len(kept) < len(columns):
         return None
     return correlation(Projection(chunk.frame, kept), how, min_periods, ddof, node.split_every)
 

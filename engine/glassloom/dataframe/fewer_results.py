@@ -17,7 +17,7 @@ from glassloom.dataframe.aggregated_tables import (
 )
 from glassloom.dataframe.assembled import Assembled
 from glassloom.dataframe.call import Block, BlockCall, Method
-from glassloom.dataframe.column_nodes import are_some
+from glassloom.dataframe.column_nodes import are_of_list, are_some
 from glassloom.dataframe.correlation import narrowed_correlation
 from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.nodes import FrameExpr, Projection, Rowwise, empty
@@ -55,7 +55,7 @@ def reduce_needed_columns(node: CarriedRows, inner: TreeReduce) -> Expr | None:
 
 def _kept(frame: FrameExpr, labels: list[Any]) -> list[Any] | None:
     """Return the columns of a frame that are among some labels, in its order; None if that are all, or none."""
-    if not are_some((), frame):
+    if not are_some((), frame) or not are_of_list(frame):
         return None
     kept = [name for name in names_of(frame.meta) if name in labels]
     return kept if 0 < len(kept) < len(names_of(frame.meta)) else None
@@ -110,14 +110,15 @@ def aggregate_needed_columns_apart(node: Projection, inner: Assembled) -> Expr |
     function, kept = inner.call.function, _kept(inner, node.labels)
     if kept is None or not isinstance(function, partial) or function.func is not rows_by_column:
         return None
-    names, are_single, *rest = function.args
+    names, are_single, dtypes, labels = function.args
     lists = list(names.values())
     if are_single or list(names) != list(names_of(inner.meta)) or any(one != lists[0] for one in lists):
         return None
     count = len(lists[0])
     places = [place for place, name in enumerate(names) if name in kept]
     numbers = [place * count + number for place in places for number in range(count)]
-    chosen = partial(rows_by_column, {name: names[name] for name in kept}, are_single, *rest)
+    labels = None if labels is None else labels[[name in kept for name in labels]]
+    chosen = partial(rows_by_column, {name: names[name] for name in kept}, are_single, dtypes, labels)
     made = _of_blocks(inner, chosen, numbers, inner.meta[kept])
     return Projection(made, node.columns, origin=node.origin)
 
@@ -131,13 +132,17 @@ def assemble_needed_values(node: CarriedRows, inner: Assembled) -> Expr | None:
         return None
     names = function.args[-1]  # type: ignore[attr-defined]
     parts = inner.operand_nodes
-    dtypes = {np.asarray(parts[block.number].meta).dtype for block in inner.call.args}
+    dtypes = {_dtype_of(parts[block.number].meta) for block in inner.call.args}
     places = [place for place, name in enumerate(names) if name in labels]
-    if not names.is_unique or dtypes != {np.dtype("float64")} or not 0 < len(places) < len(names):
+    if not names.is_unique or names.hasnans or dtypes != {np.dtype("float64")} or not 0 < len(places) < len(names):
         return None
     chosen = partial(function.func, *function.args[:-1], names[places])  # type: ignore[attr-defined]
     made = _of_blocks(inner, chosen, places, inner.meta)
     return node.rebuild([made, *node.operands[1:]])
+
+
+def _dtype_of(meta: Any) -> Any:
+    return meta.dtype if isinstance(meta, pd.Series) else np.asarray(meta).dtype
 
 
 _WITH_A_ROW = frozenset(["add", "sub", "mul", "truediv", "fillna"])
@@ -164,6 +169,8 @@ def combine_needed_columns(node: Projection, inner: Rowwise) -> Expr | None:
 def encode_with_needed_columns(node: Projection, inner: Rowwise) -> Expr | None:
     """Leave out numbers and times that `get_dummies` leaves as they are."""
     if inner.call.label != "get-dummies" or inner.others or not are_some((), inner.frame):
+        return None
+    if not are_of_list(inner.frame):
         return None
     encoded = inner.call.kwargs.get("columns") or ()
     dtypes = inner.frame.meta.dtypes

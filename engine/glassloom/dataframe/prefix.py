@@ -172,13 +172,14 @@ class CarriedBlocks(BlockOp):
 
 @rule(Projection, Carried)
 def project_before_carried(node: Projection, inner: Carried) -> Expr | None:
-    """Compute only the columns that are needed; a series has none."""
+    """Compute only the columns that are needed; a series has none. A label may stand for several columns."""
     if inner.remake is None:
         return None
     columns = node.labels
-    if len(columns) == len(inner.frame.meta.columns):
+    below = Projection(inner.frame, columns, origin=node.origin)
+    if len(set(columns)) < len(columns) or len(below.meta.columns) >= len(inner.frame.meta.columns):
         return None
-    remade = inner.remake(Projection(inner.frame, columns, origin=node.origin))
+    remade = inner.remake(below)
     return remade if isinstance(node.columns, list) else Projection(remade, node.columns, origin=node.origin)
 
 

@@ -110,7 +110,10 @@ def project_before_labels(node: Projection, inner: ByLabel) -> Expr | None:
     call = inner.call
     said = BlockCall(call.function, (call.args[0], kept, *call.args[2:]), call.kwargs, call.label)
     below = Projection(inner.frame, [name for name in names if name in wanted], origin=node.origin)
-    return Projection(inner.rebuild([below, (), said]), node.columns, origin=node.origin)
+    made = inner.rebuild([below, (), said])
+    if made.meta.columns.nlevels != inner.meta.columns.nlevels:
+        return None  # of labels that are all tuples pandas makes levels
+    return Projection(made, node.columns, origin=node.origin)
 
 
 @rule(Projection, Relabelled)
@@ -153,10 +156,16 @@ def project_before_exploding(node: Projection, inner: LabelKeeping) -> Expr | No
 
 @rule(Projection, Assign)
 def project_before_assign(node: Projection, inner: Assign) -> Expr | None:
-    wanted = node.labels
+    wanted, before = node.labels, inner.frame.meta.columns
     kept = [place for place, name in enumerate(inner.names) if name in wanted]
+    if isinstance(before, pd.MultiIndex):
+        return None  # a label that is added gets empty ones at other levels
     if not kept:
+        if isinstance(node.columns, list) and wanted and inner.meta.columns.dtype != before.dtype:
+            return None  # numbers beside a text are labels of another kind
         return Projection(inner.frame, node.columns, origin=node.origin)
+    if not before.is_unique:
+        return None
     replaced = {inner.names[place] for place in kept}
     all_names = names_of(inner.frame.meta)
     needed = [name for name in all_names if name in wanted and name not in replaced]

@@ -66,6 +66,8 @@ class Loc:
         node: FrameExpr = self._frame.expr
         rows, columns = _rows_and_columns(key, node.meta, None)
         require_no_truth_values(rows, node.meta.index)
+        if columns is None and isinstance(key, tuple) and key[1:] == (None,) and node.meta.index.nlevels == 1:
+            return Loc(wrap(_some_columns(node, None)))[rows]
         rows, columns = _labels_at_hand(rows), listed_names(_labels_at_hand(columns, of_columns=True), node.meta)
         if isinstance(node.meta.index, pd.MultiIndex) and not _is_of_rows(rows):
             return self._of_levels(key, rows, columns)

@@ -335,8 +335,11 @@ class Statistics(Frame):
                 if all(map(is_reduction, every))
             }
         )
-        level_names = self._meta.columns.names if is_list else None
-        return assembled(partial(rows_by_column, names, are_single, dtypes, level_names), parts, "agg")
+        columns = self._meta.columns
+        labels = columns if is_list else pd.Index(list(names))
+        if labels.nlevels == columns.nlevels:
+            labels = labels.set_names(columns.names)
+        return assembled(partial(rows_by_column, names, are_single, dtypes, labels), parts, "agg")
 
 
 def _require_quantile_method(of: str, method: Any) -> None:

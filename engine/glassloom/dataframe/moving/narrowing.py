@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.column_nodes import are_some, of_fewer_columns, of_needed_columns
+from glassloom.dataframe.column_nodes import are_found_in_lists, are_some, of_fewer_columns, of_needed_columns
 from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.divisions import Redivide
 from glassloom.dataframe.kept_rows import compared_columns
@@ -288,7 +288,8 @@ def _chosen(frame: FrameExpr, columns: set[Any]) -> FrameExpr | None:
     """Return some columns of a frame, in its order, but one at least, which brings the rows; None if those are all."""
     all_names = names_of(frame.meta)
     names = [name for name in all_names if name in columns] or list(all_names[:1])
-    return None if len(names) == len(all_names) else Projection(frame, names)
+    is_all = len(names) == len(all_names) or not are_found_in_lists(frame.meta.columns)
+    return None if is_all else Projection(frame, names)
 
 
 def _rebuilt(

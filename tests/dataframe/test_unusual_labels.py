@@ -1,0 +1,141 @@
+"""Columns are left out of plans of frames whose labels are of several kinds, are None, or stand for several columns: results are pandas'."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+
+VALUES = np.random.default_rng(3).normal(size=(9, 3)).round(2)
+VALUES[2, 1] = np.nan
+LABELS = {
+    "several kinds": pd.Index(["a", 1, ("x", "y")], dtype=object, tupleize_cols=False),
+    "none": pd.Index(["a", 1, None], dtype=object),
+    "texts as objects": pd.Index(["a", "b", "c"], dtype=object),
+    "truth values": pd.Index(["a", False, True], dtype=object),
+    "categories": pd.CategoricalIndex(["a", "b", "c"]),
+    "numbers": pd.RangeIndex(3),
+}
+CHOSEN = {
+    "several kinds": ["a", ["a"], [1], ("x", "y"), [("x", "y")], ["a", ("x", "y")]],
+    "none": ["a", ["a"], [1], [None], ["a", 1]],
+    "texts as objects": ["b", ["b"], ["c", "a"]],
+    "truth values": [False, "a", ["a"]],
+    "categories": ["b", ["b"], ["c", "a"]],
+    "numbers": [1, [1], [2, 1]],
+}
+
+
+def _dummies(frame):
+    return (pd if isinstance(frame, pd.DataFrame) else gd).get_dummies(frame)
+
+
+OPERATIONS = {
+    "rounded by label": lambda f: f.round({f.columns[-1]: 1}),
+    "beside a row": lambda f: f - f.mean(),
+    "with a column": lambda f: f.assign(z=1),
+    "sorted": lambda f: f.sort_values(f.columns[-1]),
+    "matrix": lambda f: f.corr(),
+    "descriptions": lambda f: f.describe(),
+    "several quantiles": lambda f: f.quantile([0.2, 0.5]),
+    "several reductions": lambda f: f.agg(["min", "max"]),
+    "dummies": _dummies,
+    "rows of labels": lambda f: f.loc[2:],
+    "values of groups": lambda f: f.groupby(f.columns[0]).transform("max"),
+    "first rows of groups": lambda f: f.groupby(f.columns[0]).head(1),
+    "sums of groups": lambda f: f.groupby(f.columns[0]).sum(),
+    "moved": lambda f: f.shift(1),
+}
+
+
+@pytest.mark.each_choice
+@pytest.mark.parametrize("case", OPERATIONS)
+@pytest.mark.parametrize("kind", LABELS)
+def test_columns_chosen_by_labels_of_any_kind(kind, case):
+    rows = pd.DataFrame(VALUES, columns=LABELS[kind])
+    operation = OPERATIONS[case]
+    lazy = operation(gd.from_pandas(rows, npartitions=2, sort=False))
+    whole = operation(rows)
+    for chosen in CHOSEN[kind]:
+        wanted = [one for one in (chosen if isinstance(chosen, list) else [chosen]) if one not in whole.columns]
+        if wanted:  # a key of groups
+            continue
+        found, expected = lazy[chosen].compute(), whole[chosen]
+        if case == "first rows of groups":
+            found, expected = found.sort_index(), expected.sort_index()
+        assert_same(found, expected)
+        if isinstance(expected, pd.DataFrame):
+            assert found.columns.dtype == expected.columns.dtype
+
+
+def test_a_value_of_a_matrix_beside_a_label_that_is_none():
+    rows = pd.DataFrame(VALUES, columns=LABELS["none"])
+    lazy = gd.from_pandas(rows, npartitions=2, sort=False)
+    assert lazy.corr().loc["a", None].compute() == pytest.approx(rows.corr().loc["a", None])
+    assert_same(lazy.loc[2:4, None].compute(), rows.loc[2:4, None])
+    with pytest.raises(KeyError):
+        lazy[["a", 1]].loc[2, None]
+
+
+OF_ONE_NAME = {
+    "moved": lambda f: f.shift(1),
+    "sums": lambda f: f.cumsum(),
+    "filled": lambda f: f.ffill(),
+    "differences": lambda f: f.diff(),
+    "between": lambda f: f.interpolate(),
+    "windows": lambda f: f.rolling(3).mean(),
+    "weighted": lambda f: f.ewm(2).mean(),
+    "wider": lambda f: f.expanding().sum(),
+    "with a column": lambda f: f.assign(z=1),
+    "with labels": lambda f: f.assign(z=f.index),
+}
+
+
+@pytest.mark.each_choice
+@pytest.mark.filterwarnings("ignore:Setting a new column on a DataFrame with a MultiIndex")
+@pytest.mark.parametrize("case", OF_ONE_NAME)
+@pytest.mark.parametrize("npartitions", [1, 3])
+@pytest.mark.parametrize("columns", [["a", "a", "b"], ["a", "a"], [("a", 1), ("a", 2), ("b", 1)]], ids=str)
+def test_a_label_of_several_columns_chooses_all(columns, npartitions, case):
+    """A plan is ready once no rule changes it: one that wraps the same operation anew never ends."""
+    rows = pd.DataFrame(VALUES[:, : len(columns)])
+    rows.columns = pd.Index(columns)
+    operation = OF_ONE_NAME[case]
+    lazy, expected = operation(gd.from_pandas(rows, npartitions=npartitions, sort=False)), operation(rows)
+    has_z = "z" in expected.columns
+    for chosen in [
+        "a",
+        ["a"],
+        *([["a", "z"], "z"] if has_z else []),
+        *(["b", ["a", "b"]] if len(columns) == 3 else []),
+    ]:
+        assert_same(lazy[chosen].compute(), expected[chosen])
+
+
+@pytest.mark.parametrize(
+    "dtypes", [["Int64"] * 3, ["uint16", "Int64", "float32"], ["float64", "Float64", "float64"]], ids=str
+)
+@pytest.mark.parametrize("wanted", [["a"], ["b", "c"], "a"], ids=str)
+def test_quantiles_of_nullable_columns_have_the_dtype_of_all(dtypes, wanted):
+    rows = pd.DataFrame({"a": [1, 4, 2, 8], "b": [1, 2, 3, 4], "c": [7, 5, 4, 3]}).astype(
+        dict(zip("abc", dtypes, strict=True))
+    )
+    rows["b"] = rows["b"].where(rows["b"] != 2) if dtypes[1] in ("Int64", "Float64") else rows["b"]
+    lazy = gd.from_pandas(rows, npartitions=1, sort=False)
+    found = lazy.quantile(0.5, numeric_only=True)[wanted].compute()
+    expected = rows.quantile(0.5, numeric_only=True)[wanted]
+    if isinstance(wanted, list):
+        assert_same(found, expected)
+    else:
+        assert type(found) is type(expected) and found == expected
+
+
+def test_reductions_by_column_keep_the_name_of_the_columns():
+    rows = pd.DataFrame(VALUES, columns=pd.Index(["a", "b", "c"], name="of"))
+    lazy = gd.from_pandas(rows, npartitions=2, sort=False)
+    for wanted in ({"a": ["sum", "min"], "c": ["sum", "min"]}, {"c": ["max"], "a": "min"}, {"a": "sum", "b": "max"}):
+        assert_same(lazy.agg(wanted).compute(), rows.agg(wanted))
+    both = {"a": ["sum", "min"], "b": ["sum", "min"]}
+    assert_same(lazy.agg(both)[["b"]].compute(), rows.agg(both)[["b"]])
