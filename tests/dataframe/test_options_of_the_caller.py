@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 
 import glassloom as gl
 import glassloom.array as ga
@@ -12,6 +11,7 @@ import glassloom.bag as gb
 import glassloom.dataframe as gd
 import pandas as pd
 import pytest
+from eventual import eventually
 from frame_helpers import assert_same
 from glassloom.cluster import options
 from glassloom.graph.options_in_use import OptionsInUse
@@ -32,8 +32,13 @@ def client():
 
 @pytest.fixture(scope="module")
 def one_by_one():
-    """A worker that runs one task at a time, as tasks set options themselves."""
+    """A worker that runs one task at a time, as tasks set options themselves, and has had a task with options.
+
+    Before, what a task sets isn't taken back while it waits: see the limits in `docs/decisions/0040-options-of-the-caller.md`.
+    """
     with gl.Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        with pd.option_context(STORAGE, "python"):
+            client.submit(stored, pure=False).result(60)
         yield client
 
 
@@ -263,14 +268,10 @@ def test_a_task_without_options_never_sees_those_of_one_beside_it(client, tmp_pa
         (tmp_path / f"with-{number}").touch()
         return stored()
 
-    def wait_for(path: Path):
-        while not path.exists():
-            time.sleep(0.005)
-
     with gl.Client(n_workers=1, threads_per_worker=2, set_as_default=False) as other:
         for number in range(2):
             first = other.submit(plain, number)
-            wait_for(tmp_path / f"plain-{number}")
+            eventually((tmp_path / f"plain-{number}").exists)
             with pd.option_context(STORAGE, "python"):
                 second = other.submit(with_options, number)
             assert (first.result(60), second.result(60)) == (PLAIN, "python")
@@ -289,8 +290,7 @@ def test_a_task_that_fails_or_is_cancelled_leaves_the_options_as_they_were(clien
         failing, cancelled = client.submit(fail), client.submit(wait)
     with pytest.raises(ValueError, match="python"):
         failing.result()
-    while not (tmp_path / "begun").exists():
-        time.sleep(0.005)
+    eventually((tmp_path / "begun").exists)
     cancelled.cancel()
     (tmp_path / "go").touch()
     assert client.gather([client.submit(stored, number, pure=False) for number in range(8)]) == [PLAIN] * 8

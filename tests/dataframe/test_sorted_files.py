@@ -37,18 +37,24 @@ def _read(frame: pd.DataFrame, folder: Path, rows: int = 3) -> Any:
     return gd.read_parquet(folder / "some.parquet", split_row_groups=True)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    keys=st.lists(st.integers(0, 12), min_size=1, max_size=14).map(sorted),
-    swapped=st.integers(0, 12),
-    rows=st.integers(1, 5),
-    column=st.sampled_from(["when", "zoned", "k"]),
-)
-def test_rows_come_in_the_order_of_a_stable_sort(
-    tmp_path: Path, keys: list[int], swapped: int, rows: int, column: str
-) -> None:
-    if swapped + 1 < len(keys):
-        keys[swapped], keys[swapped + 1] = keys[swapped + 1], keys[swapped]
+def _swapped(keys: list[int], place: int) -> list[int]:
+    """Return keys with two neighbours swapped, if there are such."""
+    return [*keys[:place], *reversed(keys[place : place + 2]), *keys[place + 2 :]]
+
+
+def of_nearly_sorted_files(test: Any) -> Any:
+    """Call a test with keys of which all but two are in order, with the rows of a row group, and with the column to sort by."""
+    keys = st.lists(st.integers(0, 12), min_size=1, max_size=14).map(sorted)
+    given_files = given(
+        keys=st.builds(_swapped, keys, st.integers(0, 12)),
+        rows=st.integers(1, 5),
+        column=st.sampled_from(["when", "zoned", "k"]),
+    )
+    return settings(suppress_health_check=[HealthCheck.function_scoped_fixture])(given_files(test))
+
+
+@of_nearly_sorted_files
+def test_rows_come_in_the_order_of_a_stable_sort(tmp_path: Path, keys: list[int], rows: int, column: str) -> None:
     frame = _frame(keys)
     lazy = _read(frame, tmp_path, rows).set_index(column)
     expected = frame.set_index(column).sort_index(kind="stable")
@@ -61,18 +67,10 @@ def test_rows_come_in_the_order_of_a_stable_sort(
         assert_same(lazy.x.resample("2h").sum().compute(**INLINE), expected.x.resample("2h").sum())
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    keys=st.lists(st.integers(0, 12), min_size=1, max_size=14).map(sorted),
-    swapped=st.integers(0, 12),
-    rows=st.integers(1, 5),
-    column=st.sampled_from(["when", "zoned", "k"]),
-)
+@of_nearly_sorted_files
 def test_rows_sorted_by_a_column_are_those_of_a_stable_sort(
-    tmp_path: Path, keys: list[int], swapped: int, rows: int, column: str
+    tmp_path: Path, keys: list[int], rows: int, column: str
 ) -> None:
-    if swapped + 1 < len(keys):
-        keys[swapped], keys[swapped + 1] = keys[swapped + 1], keys[swapped]
     frame = _frame(keys)
     lazy = _read(frame, tmp_path, rows)
     for how in (
@@ -140,3 +138,8 @@ def test_keys_are_read_where_files_don_t_say_enough(tmp_path: Path, change: str)
     elif change == "computed":
         lazy, frame = lazy.assign(k=9 - lazy.k), frame.assign(k=9 - frame.k)
     assert_same(lazy.set_index("k").compute(**INLINE), frame.set_index("k").sort_index(kind="stable"))
+
+
+def test_as_many_rows_are_known_after_the_sort_as_before(tmp_path: Path) -> None:
+    lazy = _read(_frame([2, 0, 1, 3, 5, 4, 6]), tmp_path)
+    assert lazy.set_index("k").expr.lengths == lazy.sort_values("k").expr.lengths == (3, 3, 1)

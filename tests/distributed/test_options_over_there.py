@@ -13,6 +13,7 @@ import glassloom
 import glassloom.dataframe as gd
 import pandas as pd
 import pytest
+from eventual import eventually
 from glassloom import Client
 from glassloom.errors import OptionError
 
@@ -101,8 +102,7 @@ def test_a_task_without_options_never_sees_those_of_one_beside_it(remote: Client
         return stored()
 
     first = remote.submit(plain)
-    while not (tmp_path / "plain").exists():
-        time.sleep(0.005)
+    eventually((tmp_path / "plain").exists)
     with pd.option_context(STORAGE, "python"):
         second = remote.submit(with_options)
     assert (first.result(60), second.result(60)) == ("auto", "python")

@@ -16,6 +16,7 @@ import pandas as pd
 from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import converted, takes_any_library
 from glassloom.backends.pandas_ import guarded
+from glassloom.dataframe.bottom_up import found_bottom_up
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.moving.boundaries import (
@@ -266,6 +267,10 @@ class _OfSorting(SomeRows):
 
 class SortedBlocks(_OfSorting):
     """A frame each of whose partitions is sorted by itself."""
+
+    @found_bottom_up
+    def lengths(self) -> tuple[int, ...] | None:
+        return self.frame.lengths
 
 
 class SortedEnds(_OfSorting):
