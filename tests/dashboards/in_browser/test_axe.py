@@ -22,7 +22,7 @@ AXE = Path(__file__).parents[3] / "labextension" / "node_modules" / "axe-core" /
 # Of targets smaller than 24 px axe knows, as does WCAG 2.2, that links within a sentence and those with room around them will do.
 # It doesn't tell the background of most of what is in our cards, "overlapped" by nothing: there we look ourselves.
 FOUND = """async () => {
-  const found = await axe.run({rules: {'target-size': {enabled: true}}})
+  const found = await axe.run({rules: {'target-size': {enabled: true}}, elementRef: true})
   const wrong = found.violations.flatMap(rule => rule.nodes.map(node => `${rule.id}: ${node.html.slice(0, 200)} ${node.failureSummary}`))
   const judged = found.passes.concat(found.violations).filter(rule => rule.id === 'color-contrast').flatMap(rule => rule.nodes).length
   const unknown = found.incomplete.filter(rule => rule.id === 'color-contrast').flatMap(rule => rule.nodes)
@@ -31,9 +31,8 @@ FOUND = """async () => {
   const light = rgb => { const [r, g, b] = rgb.map(value => (value /= 255) <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
     return 0.2126 * r + 0.7152 * g + 0.0722 * b }
   for (const node of unknown) {
-    let root = document, element = null
-    for (const selector of node.target.flat()) { element = root.querySelector(selector); root = element?.shadowRoot }
-    if (!element) continue  // it was drawn anew meanwhile
+    const {element} = node
+    if (!element.isConnected) continue  // it was drawn anew meanwhile; axe's selector of it would then be the page's root
     const style = getComputedStyle(element), layers = []
     let opacity = 1
     for (let each = element; each; each = each.assignedSlot ?? each.parentElement ?? each.getRootNode().host) {
