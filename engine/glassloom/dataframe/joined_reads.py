@@ -73,7 +73,7 @@ def _regions(order: Sequence[Expr], root_names: set[str]) -> list[list[FrameExpr
     for node in order:
         below = [one for one in node.dependencies if one.name in inside]
         if not (isinstance(node, FrameExpr) and node.npartitions > LEAST_PARTITIONS and _is_of_rows(node)):
-            refused.update(one.name for one in below if not _takes_all(node, one))
+            refused.update(one.name for one in below if not takes_all(node, one))
             continue
         parent[node.name] = node.name
         inside[node.name] = node
@@ -108,7 +108,7 @@ def _is_of_rows(node: FrameExpr) -> bool:
     return isinstance(node, (Read, Projection, Assign, Filter, LookupJoin, RowsChunk))
 
 
-def _takes_all(node: Expr, below: Expr) -> bool:
+def takes_all(node: Expr, below: Expr) -> bool:
     """Whether a node takes all partitions of what is below, however many there are."""
     return isinstance(node, (LookupTable, WholeFrame)) or (
         isinstance(node, TreeReduce) and isinstance(below, RowsChunk)
@@ -123,12 +123,12 @@ def _may_be_joined(region: Sequence[FrameExpr]) -> bool:
     for node in region:  # after what it reads
         if isinstance(node, LookupJoin) or any(one.name in joined for one in node.dependencies):
             joined.add(node.name)
-            if not _ignores_labels(node):  # they count the rows of each partition after a join
+            if not ignores_labels(node):  # they count the rows of each partition after a join
                 return False
     return True
 
 
-def _ignores_labels(node: FrameExpr) -> bool:
+def ignores_labels(node: FrameExpr) -> bool:
     if isinstance(node, RowsChunk):
         return isinstance(node, ValuesChunk)
     return not isinstance(node, Rowwise) or isinstance(node, (Columnwise, Renamed)) or is_of_values(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from glassloom.dataframe.backend import move_to_host
 from glassloom.dataframe.grouping.before_joins import aggregate_before_joins
+from glassloom.dataframe.grouping.groups_in_order import keep_groups_in_order, keep_shown_groups_in_order
 from glassloom.dataframe.joined_reads import read_results_together, read_several_partitions
 from glassloom.dataframe.moving.distinct_in_pieces import reduce_distinct_rows_in_pieces
 from glassloom.dataframe.moving.dropped_moves import drop_moves
@@ -25,5 +26,7 @@ whole_plan(read_once)
 whole_plan(aggregate_before_joins)
 whole_plan(read_several_partitions)
 whole_plan(reduce_distinct_rows_in_pieces)
+whole_plan(keep_groups_in_order)
 whole_results(filter_results_before_moving)
 whole_results(read_results_together)
+whole_results(keep_shown_groups_in_order)

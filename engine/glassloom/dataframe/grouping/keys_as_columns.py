@@ -15,7 +15,7 @@ from glassloom.expr import Expr, rule
 def keep_keys_as_columns(node: Relabelled, reduced: TreeReduce) -> Expr | None:
     """Return the aggregation by several keys with these as columns; None if the index is needed, or something else is reduced."""
     last = reduced.steps.finish
-    if not isinstance(last, partial) or last.func is not finish or not _makes_columns(node.call):
+    if not isinstance(last, partial) or last.func is not finish or not makes_columns(node.call):
         return None
     plan, meta, run = last.args
     assert isinstance(plan, Aggregation)
@@ -27,7 +27,7 @@ def keep_keys_as_columns(node: Relabelled, reduced: TreeReduce) -> Expr | None:
     return TreeReduce(reduced.source, steps, reduced.split_every, reduced.title, origin=node.origin)
 
 
-def _makes_columns(call: BlockCall) -> bool:
+def makes_columns(call: BlockCall) -> bool:
     function, options = call.function, call.kwargs
     is_reset = isinstance(function, Method) and function.path == ("reset_index",) and len(call.args) == 1
     return is_reset and options.get("level") is None and not options.get("drop")

@@ -18,7 +18,7 @@ from glassloom.expr import Expr, walk
 
 
 @dataclass(frozen=True)
-class _OfPieces:
+class OfPieces:
     """The last step of a reduction of distinct rows: `chunk` of each piece that `pieces` makes of the parts, then `finish`."""
 
     pieces: Callable[[list[Any]], list[Any]]
@@ -54,7 +54,7 @@ def _in_pieces(node: Expr) -> Expr | None:
     distinct = distinct_of(rows)
     if distinct is None:
         return None
-    last = _OfPieces(distinct.pieces, chunk.call, node.steps.finish)
+    last = OfPieces(distinct.pieces, chunk.call, node.steps.finish)
     steps = TreeSteps(rows.steps.combine, last, node.steps.meta)
     return TreeReduce(rows.source, steps, rows.split_every, node.title, origin=node.origin)
 
