@@ -15,6 +15,7 @@ from glassloom.collection import compute
 from glassloom.dataframe import datasets
 from glassloom.dataframe import fewer_results as _fewer_results  # noqa: F401 - registers its rules
 from glassloom.dataframe import grouping as _grouping  # noqa: F401 - registers its rules
+from glassloom.dataframe import missing_in_files as _missing_in_files  # noqa: F401 - registers its rules
 from glassloom.dataframe import moving as _moving  # noqa: F401 - registers its rules, before those of reading
 from glassloom.dataframe import parts_of_texts as _parts_of_texts  # noqa: F401 - registers its rule
 from glassloom.dataframe import passes as _passes  # noqa: F401 - registers the passes over whole plans

@@ -16,6 +16,8 @@ _OPERATORS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">
 _MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _MISSING = {"isna": "isna", "isnull": "isna", "notna": "notna", "notnull": "notna"}
 _INCLUSIVE = {"both": (">=", "<="), "left": (">=", "<"), "right": (">", "<="), "neither": (">", "<")}
+MOST_CONDITIONS = 8
+"""Columns of `dropna` that are conditions: with more, pandas looks at them all at once."""
 Accept = Callable[[Comparison], "Term | None"]
 """Returns what a source makes of a comparison; None if it can't do it exactly as pandas does."""
 

@@ -162,6 +162,12 @@ def reduced_by_name(node: TreeReduce) -> tuple[FrameExpr, str, dict[str, Any]] |
     return (chunk.frame, how, options) if is_of_frame else None
 
 
+def reduction_name(node: TreeReduce) -> str:
+    """Return the name of a reduction that `reduce_columns` has made; "" of other nodes."""
+    finish = node.steps.finish
+    return str(finish.args[0]) if isinstance(finish, partial) and finish.func is _finish else ""
+
+
 def _reduced_sample(known: Any, how: str, options: dict[str, Any]) -> Any:
     """Return what a reduction makes of made-up rows, in which objects are numbers if it is of such."""
     numbers = numbers_of_objects(known) if how in OF_NUMBERS else known

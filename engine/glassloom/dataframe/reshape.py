@@ -27,15 +27,13 @@ from glassloom.dataframe.nodes import BlockOp, LabelKeeping, SomeRows
 from glassloom.dataframe.numbered_levels import level_at, unnamed
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.plain_dummies import plain_dummies
+from glassloom.dataframe.predicates import MOST_CONDITIONS
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.statistics import is_text_or_object
 from glassloom.dataframe.time_texts import times_of_texts
 from glassloom.dataframe.two_series import both_lazy
 from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap
 from glassloom.errors import OptionError
-
-_MOST_CONDITIONS = 8
-"""Columns of `dropna` that are conditions: with more, pandas looks at them all at once."""
 
 
 class Reshaping(Frame):
@@ -175,7 +173,7 @@ class Reshaping(Frame):
             require_columns(options["subset"], self._meta)
         kwargs = {name: value for name, value in options.items() if value is not None}
         looked_at = kwargs.get("subset", ()) if how in (None, "any") and thresh is None else ()
-        if 0 < len(looked_at) <= _MOST_CONDITIONS and are_some(looked_at, self._expr):
+        if 0 < len(looked_at) <= MOST_CONDITIONS and are_some(looked_at, self._expr):
             made = self[reduce(and_, [self[name].notna() for name in looked_at])]  # a condition, which reads may apply
         else:
             kind = ChosenByColumns if "subset" in kwargs else SomeRows

@@ -14,7 +14,7 @@ from glassloom.dataframe.derived_meta import chosen_meta
 from glassloom.dataframe.io.conditions import INDEX, Bounds, Comparison, Condition, Term, columns_of
 from glassloom.dataframe.io.literals import adapted
 from glassloom.dataframe.io.noted_index import Level
-from glassloom.dataframe.io.parquet_files import FilePiece, Partition, bounds_of, footer, hive_type
+from glassloom.dataframe.io.parquet_files import FilePiece, Partition, bounds_of, complete_columns, footer, hive_type
 from glassloom.dataframe.io.parquet_rows import is_left_to_polars, may_match, read_block, read_partition
 from glassloom.dataframe.io.parquet_to_pandas import Layout, makes_plain_columns
 from glassloom.dataframe.io.read import Source
@@ -110,6 +110,17 @@ class ParquetSource(Source):
         if not pa.types.is_integer(kind) and not pa.types.is_timestamp(kind):
             return None
         return bounds_of(self.partitions, layout.files, column, kind)
+
+    @cached_property
+    def complete_columns(self) -> frozenset[Any]:
+        """See `Source.complete_columns`. Not of floats: statistics say nothing of NaN."""
+        layout = self.layout
+        if self.labels is not None:
+            return frozenset()
+        hive = {one.name for one in layout.hive}
+        names = [name for name in layout.schema.names if name not in layout.casts and name not in hive]
+        kinds = {name: layout.schema.field(name).type for name in names}
+        return complete_columns(self.partitions, layout.files, kinds)
 
     def joined(self, groups: Sequence[Sequence[int]]) -> ParquetSource:
         """See `Source.joined`."""

@@ -93,6 +93,11 @@ class Source:
         """Return the smallest and the largest value of a column in each partition, if that is known without reading it, and none is missing."""
         return None
 
+    @property
+    def complete_columns(self) -> frozenset[Any]:
+        """The columns of which it is known without reading them that no value is missing, as pandas has it."""
+        return frozenset()
+
     def joined(self, groups: Sequence[Sequence[int]]) -> Source | None:
         """Return the source whose partitions are groups of this one's, each read at once; None if it has no such thing."""
         return None
