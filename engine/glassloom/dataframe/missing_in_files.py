@@ -53,7 +53,7 @@ def _with_stand_ins(labels: pd.Index, block: Any) -> pd.DataFrame:
 @rule(Columnwise, Read)
 def test_columns_that_may_miss(node: Columnwise, read: Read) -> Expr | None:
     """``frame.isna()`` of all columns."""
-    if not _is_test(node) or not isinstance(read.meta, pd.DataFrame):
+    if not _name_of_test(node) or not isinstance(read.meta, pd.DataFrame):
         return None
     made = _stand_in(read)
     return None if made is None else node.rebuild([made, *node.operands[1:]])
@@ -63,9 +63,9 @@ def test_columns_that_may_miss(node: Columnwise, read: Read) -> Expr | None:
 def count_columns_that_may_miss(node: TreeReduce, chunk: Chunk) -> Expr | None:
     """``frame.count()``, ``series.count()``, and ``series.isna().sum()`` or the like."""
     how, below = reduction_name(node), chunk.frame
-    if how in _OF_TESTS and isinstance(below, Columnwise) and _is_test(below):
+    if how in _OF_TESTS and isinstance(below, Columnwise) and _name_of_test(below):
         made = _stand_in(below.frame)
-        tested = None if made is None else below.rebuild([made, *below.operands[1:]])
+        tested: FrameExpr | None = None if made is None else below.rebuild([made, *below.operands[1:]])
     else:
         tested = _stand_in(below) if how == "count" and not chunk.others else None
     if tested is None:
@@ -96,7 +96,9 @@ def drop_by_columns_that_may_miss(node: SomeRows, below: FrameExpr) -> Expr | No
     if not left:
         return below
     if len(left) <= MOST_CONDITIONS and are_some(tuple(left), below):
-        tests = [Columnwise(Projection(below, name), (), BlockCall(Method("notna"), (Block(0),))) for name in left]
+        tests: list[FrameExpr] = [
+            Columnwise(Projection(below, name), (), BlockCall(Method("notna"), (Block(0),))) for name in left
+        ]
         return Filter(below, reduce(both_hold, tests), origin=node.origin)
     call = BlockCall(function, node.call.args, {**options, "subset": left}, label=node.call.label)
     return ChosenByColumns(below, (), call, origin=node.origin)
@@ -112,12 +114,13 @@ def leave_out_conditions_that_hold(node: Filter, below: FrameExpr) -> Expr | Non
     return below if left is None else Filter(below, left, origin=node.origin)
 
 
-def _holds(part: FrameExpr, below: FrameExpr) -> bool:
+def _holds(part: Expr, below: FrameExpr) -> bool:
     """Whether a condition says of the rows of a frame that a column has values, as files say, too."""
-    if not isinstance(part, Columnwise) or not _is_test(part) or not part.call.function.path[0].startswith("not"):
+    column = part.frame if isinstance(part, Columnwise) and _name_of_test(part).startswith("not") else None
+    read = column.frame if isinstance(column, Projection) else None
+    if not isinstance(column, Projection) or not isinstance(read, Read):
         return False
-    read = part.frame.frame if isinstance(part.frame, Projection) else None
-    if not isinstance(read, Read) or part.frame.columns not in read.source.complete_columns:
+    if column.columns not in read.source.complete_columns:
         return False
     rows: Expr = below
     while isinstance(rows, (Assign, Columnwise, Filter, Projection)):
@@ -125,10 +128,11 @@ def _holds(part: FrameExpr, below: FrameExpr) -> bool:
     return isinstance(rows, Read) and rows.layout == read.layout
 
 
-def _is_test(node: Columnwise) -> bool:
-    """Whether it is ``isna`` or the like."""
-    function = node.call.function
-    return isinstance(function, Method) and len(function.path) == 1 and function.path[0] in _TESTS and not node.others
+def _name_of_test(node: Columnwise) -> str:
+    """Return the name of the method, if it is ``isna`` or the like; else ""."""
+    function: Any = node.call.function
+    is_test = isinstance(function, Method) and len(function.path) == 1 and not node.others
+    return function.path[0] if is_test and function.path[0] in _TESTS else ""
 
 
 def _read_below(node: Expr) -> Read | None:
@@ -143,11 +147,12 @@ def _stand_in(node: Expr) -> FrameExpr | None:
     read = node.frame if isinstance(node, Projection) and not isinstance(node.columns, list) else node
     if not isinstance(read, Read) or not isinstance(read.meta, pd.DataFrame) or not read.meta.columns.is_unique:
         return None
-    names = list(read.meta.columns) if read is node else [node.columns]  # type: ignore[attr-defined]
+    known = read.meta.columns
+    labels = known if read is node else known[known == node.columns]  # type: ignore[attr-defined]
+    names = list(labels)
     complete = read.source.complete_columns
     left = tuple([name for name in names if name not in complete])
     if len(left) == len(names):
         return None
-    labels = read.meta.columns if read is node else read.meta.columns[[read.meta.columns.get_loc(names[0])]]
     made = StandIns(read.with_columns(left), labels, origin=node.origin)
     return made if read is node else Projection(made, names[0], origin=node.origin)
