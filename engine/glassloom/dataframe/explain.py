@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from glassloom.dataframe.io.conditions import condition_text
 from glassloom.dataframe.io.read import Read
+from glassloom.dataframe.io.read_by_results import ReadByResults
 from glassloom.dataframe.nodes import Filter, FrameExpr, runs_on_arrow
 from glassloom.expr import Expr, Fused, optimize, walk
 from glassloom.reprs import render
@@ -114,7 +115,7 @@ def _steps(root: Expr) -> list[Step]:
 
 def _step(node: Expr, depth: int, size: tuple[int | None, bool]) -> Step:
     outer = _outer(node)
-    reads = [one for one in _members(node) if isinstance(one, Read)]
+    reads = [one for one in _members(node) if isinstance(one, (Read, ReadByResults))]
     columns = "; ".join(_columns(read) + _condition(read) for read in reads)
     groups = "; ".join(filter(None, (_groups(read) for read in reads)))
     form = "; ".join(filter(None, (read.source.form_of(read.columns, read.condition) for read in reads)))
@@ -160,23 +161,28 @@ def _members(node: Expr) -> list[Expr]:
     return [member for member, _ in node.members] if isinstance(node, Fused) else [node]
 
 
-def _columns(read: Read) -> str:
+def _columns(read: Read | ReadByResults) -> str:
     names = list(read.meta.columns) if isinstance(read.meta, pd.DataFrame) else []
     every = getattr(read.source.meta, "columns", names)
     shown = ", ".join(map(str, names[:_MOST_COLUMNS])) + (", ..." if len(names) > _MOST_COLUMNS else "")
     return f"{len(names)} of {len(every)}: {shown}" if names else f"0 of {len(every)}"
 
 
-def _condition(read: Read) -> str:
-    return f" where {condition_text(read.condition)}" if read.condition else ""
+def _condition(read: Read | ReadByResults) -> str:
+    parts = [condition_text(read.condition)] if read.condition else []
+    if isinstance(read, ReadByResults):
+        parts += [
+            f"{one.column} {one.operator} {value.label}" for one, value in zip(read.compared, read.values, strict=True)
+        ]
+    return f" where {' and '.join(parts)}" if parts else ""
 
 
-def _groups(read: Read) -> str:
+def _groups(read: Read | ReadByResults) -> str:
     found = read.source.groups_read(_numbers(read), read.condition)
     return "" if found is None else f"{found[0]:,} of {found[1]:,}"
 
 
-def _numbers(read: Read) -> Sequence[int]:
+def _numbers(read: Read | ReadByResults) -> Sequence[int]:
     return range(len(read.source.divisions) - 1) if read.numbers is None else read.numbers
 
 
@@ -201,7 +207,7 @@ def _rows(node: Expr, known: dict[str, tuple[int, bool]]) -> tuple[int, bool] | 
         return None
     if node.lengths is not None:
         return sum(node.lengths), False
-    if isinstance(node, Read):
+    if isinstance(node, (Read, ReadByResults)):
         lengths = node.source.lengths
         return None if lengths is None else (sum(lengths[number] for number in _numbers(node)), True)
     below = known.get(node.dependencies[0].name) if node.dependencies else None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import and_
 from typing import Any
 
 import pandas as pd
@@ -18,6 +20,7 @@ from glassloom.dataframe.io.parquet_files import FilePiece, Partition, bounds_of
 from glassloom.dataframe.io.parquet_rows import is_left_to_polars, may_match, read_block, read_partition
 from glassloom.dataframe.io.parquet_to_pandas import Layout, makes_plain_columns
 from glassloom.dataframe.io.read import Source
+from glassloom.dataframe.io.read_by_results import OPERATORS
 from glassloom.graph import tokenize
 
 
@@ -69,6 +72,20 @@ class ParquetSource(Source):
         if not meta.columns.is_unique or not makes_plain_columns(layout):
             return None
         return BlockCall(read_block, (Block(0), layout, condition, meta.columns, tuple(meta.dtypes)), label=self.label)
+
+    def reader_by_results(
+        self, columns: tuple[Any, ...], condition: Condition | None, compared: Sequence[tuple[Any, str]]
+    ) -> Callable[..., Any] | None:
+        """See `Source.reader_by_results`."""
+        layout, names = self.layout, [name for name, _ in compared]
+        hive = {one.name for one in layout.hive}
+        if self.labels is not None or any(name not in layout.schema.names or name in layout.casts for name in names):
+            return None
+        if hive.intersection(names):
+            return None
+        likely = tuple([Comparison(name, operator) for name, operator in compared])
+        chosen = self._layout_of(columns, (*(condition or ()), *likely))
+        return ReaderByResults(chosen, condition, tuple(compared))
 
     def form_of(self, columns: tuple[Any, ...] | None, condition: Any) -> str:
         """See `Source.form_of`. Polars leaves to Arrow what it can't read."""
@@ -142,6 +159,39 @@ class ParquetSource(Source):
                     chunks = (row_group.column(place) for place in range(row_group.num_columns))
                     total += sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema in names)
         return total
+
+
+@dataclass(frozen=True)
+class ReaderByResults:
+    """Reads a partition's rows that fulfil a condition, and of which each comparison with a value that is computed first holds.
+
+    Where the file's values can't be compared with one as pandas does it, pandas does.
+    """
+
+    layout: Layout
+    condition: Condition | None
+    compared: tuple[tuple[Any, str], ...]
+
+    @property
+    def __name__(self) -> str:
+        return "read-parquet"
+
+    def __call__(self, *values_and_partition: Any) -> Any:
+        *values, partition = values_and_partition
+        layout, condition = self.layout, self.condition or ()
+        comparisons = [
+            Comparison(column, operator, value) for (column, operator), value in zip(self.compared, values, strict=True)
+        ]
+        terms = [None if pd.isna(one.value) else accepted(one, layout) for one in comparisons]
+        known = tuple([term for term in terms if term is not None])
+        left = [one for one, term in zip(comparisons, terms, strict=True) if term is None]
+        if not left:
+            return read_partition(partition, layout, (*condition, *known))
+        names = list(layout.columns or ())
+        needed = tuple(dict.fromkeys([*names, *(one.column for one in left)]))
+        frame = read_partition(partition, layout._replace(columns=needed), (*condition, *known) or None)
+        chosen = reduce(and_, [OPERATORS[one.operator](frame[one.column], one.value) for one in left])
+        return frame.loc[chosen.to_numpy(bool), names]
 
 
 def accepted(comparison: Comparison, layout: Layout, *, exact: bool = False) -> Term | None:

@@ -81,6 +81,20 @@ class Source:
         """Return what reads pieces so, for people: `form` unless the source chooses among several."""
         return self.form
 
+    def reader_by_results(
+        self, columns: tuple[Any, ...], condition: Condition | None, compared: Sequence[tuple[Any, str]]
+    ) -> Callable[..., Any] | None:
+        """Return a function that reads columns of the rows of which comparisons hold, too; None if the source has no such.
+
+        Parameters
+        ----------
+        columns, condition
+            See `reader`.
+        compared
+            The column and the operator of each comparison. The function gets what it is compared with before the piece.
+        """
+        return None
+
     def accept(self, comparison: Comparison) -> Term | None:
         """Return the comparison as the source can make it while it reads; None if not exactly as pandas does it."""
         return None

@@ -1,0 +1,152 @@
+"""Rows that are compared with results of all rows: they are chosen while they are read, and other columns aren't kept until then."""
+
+from __future__ import annotations
+
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same, plan
+from glassloom import Client
+from glassloom.dataframe.io.read_by_results import ReadByResults
+
+INLINE = {"scheduler": "inline"}
+N = 60
+
+
+def made_up(seed=0):
+    random = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "k": random.integers(0, 9, N),
+            "x": np.where(random.random(N) < 0.2, np.nan, random.random(N).round(2)),
+            "small": random.random(N).astype("float32"),
+            "day": pd.Timestamp("2026-01-01") + pd.to_timedelta(random.integers(0, 9, N), "D"),
+            "zone": (pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(random.integers(0, 9, N), "D")),
+            "word": random.choice(["red", "green", "blue"], N),
+            "nothing": np.full(N, np.nan),
+        }
+    )
+
+
+@pytest.fixture
+def both(tmp_path):
+    frame = made_up()
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=7)
+    return frame, gd.read_parquet(tmp_path / "rows.parquet", split_row_groups=True)
+
+
+def by_results(lazy):
+    """Return the nodes that compare while they read."""
+    return [node for node in plan(lazy, keeps_blocks=False) if isinstance(node, ReadByResults)]
+
+
+COMPARED = {
+    "largest": lambda f: f[f.x == f.x.max()],
+    "above the mean": lambda f: f[f.x > f.x.mean()],
+    "whole numbers and their mean": lambda f: f[f.k <= f.k.mean()],
+    "narrow floats": lambda f: f[f.small >= f.small.max()],
+    "narrow floats and wide ones": lambda f: f[f.small < f.x.mean()],
+    "last day": lambda f: f[f.day == f.day.max()],
+    "below a quantile": lambda f: f[f.x < f.x.quantile(0.9)],
+    "between quantiles": lambda f: f[f.x.between(f.x.quantile(0.1), f.x.quantile(0.8))],
+    "within": lambda f: f[f.x.between(f.x.min(), f.x.max(), inclusive="neither")],
+    "a column": lambda f: f.word[f.x > f.x.mean()],
+    "some columns": lambda f: f.loc[f.x > f.x.mean(), ["word", "k"]],
+    "and others": lambda f: f[(f.x > f.x.mean()) & (f.k > 3) & (f.word != "red")],
+    "twice": lambda f: (lambda some: some[some.k < some.k.mean()])(f[f.x > f.x.quantile(0.2)]),
+    "of some rows": lambda f: (lambda some: some[some.x >= some.x.median()])(f[f.k > 2]),
+    "then grouped": lambda f: f[f.x > f.x.mean()].groupby("word").k.sum(),
+    "then counted": lambda f: f[f.k == f.k.max()].word.value_counts(sort=False).sort_index(),
+    "no value": lambda f: f[f.nothing <= f.nothing.max()],
+    "missing": lambda f: f[f.x > f.nothing.mean()],
+    "by itself": lambda f: f.x[f.x > f.x.mean() * 1.5],
+}
+
+
+@pytest.mark.parametrize("make", COMPARED.values(), ids=COMPARED)
+def test_rows_are_chosen_while_they_are_read(make, both):
+    frame, lazy = both
+    assert by_results(make(lazy))
+    assert_same(make(lazy).compute(**INLINE), make(frame))
+
+
+OTHERS = {
+    "unequal": lambda f: f[f.k != f.k.max()],
+    "either": lambda f: f[(f.x > f.x.mean()) | (f.k == 3)],
+    "deviations": lambda f: f[(f.x - f.x.mean()).abs() < f.x.std()],
+    "zones": lambda f: f[f.zone == f.zone.max()],
+    "texts": lambda f: f[f.word == f.word.max()],
+    "of groups": lambda f: f[f.x > f.groupby("word").x.transform("mean")],
+    "and running sums": lambda f: f[(f.k > f.k.mean()) & (f.x.fillna(0).cumsum() > 3)],
+    "computed": lambda f: (lambda g: g[g.y > g.y.mean()])(f.assign(y=f.x * 2)),
+}
+
+
+@pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
+def test_other_conditions_are_filters(make, both):
+    frame, lazy = both
+    assert not by_results(make(lazy))
+    assert_same(make(lazy).compute(**INLINE), make(frame))
+
+
+def test_only_the_compared_column_is_read_for_the_result(both):
+    _, lazy = both
+    nodes = plan(lazy[lazy.x == lazy.x.max()], keeps_blocks=False)
+    (read,) = [node for node in nodes if type(node).__name__ == "Read"]
+    assert read.columns == ("x",)
+    (chosen,) = by_results(lazy[lazy.x == lazy.x.max()].k.sum())
+    assert chosen.columns == ("k",)
+    assert "where x == max" in str(lazy[lazy.x == lazy.x.max()].explain())
+
+
+def test_results_of_another_frame(both, tmp_path):
+    frame, lazy = both
+    other = made_up(1).k.iloc[:5]
+    large = gd.from_pandas(other.to_frame(), npartitions=2).k.mean()
+    assert by_results(lazy[lazy.k > large])
+    assert_same(lazy[lazy.k > large].compute(**INLINE), frame[frame.k > other.mean()])
+
+
+def test_rows_of_an_index_of_the_file_and_of_a_part_of_the_partitions(both, tmp_path):
+    frame, _ = both
+    indexed = frame.set_index(pd.Index(range(100, 100 + N), name="i"))
+    indexed.to_parquet(tmp_path / "indexed.parquet", row_group_size=9)
+    lazy = gd.read_parquet(tmp_path / "indexed.parquet", split_row_groups=True)
+    for make in (COMPARED["largest"], COMPARED["twice"], COMPARED["a column"]):
+        assert_same(make(lazy).compute(**INLINE), make(indexed))
+    assert_same(
+        make_tail := COMPARED["largest"](lazy.partitions[2:5]).compute(**INLINE),
+        COMPARED["largest"](indexed.iloc[18:45]),
+    )
+    assert len(make_tail)
+
+
+def test_columns_of_folders_names_are_filtered(both, tmp_path):
+    frame, _ = both
+    frame.to_parquet(tmp_path / "parts", partition_cols=["k"])
+    lazy, whole = gd.read_parquet(tmp_path / "parts"), pd.read_parquet(tmp_path / "parts")
+    for make in (COMPARED["largest"], COMPARED["last day"]):
+        assert_same(make(lazy).compute(**INLINE).reset_index(drop=True), make(whole).reset_index(drop=True))
+
+
+def test_in_processes(both):
+    frame, lazy = both
+    with Client(n_workers=2, threads_per_worker=1):
+        for name in ("largest", "whole numbers and their mean", "twice", "then grouped"):
+            assert_same(COMPARED[name](lazy).compute(), COMPARED[name](frame))
+
+
+def test_rows_of_equal_labels(both, tmp_path):
+    frame, _ = both
+    repeated = frame.set_index("k")
+    repeated.to_parquet(tmp_path / "repeated.parquet", row_group_size=9)
+    lazy = gd.read_parquet(tmp_path / "repeated.parquet", split_row_groups=True)
+    make = lambda f: f[(f.x > f.x.mean()) & (f.word != "red") & (f.small * 2 > f.small.mean())]  # noqa: E731
+    assert by_results(make(lazy))
+    assert_same(make(lazy).compute(**INLINE), make(repeated))
+
+
+def test_persisted_rows(both):
+    frame, lazy = both
+    assert_same(COMPARED["twice"](lazy).persist(**INLINE).compute(**INLINE), COMPARED["twice"](frame))
