@@ -66,7 +66,7 @@ def _of_chosen_rows(node: Expr, read: Read | ReadByResults, chosen: ReadByResult
     """Return what is computed of the rows of a read as computed of those that are chosen; None if it depends on the others."""
     if isinstance(node, (Read, ReadByResults)):
         is_same = node.rows == read.rows and node.divisions == read.divisions
-        return _with_columns(chosen, tuple(node.meta.columns)) if is_same else None
+        return chosen.with_columns(tuple(node.meta.columns)) if is_same else None
     if is_one_value(node):
         return node
     if not is_row_by_row(node):
@@ -117,11 +117,5 @@ def _narrowed(node: Expr) -> Expr | None:
     wanted = tuple(node.labels)
     if len(set(wanted)) < len(wanted):
         return None
-    made = _with_columns(node.frame, wanted)
+    made = node.frame.with_columns(wanted)
     return made if isinstance(node.columns, list) else Projection(made, node.columns, origin=node.origin)
-
-
-def _with_columns(read: ReadByResults, columns: tuple[Any, ...]) -> ReadByResults:
-    return ReadByResults(
-        read.source, columns, read.numbers, read.condition, read.compared, read.values, origin=read.origin
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from glassloom.dataframe.backend import move_to_host
 from glassloom.dataframe.filters_by_results import filter_by_results_while_reading
+from glassloom.dataframe.first_rows_by_key import find_first_rows_by_key
 from glassloom.dataframe.grouping.before_joins import aggregate_before_joins
 from glassloom.dataframe.grouping.groups_in_order import keep_groups_in_order, keep_shown_groups_in_order
 from glassloom.dataframe.joined_reads import read_results_together, read_several_partitions
@@ -24,6 +25,7 @@ whole_plan(filter_before_moving)
 whole_plan(reduce_before_concat)
 whole_plan(filter_while_reading)
 whole_plan(filter_by_results_while_reading)
+whole_plan(find_first_rows_by_key)
 whole_plan(read_once)
 whole_plan(aggregate_before_joins)
 whole_plan(read_several_partitions)

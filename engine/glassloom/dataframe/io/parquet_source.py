@@ -179,14 +179,13 @@ class ReaderByResults:
     def __call__(self, *values_and_partition: Any) -> Any:
         *values, partition = values_and_partition
         layout, condition = self.layout, self.condition or ()
-        comparisons = [
-            Comparison(column, operator, value) for (column, operator), value in zip(self.compared, values, strict=True)
-        ]
+        pairs = zip(self.compared, values, strict=True)
+        comparisons = [Comparison(*compared, value) for compared, value in pairs if value is not None]
         terms = [None if pd.isna(one.value) else accepted(one, layout) for one in comparisons]
         known = tuple([term for term in terms if term is not None])
         left = [one for one, term in zip(comparisons, terms, strict=True) if term is None]
         if not left:
-            return read_partition(partition, layout, (*condition, *known))
+            return read_partition(partition, layout, (*condition, *known) or None)
         names = list(layout.columns or ())
         needed = tuple(dict.fromkeys([*names, *(one.column for one in left)]))
         frame = read_partition(partition, layout._replace(columns=needed), (*condition, *known) or None)

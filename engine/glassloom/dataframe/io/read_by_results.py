@@ -27,7 +27,10 @@ class Compared(NamedTuple):
 
 
 class ReadByResults(FrameBlockwise):
-    """The rows of partitions of a source that fulfil `condition`, and of which each of `compared` holds with the value at its place in `values`."""
+    """The rows of partitions of a source that fulfil `condition`, and of which each of `compared` holds with the value at its place in `values`.
+
+    A comparison with a missing value holds for no row, one with None for all.
+    """
 
     parameters = ("source", "columns", "numbers", "condition", "compared", "values")
 
@@ -86,6 +89,11 @@ class ReadByResults(FrameBlockwise):
 
     def literals(self, index: tuple[int, ...]) -> tuple[Any, ...]:
         return self.read.literals(index)
+
+    def with_columns(self, columns: tuple[Any, ...]) -> ReadByResults:
+        """Return the same rows with these columns only."""
+        others = (self.numbers, self.condition, self.compared, self.values)
+        return ReadByResults(self.source, columns, *others, origin=self.origin)
 
     @classmethod
     def of(
