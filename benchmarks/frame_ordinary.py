@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from statistics import geometric_mean
 from typing import Any
 
@@ -54,37 +55,54 @@ STEPS: dict[str, Callable[[Any, Any], Any]] = {
     "rolling": lambda m, f: f.l_quantity.rolling(5).mean().sum(),
     "nlargest": lambda m, f: f.nlargest(5, "l_extendedprice"),
 }
+LOOKS: dict[str, Callable[[Any, Any], Any]] = {
+    "missing": lambda m, f: f.isna().sum(),
+    "counts": lambda m, f: f.count(),
+    "complete_rows": lambda m, f: f.dropna().groupby("l_shipmode").l_quantity.sum(),
+    "largest_row": lambda m, f: f[f.l_extendedprice == f.l_extendedprice.max()],
+    "outliers": lambda m, f: f[f.l_extendedprice > f.l_extendedprice.quantile(0.99)],
+    "last_day": lambda m, f: f[f.l_shipdate == f.l_shipdate.max()],
+    "largest": lambda m, f: f.nlargest(10, "l_extendedprice"),
+    "sorted": lambda m, f: f.sort_values("l_extendedprice", ascending=False).head(10),
+    "many_groups": lambda m, f: f.groupby("l_orderkey").agg({"l_quantity": "sum", "l_tax": "max"}),
+}
+"""What is asked of a file that is new."""
 
 
-def ordinary_glassloom_threads() -> Figures:
+def ordinary_glassloom_threads(steps: Mapping[str, Callable[[Any, Any], Any]] = STEPS) -> Figures:
     import glassloom.dataframe as gd
 
-    return _steps(gd)
+    return _steps(gd, steps)
 
 
-def ordinary_dask_threads() -> Figures:
+def ordinary_dask_threads(steps: Mapping[str, Callable[[Any, Any], Any]] = STEPS) -> Figures:
     import dask
     import dask.dataframe as dd
 
     with dask.config.set(scheduler="threads", num_workers=cpu_count()):
-        return _steps(dd)
+        return _steps(dd, steps)
 
 
-def _steps(module: Any) -> Figures:
+def _steps(module: Any, steps: Mapping[str, Callable[[Any, Any], Any]]) -> Figures:
     """Return the time of each step: the shorter one of two, each of which reads the file."""
     path = make_tables(DATA / "tpch-1", 1, row_group_rows=ROW_GROUP_ROWS) / "lineitem.parquet"
     module.read_parquet(path).l_tax.sum().compute()  # loads what is loaded on first use
     walls: dict[str, float] = {}
-    for name, step in STEPS.items():
+    for name, step in steps.items():
         times = []
         for _ in range(2):
             start_s = time.perf_counter()
-            step(module, module.read_parquet(path)).compute()
+            made = step(module, module.read_parquet(path))
+            made.compute() if hasattr(made, "compute") else made  # head() computes by itself
             times.append(time.perf_counter() - start_s)
         walls[f"{name}_s"] = min(times)
     return {"geometric_mean_s": geometric_mean(walls.values()), "peak_rss_mib": peak_rss_mib(), **walls}
 
 
 CASES: dict[str, dict[str, Contender]] = {
-    "frame-ordinary": {"glassloom threads": ordinary_glassloom_threads, "dask threads": ordinary_dask_threads}
+    "frame-ordinary": {"glassloom threads": ordinary_glassloom_threads, "dask threads": ordinary_dask_threads},
+    "frame-looks": {
+        "glassloom threads": partial(ordinary_glassloom_threads, LOOKS),
+        "dask threads": partial(ordinary_dask_threads, LOOKS),
+    },
 }
