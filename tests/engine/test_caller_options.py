@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections import deque
+from contextlib import contextmanager
 
 import pandas as pd
 import pytest
@@ -321,3 +322,67 @@ def test_a_task_without_options_that_has_left_the_running_ones_takes_no_turns_un
     in_use.end_counted()
     turns.join()
     assert turns.found == [("first", "python"), ("second", "python")]
+
+
+@contextmanager
+def seceded(in_use):
+    in_use.stand_aside()
+    yield
+    in_use.come_back()
+
+
+@pytest.mark.parametrize("leave", [OptionsInUse.set_aside, seceded])
+@pytest.mark.parametrize("usual", [(), ((STORAGE, "python"), ("io.sql.engine", "sqlalchemy"))])
+def test_what_a_task_has_set_itself_is_taken_back_while_it_waits_before_any_has_had_options(leave, usual):
+    running = []
+    in_use = OptionsInUse(lambda: running)
+    try:
+        for name, value in reversed(usual):
+            with in_use.beside_tasks():  # as `Client.run` calls functions
+                pd.set_option(name, value)
+        running.append(threading.get_ident())
+        with leave(in_use):
+            assert not in_use.is_active, "none has set any"
+        in_use.end_counted()
+        with pd.option_context(STORAGE, "pyarrow"):
+            with leave(in_use):
+                assert in_use.is_active
+                assert changed_options() == usual
+            assert dict(changed_options()) == {**dict(usual), STORAGE: "pyarrow"}
+        in_use.end_counted()
+        assert changed_options() == usual
+    finally:
+        for name, _ in usual:
+            pd.reset_option(name)
+
+
+def test_what_tasks_have_set_is_taken_back_when_the_last_that_saw_it_has_ended():
+    """Each would set its own again when it goes on, and pandas then what it found when the context began."""
+    running, begun = [], threading.Barrier(2)
+    in_use = OptionsInUse(lambda: running)
+
+    def task(storage, waits, ends):
+        running.append(threading.get_ident())
+        with pd.option_context(STORAGE, storage):
+            begun.wait(60)
+            with in_use.set_aside():
+                waits.set()
+                assert ends.wait(60)
+        running.remove(threading.get_ident())
+        in_use.end_counted()
+
+    events = [threading.Event() for _ in range(4)]
+    threads = [
+        threading.Thread(target=task, args=(storage, *pair))
+        for storage, pair in (("python", events[:2]), ("pyarrow", events[2:]))
+    ]
+    for thread in threads:
+        thread.start()
+    assert all(event.wait(60) for event in events[::2])
+    assert changed_options() == ()
+    for thread, event in zip(threads, events[1::2], strict=True):
+        event.set()
+        thread.join(60)
+    with in_use.during(()):
+        pass
+    assert changed_options() == ()
