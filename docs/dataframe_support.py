@@ -146,6 +146,16 @@ RESULTS = (
         "float64",
     ),
     (
+        "`frame[name] = series`, `assign`, `insert`, `frame.loc[:, name] = series` of other rows, in a frame that is found to have no rows only when it is computed",
+        "no rows: whether there are any isn't asked of all partitions",
+        "the rows of the series, in which the other columns are missing",
+    ),
+    (
+        "`combine` of frames of unlike columns of which one is found to have no rows only when it is computed",
+        "the columns of both",
+        "those of the other frame",
+    ),
+    (
         "`loc[label, names] = value` of a label that no row has, if the divisions don't leave it out; `series.loc[label] = value` if it is between known ones",
         "an error when computing, unless the dtypes of all columns stay",
         "a new row",
