@@ -126,7 +126,7 @@ RESULTS = (
         "whole numbers if none is replaced",
     ),
     (
-        "whole numbers and booleans of which some rows miss values (`str.len()`, `groupby().cumcount()`, sums of frames of other rows, a left `merge`, `cut` with edges and `labels=False`)",
+        "whole numbers and booleans of which some rows miss values (`str.len()`, `groupby().cumcount()`, sums of frames of other rows, columns set by series of other rows, rows without a partner in `merge`, `join` and `concat(axis=1)`, `cut` with edges and `labels=False`)",
         "`dtype` says before computing what they are if none is missing; rows of some partitions alone, as `head()` has them, or those that a condition leaves, may be such",
         "floats or objects where any row misses one; so are all computed rows here",
     ),

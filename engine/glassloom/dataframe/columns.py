@@ -50,8 +50,13 @@ def require_columns(names: Iterable[Any], frame: Any) -> None:
                 f"The columns are {_listed(frame.columns)}"
             )
     unknown = [name for name in names if name not in frame.columns]
-    if unknown:
+    if unknown and not all([_is_found(name, frame.columns) for name in unknown]):
         raise unknown_columns(unknown, frame.columns)
+
+
+def _is_found(name: Any, columns: pd.Index) -> bool:
+    """Whether columns of several levels have a label of which a part is missing: a tuple of it equals no other."""
+    return isinstance(columns, pd.MultiIndex) and isinstance(name, tuple) and bool(columns.isin([name]).any())
 
 
 def listed_names(columns: Any, meta: Any) -> Any:

@@ -381,8 +381,8 @@ def _set_all(frame: Any, name: Any, value: Any) -> FrameExpr:
     if isinstance(value, (tuple, range)):
         value = list(value)
     if _has_each(value) or isinstance(value, pd.Series):
-        base, own = (frame.to_frame(), frame) if name is None else (frame, frame[name])
-        name_of_column = "values" if name is None else name
+        base, own = (frame.to_frame(), frame) if frame.ndim == 1 else (frame, frame[name])
+        name_of_column = "values" if frame.ndim == 1 else name
         if own.dtype == object and isinstance(value, list):  # of which pandas makes no other values
             value = _as_objects(value)
         value = wrap(with_column_at_hand(base, name_of_column, value, infers=own.dtype != object))[name_of_column]
@@ -403,12 +403,12 @@ def _for_rows_of(frame: Any, value: Any) -> Any:
 
 def _with_values(block: Any, name: Any, value: Any) -> Any:
     block = block.copy()
-    own = block if name is None else block[name]
+    own = block if block.ndim == 1 else block[name]
     if isinstance(value, Cell):
         value = _cells(value, own)
     if len(block) == 1 and isinstance(value, pd.Series) and isinstance(own.dtype, pd.api.extensions.ExtensionDtype):
         value = value.reindex(block.index).iloc[0]  # pandas' loc takes no series for one row of such
-    block.loc[slice(None) if name is None else (slice(None), name)] = value
+    block.loc[slice(None) if block.ndim == 1 else (slice(None), name)] = value
     return block
 
 
