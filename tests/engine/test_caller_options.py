@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import threading
 from collections import deque
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import pandas as pd
 import pytest
 from eventual import eventually
 from glassloom.backends.pandas_options import changed_options
 from glassloom.errors import OptionError
-from glassloom.graph import Graph, Task, TaskRef
+from glassloom.graph import Graph, Task, TaskRef, options_in_use
 from glassloom.graph import caller_options as module
 from glassloom.graph.caller_options import CallerOptions, WithOptions, caller_options
 from glassloom.graph.options_in_use import OptionsInUse
@@ -36,6 +39,19 @@ def test_there_are_none_where_options_are_the_defaults():
     with pd.option_context("compute.use_numexpr", False):  # as dask.dataframe sets it
         assert changed_options() == ()
         assert caller_options() is None
+
+
+def test_options_of_a_package_are_known_once_it_has_been_imported(monkeypatch):
+    """A thread that imports it holds its lock: another one would wait for it, or get half of it."""
+    package = ModuleType("half_imported")
+    package.__spec__ = ModuleSpec("half_imported", None)
+    package.__spec__._initializing = True
+    monkeypatch.setitem(sys.modules, "half_imported", package)
+    monkeypatch.setattr(options_in_use, "_modules", {"half_imported": "no_such_module"})
+    assert options_in_use.changed_options() == ()
+    package.__spec__._initializing = False
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        options_in_use.changed_options()
 
 
 def test_options_are_those_that_were_changed_and_equal_ones_have_one_token():

@@ -63,8 +63,14 @@ def load_options_later(package: str, module: str) -> None:
 def load_options() -> None:
     """Make the options of those packages known that have been imported."""
     for package in list(_modules):
-        if package in sys.modules and (module := _modules.pop(package, None)):
+        if _is_imported(package) and (module := _modules.pop(package, None)):
             importlib.import_module(module)
+
+
+def _is_imported(package: str) -> bool:
+    """Whether a package has been imported, and not only begun to be, in another thread: until then none of its options has been changed."""
+    found = sys.modules.get(package)
+    return found is not None and not getattr(getattr(found, "__spec__", None), "_initializing", False)
 
 
 def changed_options() -> AllOptions:
