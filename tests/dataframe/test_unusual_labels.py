@@ -115,6 +115,21 @@ def test_columns_of_groups_are_not_all_chosen_by_none():
         lazy.groupby("a")[None]
 
 
+@pytest.mark.parametrize(
+    "labels", [[1.5, np.nan, 2.0], ["a", None, "c"], pd.to_datetime(["2024-01-01", None, "2024-01-03"])], ids=repr
+)
+def test_a_column_whose_label_is_missing_is_dropped(labels):
+    rows = pd.DataFrame(VALUES, columns=labels)
+    lazy, plain = gd.from_pandas(rows, npartitions=2), rows.copy()
+    assert_same(lazy.drop(columns=[rows.columns[1]]).compute(), rows.drop(columns=[rows.columns[1]]))
+    assert_same(lazy.drop(columns=rows.columns[[0]]).compute(), rows.drop(columns=rows.columns[[0]]))
+    for frame in (lazy, plain):
+        del frame[frame.columns[1]]
+    assert_same(lazy.compute(), plain)
+    with pytest.raises(KeyError):
+        lazy.drop(columns=["none"])
+
+
 def test_columns_of_several_levels_are_chosen_after_rows_move():
     rows = pd.DataFrame(VALUES, columns=pd.MultiIndex.from_tuples([("a", 1), ("b", 1), ("c", 2)]))
     lazy = gd.from_pandas(rows, npartitions=2, sort=False)
