@@ -99,6 +99,16 @@ def test_a_label_that_is_missing_beside_texts(labels, case):
     assert_same(operation(gd.from_pandas(rows, npartitions=2, sort=False)).compute(), operation(rows))
 
 
+@pytest.mark.parametrize("labels", [pd.Index(["a", None, "c"], dtype=object), pd.Index(["a", None, "c"])], ids=repr)
+def test_several_results_of_a_column_whose_label_is_missing(labels):
+    rows = pd.DataFrame(np.nan_to_num(VALUES), columns=labels)
+    lazy, whole = (frame.groupby("a").agg(["min", "max"]) for frame in (gd.from_pandas(rows, npartitions=2), rows))
+    for place in (0, 3):
+        assert_same(lazy[[lazy.columns[place]]].compute(), whole[[whole.columns[place]]])
+    with pytest.raises(KeyError):
+        lazy[[("none", "min")]]
+
+
 @pytest.mark.parametrize("key", [(slice(None), None), (3, None), (slice(2, 4), None), ([1, 2], None)], ids=str)
 def test_a_column_whose_label_is_none_is_set_alone(key):
     rows = pd.DataFrame(VALUES, columns=pd.Index(["a", None, "c"], dtype=object))

@@ -55,8 +55,10 @@ def require_columns(names: Iterable[Any], frame: Any) -> None:
 
 
 def _is_found(name: Any, columns: pd.Index) -> bool:
-    """Whether columns of several levels have a label of which a part is missing: a tuple of it equals no other."""
-    return isinstance(columns, pd.MultiIndex) and isinstance(name, tuple) and bool(columns.isin([name]).any())
+    """Whether a list of a name chooses a column, of several levels, though it isn't among them by itself: as one of which a part is missing."""
+    if not isinstance(columns, pd.MultiIndex) or not isinstance(name, tuple) or len(name) != columns.nlevels:
+        return False
+    return bool((columns.get_indexer_for([name]) >= 0).any())
 
 
 def listed_names(columns: Any, meta: Any) -> Any:
