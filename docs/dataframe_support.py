@@ -126,7 +126,7 @@ RESULTS = (
         "whole numbers if none is replaced",
     ),
     (
-        "whole numbers and booleans of which some rows miss values (`str.len()`, `groupby().cumcount()`, sums of frames of other rows, a left `merge`, `cut` with edges and `labels=False`)",
+        "whole numbers and booleans of which some rows miss values (`str.len()`, `groupby().cumcount()`, sums of frames of other rows, columns set by series of other rows, rows without a partner in `merge`, `join` and `concat(axis=1)`, `cut` with edges and `labels=False`)",
         "`dtype` says before computing what they are if none is missing; rows of some partitions alone, as `head()` has them, or those that a condition leaves, may be such",
         "floats or objects where any row misses one; so are all computed rows here",
     ),
@@ -144,6 +144,16 @@ RESULTS = (
         "`combine_first` of several partitions and a column that one frame alone has, and `groupby.apply` of text: if all values are missing",
         "the dtype that the values would have",
         "float64",
+    ),
+    (
+        "`frame[name] = series`, `assign`, `insert`, `frame.loc[:, name] = series` of other rows, in a frame that is found to have no rows only when it is computed",
+        "no rows: whether there are any isn't asked of all partitions",
+        "the rows of the series, in which the other columns are missing",
+    ),
+    (
+        "`combine` of frames of unlike columns of which one is found to have no rows only when it is computed",
+        "the columns of both",
+        "those of the other frame",
     ),
     (
         "`loc[label, names] = value` of a label that no row has, if the divisions don't leave it out; `series.loc[label] = value` if it is between known ones",

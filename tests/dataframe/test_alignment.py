@@ -385,6 +385,22 @@ def test_a_function_is_called_with_rows_of_one_frame_alone_where_divisions_cut_t
         assert_same(next(lazy).combine(next(lazy), np.minimum).compute(**INLINE), x.combine(y, np.minimum))
 
 
+@pytest.mark.parametrize("npartitions", [(1, 2), (2, 1), (3, 2)])
+@pytest.mark.parametrize("limits", [(9, 0), (0, 9), (9, 9), (2, 0)])
+@pytest.mark.parametrize("name", ["i", None])
+def test_no_function_combines_frames_of_which_one_is_found_to_have_no_rows(npartitions, limits, name):
+    """Only all partitions together tell that: pandas returns the other frame then, with its dtypes."""
+    one = pd.DataFrame({"x": [1, 2, 3, 4], "y": [1.5, 2, 3, 4]}, index=pd.Index([1, 2, 3, 4], name=name))
+    two = pd.DataFrame({"x": [1, 2, 3], "y": [4.0, 3, 7]}, index=[3, 4, 9])
+    for x, y in ((one, two), (two, one)):
+        lazy, plain = (
+            [frame[frame.y > limit] for frame, limit in zip(some, limits, strict=True)]
+            for some in ([gd.from_pandas(z, npartitions=n) for z, n in zip((x, y), npartitions, strict=True)], (x, y))
+        )
+        for how in (np.minimum, lambda own, other: own.where(own > other, other)):
+            assert_same(lazy[0].combine(lazy[1], how).compute(**INLINE), plain[0].combine(plain[1], how))
+
+
 DAYS = pd.date_range("2020", periods=6)
 TAKEN_FROM = {
     "times of another zone": DAYS.tz_localize("Europe/Berlin").to_series(index=range(6)),

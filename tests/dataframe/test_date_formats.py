@@ -101,6 +101,23 @@ def test_a_column_without_values_at_first_is_parsed_where_its_format_is_plain(tm
     assert lazy.d.dtype == pd.read_csv(file, parse_dates=["d"]).d.dtype
 
 
+@pytest.mark.parametrize("form", ["%Y%m%d", "%d.%m.%Y %H:%M:%S.%f", "ISO8601", "mixed"])
+@pytest.mark.parametrize("is_by_column", [True, False])
+def test_a_column_without_values_at_first_has_the_dtype_of_times_of_a_given_format(tmp_path, form, is_by_column):
+    values = days(300, form if "%" in form else "%Y-%m-%d")
+    file = write(tmp_path / "a.csv", [""] * 1100 + values)
+    options = {"parse_dates": ["d"], "date_format": {"d": form} if is_by_column else form}
+    lazy, expected = gd.read_csv(file, blocksize=4000, **options), pd.read_csv(file, **options)
+    assert_same(lazy.compute().reset_index(drop=True), expected)
+    assert lazy.d.dtype == expected.d.dtype
+
+
+def test_the_first_value_that_is_not_of_a_given_format_is_named(tmp_path):
+    file = write(tmp_path / "a.csv", [*days(1100, "%Y%m%d"), "13/02/2024"])
+    with pytest.raises(MetaError, match=r"\(first '13/02/2024', in line 1102\)"):
+        gd.read_csv(file, blocksize=4000, parse_dates=["d"], date_format="%Y%m%d").compute()
+
+
 def test_files_are_parsed_by_the_format_of_the_first(tmp_path):
     write(tmp_path / "a.csv", days(5, "%m/%d/%Y"))
     write(tmp_path / "b.csv", ["05/02/2024", "06/02/2024"])

@@ -32,13 +32,8 @@ def client():
 
 @pytest.fixture(scope="module")
 def one_by_one():
-    """A worker that runs one task at a time, as tasks set options themselves, and has had a task with options.
-
-    Before, what a task sets isn't taken back while it waits: see the limits in `docs/decisions/0040-options-of-the-caller.md`.
-    """
+    """A worker that runs one task at a time, as tasks set options themselves."""
     with gl.Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
-        with pd.option_context(STORAGE, "python"):
-            client.submit(stored, pure=False).result(60)
         yield client
 
 
@@ -236,10 +231,29 @@ def secedes():
 
 
 def test_options_that_a_task_has_set_itself_are_taken_back_while_it_stands_aside(one_by_one):
-    with pd.option_context(STORAGE, "pyarrow"):
-        one_by_one.submit(stored, pure=False).result()  # from now on those without options take turns
     assert one_by_one.submit(secedes, pure=False).result(60) == (PLAIN, "python")
     assert set(one_by_one.run(stored).values()) == {PLAIN}
+
+
+def waits_for(event, storage):
+    with pd.option_context(STORAGE, storage):
+        gl.Event(event).wait()
+        return stored()
+
+
+def test_options_that_tasks_set_themselves_are_taken_back_where_none_has_had_some_before():
+    """Each task begins in the place of the one before, which waits: none sees what that has set. What a function sets beside the tasks is there for all."""
+    with gl.Client(n_workers=1, threads_per_worker=1, set_as_default=False) as client:
+        client.run(pd.set_option, "io.sql.engine", "sqlalchemy")
+        waiting = [client.submit(waits_for, f"go-{n}", storage) for n, storage in enumerate(("python", "pyarrow"))]
+        assert client.submit(pd.get_option, "io.sql.engine", pure=False).result(60) == "sqlalchemy"
+        assert client.submit(stored, pure=False).result(60) == PLAIN
+        for number, storage in enumerate(("python", "pyarrow")):
+            gl.Event(f"go-{number}", client=client).set()
+            assert waiting[number].result(60) == storage
+        assert client.submit(stored, pure=False).result(60) == PLAIN
+        assert set(client.run(stored).values()) == {PLAIN}
+        assert set(client.run(pd.get_option, "io.sql.engine").values()) == {"sqlalchemy"}
 
 
 def test_options_of_two_clients_do_not_mix(client):

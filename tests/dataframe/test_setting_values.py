@@ -9,6 +9,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
+from frame_helpers import assert_same
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from test_setting_rows import FRAME, HALF, INLINE, check, outcome, pieces
 
@@ -344,3 +345,54 @@ def test_at_and_iat_set_dicts_and_series_as_one_value_of_objects(value):
         found, expected = lazy.compute(**INLINE).a.iloc[1], plain.a.iloc[1]
         assert type(found) is type(expected)
         assert repr(found) == repr(expected)
+
+
+SORTED = pd.DataFrame({"k": [0, 1, 0, 2, 1, 0], "t": [3.0, 1, 5, 2, 4, 0], "gap": 0.0})
+
+
+def set_in_series(frame, values):
+    series = frame.gap.copy()
+    series.loc[:] = values.gap
+    return series
+
+
+def set_in(*key):
+    def change(frame, values):
+        frame = frame.copy()
+        rows, *columns = (part(frame) if callable(part) else part for part in key)
+        frame.loc[(rows, *columns)] = values if isinstance(columns[0], list) else values.gap
+        return frame
+
+    return change
+
+
+SETTINGS = {
+    "a column": set_in(slice(None), "gap"),
+    "a new one": set_in(slice(None), "new"),
+    "several": set_in(slice(None), ["t", "gap"]),
+    "some rows": set_in(lambda frame: frame.k > 0, "gap"),
+    "a series": set_in_series,
+}
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_series_made_of_sorted_rows_are_set_by_loc_as_by_subscripts(name, is_known):
+    lazy = gd.from_pandas(SORTED, npartitions=3)
+    lazy = lazy if is_known else lazy.clear_divisions()
+    found, expected = (
+        SETTINGS[name](frame, frame.sort_values("t").assign(gap=lambda rows: rows.groupby("k").t.diff()))
+        for frame in (lazy, SORTED)
+    )
+    assert_same(found.compute(**INLINE), expected)
+
+
+@pytest.mark.parametrize("name", [name for name in SETTINGS if name != "some rows"])
+@pytest.mark.parametrize("chosen", [[0, 1], [5], [2]])
+def test_a_partition_without_rows_gets_none_of_a_series_that_is_set(name, chosen):
+    """pandas' loc gives a frame without rows those of the series: partitions are none."""
+    lazy = gd.from_pandas(SORTED, npartitions=3)
+    found, expected = (
+        SETTINGS[name](frame[frame.index.isin(chosen)], frame.assign(gap=frame.t * 2)) for frame in (lazy, SORTED)
+    )
+    assert_same(found.compute(**INLINE), expected)

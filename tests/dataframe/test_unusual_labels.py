@@ -70,6 +70,92 @@ def test_columns_chosen_by_labels_of_any_kind(kind, case):
             assert found.columns.dtype == expected.columns.dtype
 
 
+BESIDE_NONE = {
+    "a matrix": lambda f: f.corr(),
+    "descriptions": lambda f: f.describe(),
+    "by column": lambda f: f.apply(lambda column: column.max()),
+    "by label": lambda f: f.agg({"c": ["sum", "min"], "a": ["max"]}),
+    "without others": lambda f: f.drop(columns=["a"]),
+    "with a column": lambda f: f.assign(z=f[f.columns[1]]),
+    "rows": lambda f: f[f["a"] > 0][["c"]],
+    "sums of groups": lambda f: f.groupby("a")[[f.columns[1]]].sum(),
+    "along groups": lambda f: f.groupby("a").cumsum(),
+    "extremes of groups": lambda f: f.groupby("a").idxmax(skipna=True)[["c"]],
+    "sorted": lambda f: f.sort_values("c")[["a"]],
+    "side by side": lambda f: _library(f).concat([f[["a"]], f[["c"]]], axis=1),
+}
+
+
+def _library(frame):
+    return pd if isinstance(frame, pd.DataFrame) else gd
+
+
+@pytest.mark.parametrize("case", BESIDE_NONE)
+@pytest.mark.parametrize("labels", [pd.Index(["a", None, "c"], dtype=object), pd.Index(["a", None, "c"])], ids=repr)
+def test_a_label_that_is_missing_beside_texts(labels, case):
+    """In a list of such labels pandas makes NaN of None, which no column is called then."""
+    rows = pd.DataFrame(np.nan_to_num(VALUES), columns=labels)
+    operation = BESIDE_NONE[case]
+    assert_same(operation(gd.from_pandas(rows, npartitions=2, sort=False)).compute(), operation(rows))
+
+
+@pytest.mark.parametrize("labels", [pd.Index(["a", None, "c"], dtype=object), pd.Index(["a", None, "c"])], ids=repr)
+def test_several_results_of_a_column_whose_label_is_missing(labels):
+    rows = pd.DataFrame(np.nan_to_num(VALUES), columns=labels)
+    lazy, whole = (frame.groupby("a").agg(["min", "max"]) for frame in (gd.from_pandas(rows, npartitions=2), rows))
+    for place in (0, 3):
+        assert_same(lazy[[lazy.columns[place]]].compute(), whole[[whole.columns[place]]])
+    with pytest.raises(KeyError):
+        lazy[[("none", "min")]]
+
+
+@pytest.mark.parametrize("key", [(slice(None), None), (3, None), (slice(2, 4), None), ([1, 2], None)], ids=str)
+def test_a_column_whose_label_is_none_is_set_alone(key):
+    rows = pd.DataFrame(VALUES, columns=pd.Index(["a", None, "c"], dtype=object))
+    lazy, plain = gd.from_pandas(rows, npartitions=2, sort=False), rows.copy()
+    for frame in (lazy, plain):
+        frame.loc[key] = 0.5
+        frame.at[5, None] = 7.5
+    assert_same(lazy.compute(), plain)
+
+
+def test_columns_of_groups_are_not_all_chosen_by_none():
+    lazy = gd.from_pandas(pd.DataFrame(VALUES, columns=LABELS["none"]), npartitions=2)
+    with pytest.raises(NotImplementedError, match=r"groupby\(\.\.\.\)\[\[None\]\]"):
+        lazy.groupby("a")[None]
+
+
+@pytest.mark.parametrize(
+    "labels", [[1.5, np.nan, 2.0], ["a", None, "c"], pd.to_datetime(["2024-01-01", None, "2024-01-03"])], ids=repr
+)
+def test_a_column_whose_label_is_missing_is_dropped(labels):
+    rows = pd.DataFrame(VALUES, columns=labels)
+    lazy, plain = gd.from_pandas(rows, npartitions=2), rows.copy()
+    assert_same(lazy.drop(columns=[rows.columns[1]]).compute(), rows.drop(columns=[rows.columns[1]]))
+    assert_same(lazy.drop(columns=rows.columns[[0]]).compute(), rows.drop(columns=rows.columns[[0]]))
+    for frame in (lazy, plain):
+        del frame[frame.columns[1]]
+    assert_same(lazy.compute(), plain)
+    with pytest.raises(KeyError):
+        lazy.drop(columns=["none"])
+
+
+def test_columns_of_several_levels_are_chosen_after_rows_move():
+    rows = pd.DataFrame(VALUES, columns=pd.MultiIndex.from_tuples([("a", 1), ("b", 1), ("c", 2)]))
+    lazy = gd.from_pandas(rows, npartitions=2, sort=False)
+    for chosen in (("b", 1), [("b", 1)], "b"):
+        assert_same(lazy.sort_values(("a", 1))[chosen].compute(), rows.sort_values(("a", 1))[chosen])
+        found, expected = (frame.drop_duplicates(subset=[("a", 1)])[chosen] for frame in (lazy, rows))
+        assert_same(found.compute().sort_index(), expected)
+
+
+def test_a_number_of_numpy_chooses_a_column_of_frames_one_below_the_other():
+    rows = pd.DataFrame({5: [1, 2], 7: [3, 4]})
+    lazy = gd.from_pandas(rows, npartitions=2)
+    assert_same(gd.concat([lazy, lazy])[np.int64(5)].compute(), pd.concat([rows, rows])[5])
+    assert_same(gd.concat([lazy[[5]], lazy[[5]]])[np.int64(5)].compute(), pd.concat([rows, rows])[5])
+
+
 def test_a_value_of_a_matrix_beside_a_label_that_is_none():
     rows = pd.DataFrame(VALUES, columns=LABELS["none"])
     lazy = gd.from_pandas(rows, npartitions=2, sort=False)

@@ -333,6 +333,31 @@ def test_json_and_orc_come_back(tmp_path, plain, frame):
         frame.to_parquet(tmp_path / "p", engine="fastparquet")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"index": False}, {"index_label": ["m", "n"]}, {"dtype": {"x": "INTEGER UNIQUE", "m": "TEXT"}}],
+    ids=str,
+)
+def test_tables_of_sqlite_have_the_indexes_of_pandas(tmp_path, options):
+    labels = pd.MultiIndex.from_arrays([list("aabbcc"), range(6)], names=["k", "m"])
+    plain = pd.DataFrame({"x": range(6)}, index=labels)
+    lazy = gd.from_pandas(plain.reset_index(), npartitions=3).set_index(["k", "m"])
+    for turn, how in enumerate(["fail", "replace", "append"]):
+        if turn == 2 and "dtype" in options:
+            continue  # no value comes twice
+        lazy.to_sql("t", tmp_path / "lazy.db", if_exists=how, **options)
+        with closing(sqlite3.connect(tmp_path / "plain.db")) as connection:
+            plain.to_sql("t", connection, if_exists=how, **options)
+        found, expected = (_indexes(tmp_path / name) for name in ("lazy.db", "plain.db"))
+        assert found == expected
+
+
+def _indexes(path):
+    with closing(sqlite3.connect(path)) as connection:
+        names = [row[1] for row in connection.execute("PRAGMA index_list(t)")]
+        return sorted((name, *[row[2] for row in connection.execute(f"PRAGMA index_info({name})")]) for name in names)
+
+
 def test_tables_of_sqlite_are_written_and_read(tmp_path, plain, frame):
     file = tmp_path / "a.db"
     frame.to_sql("t", file, index_label="row")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import threading
 from collections import deque
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import pandas as pd
 import pytest
 from eventual import eventually
 from glassloom.backends.pandas_options import changed_options
 from glassloom.errors import OptionError
-from glassloom.graph import Graph, Task, TaskRef
+from glassloom.graph import Graph, Task, TaskRef, options_in_use
 from glassloom.graph import caller_options as module
 from glassloom.graph.caller_options import CallerOptions, WithOptions, caller_options
 from glassloom.graph.options_in_use import OptionsInUse
@@ -35,6 +39,19 @@ def test_there_are_none_where_options_are_the_defaults():
     with pd.option_context("compute.use_numexpr", False):  # as dask.dataframe sets it
         assert changed_options() == ()
         assert caller_options() is None
+
+
+def test_options_of_a_package_are_known_once_it_has_been_imported(monkeypatch):
+    """A thread that imports it holds its lock: another one would wait for it, or get half of it."""
+    package = ModuleType("half_imported")
+    package.__spec__ = ModuleSpec("half_imported", None)
+    package.__spec__._initializing = True
+    monkeypatch.setitem(sys.modules, "half_imported", package)
+    monkeypatch.setattr(options_in_use, "_modules", {"half_imported": "no_such_module"})
+    assert options_in_use.changed_options() == ()
+    package.__spec__._initializing = False
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        options_in_use.changed_options()
 
 
 def test_options_are_those_that_were_changed_and_equal_ones_have_one_token():
@@ -321,3 +338,67 @@ def test_a_task_without_options_that_has_left_the_running_ones_takes_no_turns_un
     in_use.end_counted()
     turns.join()
     assert turns.found == [("first", "python"), ("second", "python")]
+
+
+@contextmanager
+def seceded(in_use):
+    in_use.stand_aside()
+    yield
+    in_use.come_back()
+
+
+@pytest.mark.parametrize("leave", [OptionsInUse.set_aside, seceded])
+@pytest.mark.parametrize("usual", [(), ((STORAGE, "python"), ("io.sql.engine", "sqlalchemy"))])
+def test_what_a_task_has_set_itself_is_taken_back_while_it_waits_before_any_has_had_options(leave, usual):
+    running = []
+    in_use = OptionsInUse(lambda: running)
+    try:
+        for name, value in reversed(usual):
+            with in_use.beside_tasks():  # as `Client.run` calls functions
+                pd.set_option(name, value)
+        running.append(threading.get_ident())
+        with leave(in_use):
+            assert not in_use.is_active, "none has set any"
+        in_use.end_counted()
+        with pd.option_context(STORAGE, "pyarrow"):
+            with leave(in_use):
+                assert in_use.is_active
+                assert changed_options() == usual
+            assert dict(changed_options()) == {**dict(usual), STORAGE: "pyarrow"}
+        in_use.end_counted()
+        assert changed_options() == usual
+    finally:
+        for name, _ in usual:
+            pd.reset_option(name)
+
+
+def test_what_tasks_have_set_is_taken_back_when_the_last_that_saw_it_has_ended():
+    """Each would set its own again when it goes on, and pandas then what it found when the context began."""
+    running, begun = [], threading.Barrier(2)
+    in_use = OptionsInUse(lambda: running)
+
+    def task(storage, waits, ends):
+        running.append(threading.get_ident())
+        with pd.option_context(STORAGE, storage):
+            begun.wait(60)
+            with in_use.set_aside():
+                waits.set()
+                assert ends.wait(60)
+        running.remove(threading.get_ident())
+        in_use.end_counted()
+
+    events = [threading.Event() for _ in range(4)]
+    threads = [
+        threading.Thread(target=task, args=(storage, *pair))
+        for storage, pair in (("python", events[:2]), ("pyarrow", events[2:]))
+    ]
+    for thread in threads:
+        thread.start()
+    assert all(event.wait(60) for event in events[::2])
+    assert changed_options() == ()
+    for thread, event in zip(threads, events[1::2], strict=True):
+        event.set()
+        thread.join(60)
+    with in_use.during(()):
+        pass
+    assert changed_options() == ()

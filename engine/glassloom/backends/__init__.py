@@ -1,7 +1,7 @@
 """What a chunk may be: NumPy and CuPy arrays, pandas and cuDF frames, sparse matrices, Arrow tables. Each backend registers its own dispatches."""
 
-from glassloom.graph.caller_options import load_options_later
 from glassloom.graph.lazy_registration import load_later
+from glassloom.graph.options_in_use import load_options_later
 
 load_later("numpy", "glassloom.backends.numpy_")
 load_later("pandas", "glassloom.backends.pandas_")

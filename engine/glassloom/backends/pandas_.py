@@ -136,6 +136,8 @@ def columns_of(frame: Any, columns: Any) -> Any:
         places = frame.columns.get_indexer_for(pd.Index(columns, dtype=object)).tolist()
         if -1 in places:
             raise KeyError(f"{[name for name in columns if name not in frame.columns]} not in index")
+    if places is None and (frame.columns.dtype == object or frame.columns.hasnans):
+        places = _places_one_by_one(frame.columns, columns)
     return frame[columns] if places is None else frame.take(places, axis=1)
 
 
@@ -145,6 +147,18 @@ def places_of(labels: pd.Index, names: Sequence[Any]) -> list[int] | None:
     if not all([type(name) is str and name in places for name in names]) or not labels.is_unique:
         return None
     return [places[name] for name in names]
+
+
+def _places_one_by_one(labels: pd.Index, names: Sequence[Any]) -> list[int] | None:
+    """Return where names are among distinct labels; None if not all of them are there once. Of a list of some pandas makes other labels: NaN of None among texts."""
+    if not labels.is_unique:
+        return None
+    try:
+        places = [labels.get_loc(name) for name in names]
+    except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):
+        return None
+    single = [place for place in places if isinstance(place, int)]
+    return single if len(single) == len(places) else None
 
 
 def _with_equal_labels(blocks: list[Any]) -> list[Any]:

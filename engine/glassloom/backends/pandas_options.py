@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from ast import literal_eval
 from functools import cache
 from typing import Any
 
@@ -29,6 +30,11 @@ def changed_options() -> Options:
 def all_options() -> Options:
     """Return all options that decide on results, and their values."""
     return tuple([(name, owner[part]) for name, (owner, part) in _places().items()])
+
+
+def default_options() -> Options:
+    """Return all options that decide on results, with the values that they have in a new process."""
+    return tuple([(name, _value_of(_defaults()[name])) for name in _places()])
 
 
 def infers_text() -> bool:
@@ -78,6 +84,10 @@ def _defaults() -> dict[str, str]:
     return found
 
 
+def _value_of(text: str) -> Any:
+    return literal_eval(text) if text in ("True", "False", "None") else text
+
+
 @cache
 def _places() -> dict[str, tuple[dict[str, Any], str]]:
     """Return, for each option, the dict of pandas' that has its value, and under which name: `pandas.get_option` takes longer, and may warn."""
@@ -93,6 +103,10 @@ def _places() -> dict[str, tuple[dict[str, Any], str]]:
 
 register_options(
     Library(
-        changed_options, all_options, set_options, list({id(owner): owner for owner, _ in _places().values()}.values())
+        changed_options,
+        all_options,
+        default_options,
+        set_options,
+        list({id(owner): owner for owner, _ in _places().values()}.values()),
     )
 )

@@ -272,6 +272,8 @@ def are_some(wanted: Sequence[Any], frame: FrameExpr) -> bool:
 
 def are_found_in_lists(columns: pd.Index) -> bool:
     """Whether any list of labels of columns chooses these: pandas makes NaN of None beside texts, and takes truth values for a mask."""
+    if isinstance(columns, pd.MultiIndex):
+        return all([(codes >= 0).all() for codes in columns.codes])
     if columns.dtype != object:
         return bool(columns.dtype != np.bool_)
     if columns.inferred_type == "string":

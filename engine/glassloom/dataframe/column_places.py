@@ -71,7 +71,10 @@ def places_without(meta: pd.DataFrame, columns: Any, level: Any, errors: str) ->
     KeyError
         If a column isn't there, and `errors` isn't ``"ignore"``.
     """
-    if level is not None or meta.columns.nlevels > 1:  # a label may stand for many columns
+    names = meta.columns
+    if (
+        level is not None or names.nlevels > 1 or names.hasnans
+    ):  # a label may stand for many columns, and NaN isn't equal to itself
         numbered = pd.DataFrame([range(meta.shape[1])], columns=meta.columns)
         return list(
             numbered.drop(columns=columns, level=level, errors="ignore" if errors == "ignore" else "raise").iloc[0]

@@ -50,8 +50,15 @@ def require_columns(names: Iterable[Any], frame: Any) -> None:
                 f"The columns are {_listed(frame.columns)}"
             )
     unknown = [name for name in names if name not in frame.columns]
-    if unknown:
+    if unknown and not all([_is_found(name, frame.columns) for name in unknown]):
         raise unknown_columns(unknown, frame.columns)
+
+
+def _is_found(name: Any, columns: pd.Index) -> bool:
+    """Whether a list of a name chooses a column, of several levels, though it isn't among them by itself: as one of which a part is missing."""
+    if not isinstance(columns, pd.MultiIndex) or not isinstance(name, tuple) or len(name) != columns.nlevels:
+        return False
+    return bool((columns.get_indexer_for(pd.MultiIndex.from_tuples([name])) >= 0).any())
 
 
 def listed_names(columns: Any, meta: Any) -> Any:

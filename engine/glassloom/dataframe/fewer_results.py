@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_ import columns_of
 from glassloom.dataframe.aggregated_tables import (
     described_columns,
     description_of_numbers,
@@ -68,7 +69,9 @@ def _has_one_dtype(frame: FrameExpr, kept: list[Any], how: str) -> bool:
     dtypes = list(frame.meta.dtypes)
     if not all(isinstance(dtype, np.dtype) and dtype.kind in "iuf" for dtype in dtypes):
         return False
-    return how in _OF_ONE_DTYPE or (how in _OF_VALUES and any(dtype.kind == "f" for dtype in frame.meta[kept].dtypes))
+    return how in _OF_ONE_DTYPE or (
+        how in _OF_VALUES and any(dtype.kind == "f" for dtype in columns_of(frame.meta, kept).dtypes)
+    )
 
 
 def _is_test(frame: FrameExpr) -> bool:
@@ -100,7 +103,7 @@ def assemble_needed_columns(node: Projection, inner: Assembled) -> Expr | None:
     names = inner.meta.columns[places]
     function = inner.call.function
     assert isinstance(function, partial)
-    made = _of_blocks(inner, partial(function.func, *function.args[:-1], names), places, inner.meta[kept])
+    made = _of_blocks(inner, partial(function.func, *function.args[:-1], names), places, columns_of(inner.meta, kept))
     return Projection(made, node.columns, origin=node.origin)
 
 
@@ -119,7 +122,7 @@ def aggregate_needed_columns_apart(node: Projection, inner: Assembled) -> Expr |
     numbers = [place * count + number for place in places for number in range(count)]
     labels = None if labels is None else labels[[name in kept for name in labels]]
     chosen = partial(rows_by_column, {name: names[name] for name in kept}, are_single, dtypes, labels)
-    made = _of_blocks(inner, chosen, numbers, inner.meta[kept])
+    made = _of_blocks(inner, chosen, numbers, columns_of(inner.meta, kept))
     return Projection(made, node.columns, origin=node.origin)
 
 
@@ -161,7 +164,7 @@ def combine_needed_columns(node: Projection, inner: Rowwise) -> Expr | None:
     chosen = rows_of_labels(row, kept)
     chosen = chosen.rebuild([*chosen.operands[:-1], row.meta.loc[kept]])
     made = inner.rebuild([Projection(inner.frame, kept), (chosen,), inner.call])
-    same = list(made.meta.columns) == kept and list(made.meta.dtypes) == list(inner.meta[kept].dtypes)
+    same = list(made.meta.columns) == kept and list(made.meta.dtypes) == list(columns_of(inner.meta, kept).dtypes)
     return Projection(made, node.columns, origin=node.origin) if same else None
 
 

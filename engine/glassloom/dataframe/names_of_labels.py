@@ -25,6 +25,7 @@ _SPLIT_EVERY = 8
 _MOST_FRAMES = 3
 _EQUAL, _OTHER, _NONE = "equal", "other", "none"
 """How labels of a frame are beside those of the first one: the same, others, or none. The first one has others or none."""
+NO_ROWS = _NONE
 
 State = tuple[str, ...]
 """How the labels of each frame are."""
@@ -108,7 +109,7 @@ def named_as_joined(joined: FrameExpr, left: FrameExpr, right: FrameExpr, how: A
         return joined  # pandas names those of blocks so, too
     if len(_distinct(names.values())) <= 1:
         return _renamed(joined, names)
-    return _renamed(joined, names, *[_whether_rows(node) for node in (left, right)])
+    return _renamed(joined, names, *[whether_rows(node) for node in (left, right)])
 
 
 def _rows_known(node: FrameExpr) -> list[str]:
@@ -134,7 +135,8 @@ def _first_and_last(node: FrameExpr) -> tuple[Any, Any] | None:
     return (index[0], index[-1]) if len(index) else None
 
 
-def _whether_rows(node: FrameExpr) -> FrameExpr:
+def whether_rows(node: FrameExpr) -> FrameExpr:
+    """Return the node of whether a frame has rows: another text than `NO_ROWS` if it has."""
     labels = Projection(node, []) if isinstance(node.meta, pd.DataFrame) else node
     chunk = _Meeting(labels, (), BlockCall(_has_rows, (Block(0),), label="has-rows"))
     return TreeReduce(chunk, TreeSteps(_any_rows, _any_rows, ""), _SPLIT_EVERY, "has-rows")

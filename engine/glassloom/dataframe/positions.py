@@ -258,6 +258,8 @@ class At:
         if isinstance(label, (list, np.ndarray, pd.Index)):
             raise pd.errors.InvalidIndexError(f"{what} = ...: at has one label; loc takes a list of them")
         value = as_cell(self._frame, columns, value)
+        if columns is None and is_of_frame:
+            columns = [None]  # a label, and not all columns
         if set_or_add(self._frame, label, columns if is_of_frame else None, value, what):
             return
         set_values(self._frame, labels_to_set(self._frame, label, what), columns, value, what)

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.label_tables import holds_frames
-from glassloom.backends.pandas_ import concat, of_samples
+from glassloom.backends.pandas_ import columns_of, concat, of_samples
 from glassloom.dataframe.arguments import with_functions_by_name
 from glassloom.dataframe.assembled import Assembled
 from glassloom.dataframe.at_hand import at_hand
@@ -405,7 +405,7 @@ def project_before_resampling(node: Projection, inner: Resampled) -> Expr | None
     if narrow is None:
         return None
     made: FrameExpr = _binned_blocks(narrow, blocks.bins, function, blocks.title, type(inner))
-    if list(made.meta.columns) != kept or list(made.meta.dtypes) != list(inner.meta[kept].dtypes):
+    if list(made.meta.columns) != kept or list(made.meta.dtypes) != list(columns_of(inner.meta, kept).dtypes):
         return None
     return Projection(made, node.columns, origin=node.origin)
 

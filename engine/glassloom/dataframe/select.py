@@ -166,6 +166,8 @@ class Loc:
         ):
             require_columns_of_series(meta, what)
         names = columns if isinstance(key, tuple) and is_frame else None
+        if names is None and isinstance(key, tuple) and is_frame:  # a label, and not all columns
+            names = columns = [None]
         if pd.api.types.is_scalar(rows) and set_or_add(frame, rows, names, value, what):
             return
         set_values(frame, rows_to_set(frame, rows, what), columns, value, what, by_label=by_label)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.backends.pandas_ import sample
+from glassloom.backends.pandas_ import columns_of, sample
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.moving.shape import conform
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, Projection, empty
@@ -171,7 +171,7 @@ def _added_alike(
 
 
 def _keeps_dtypes(before: Any, after: Any) -> bool:
-    own = after[list(before.columns)] if isinstance(before, pd.DataFrame) else after
+    own = columns_of(after, list(before.columns)) if isinstance(before, pd.DataFrame) else after
     return list(dtypes_of(own)) == list(dtypes_of(before))
 
 

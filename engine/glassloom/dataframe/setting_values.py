@@ -17,6 +17,7 @@ from glassloom.backends.pandas_ import of_samples, sample
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.column_at_hand import with_column_at_hand
 from glassloom.dataframe.columns import are_keys_of_levels
+from glassloom.dataframe.moving.values_by_label import with_rows_of
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.prefix import Carried
 from glassloom.dataframe.setting_rows import RowsToSet, is_mask
@@ -131,6 +132,7 @@ def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
     """Return a lazy series with values of some rows set."""
     if rows is None:
         return wrap(_set_all(series, None, value))
+    value = _for_rows_of(series, value)
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.cat.as_known()  # a partition may lack the category
     if is_node(value) and not HAS_COPY_ON_WRITE:  # since pandas 3 the dtype stays, and values that don't fit are errors
@@ -379,13 +381,21 @@ def _set_all(frame: Any, name: Any, value: Any) -> FrameExpr:
     if isinstance(value, (tuple, range)):
         value = list(value)
     if _has_each(value) or isinstance(value, pd.Series):
-        base, own = (frame.to_frame(), frame) if name is None else (frame, frame[name])
-        name_of_column = "values" if name is None else name
+        base, own = (frame.to_frame(), frame) if frame.ndim == 1 else (frame, frame[name])
+        name_of_column = "values" if frame.ndim == 1 else name
         if own.dtype == object and isinstance(value, list):  # of which pandas makes no other values
             value = _as_objects(value)
         value = wrap(with_column_at_hand(base, name_of_column, value, infers=own.dtype != object))[name_of_column]
-    made: FrameExpr = operate(_with_values, frame, name, value, label="setitem").expr
+    value = _for_rows_of(frame, value)
+    setting = _with_values if frame.npartitions == 1 else _with_values_of_rows
+    made: FrameExpr = operate(setting, frame, name, value, label="setitem").expr
     return made
+
+
+def _for_rows_of(frame: Any, value: Any) -> Any:
+    """Return a lazy series as one that is set partition by partition: of its values those for the frame's labels, if it is cut otherwise."""
+    is_lazy = is_node(value) and isinstance(value.expr.meta, pd.Series)
+    return wrap(with_rows_of(frame.expr, value.expr, "setting values")) if is_lazy else value
 
 
 # What is done with partitions.
@@ -393,13 +403,20 @@ def _set_all(frame: Any, name: Any, value: Any) -> FrameExpr:
 
 def _with_values(block: Any, name: Any, value: Any) -> Any:
     block = block.copy()
-    own = block if name is None else block[name]
+    own = block if block.ndim == 1 else block[name]
     if isinstance(value, Cell):
         value = _cells(value, own)
     if len(block) == 1 and isinstance(value, pd.Series) and isinstance(own.dtype, pd.api.extensions.ExtensionDtype):
         value = value.reindex(block.index).iloc[0]  # pandas' loc takes no series for one row of such
-    block.loc[slice(None) if name is None else (slice(None), name)] = value
+    block.loc[slice(None) if block.ndim == 1 else (slice(None), name)] = value
     return block
+
+
+def _with_values_of_rows(block: Any, name: Any, value: Any) -> Any:
+    """Return a partition with values set, without rows if it has none: pandas' loc gives a frame without any those of a series."""
+    if not len(block) and isinstance(value, pd.Series):
+        value = value.iloc[:0]
+    return _with_values(block, name, value)
 
 
 def _cells(cell: Cell, own: Any) -> Any:

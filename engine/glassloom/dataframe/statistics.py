@@ -437,7 +437,9 @@ class FrameStatistics(Statistics):
         if not len(node.meta.columns):
             return constant(node, getattr(node.meta, how)(), how)
         kept = [name for name, dtype in node.meta.dtypes.items() if not is_text_or_object(dtype)]
-        getattr(sample(node.meta)[kept], how)()  # what pandas objects to is raised here; text may be of numbers
+        getattr(
+            columns_of(sample(node.meta), kept), how
+        )()  # what pandas objects to is raised here; text may be of numbers
         return wrap(correlation(node, how, min_periods, ddof, split_every))
 
     def mode(

@@ -10,10 +10,8 @@ these: options are of a whole process.
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
-import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -23,23 +21,17 @@ from typing import Any
 from glassloom.errors import OptionError
 from glassloom.graph.graph import Graph
 from glassloom.graph.keys import Key, function_label, key_layer
-from glassloom.graph.options_in_use import IN_USE, AllOptions, Library, changed_options, libraries
+from glassloom.graph.options_in_use import IN_USE, AllOptions, Library, changed_options, libraries, load_options
 from glassloom.graph.random_tokens import random_token
 from glassloom.graph.task import Task
 from glassloom.graph.tokenize import tokenize
 
 _LAST_TOKEN = re.compile(r"(.*-)([0-9a-f]{16,})((?:-.*)?)", re.DOTALL)
 
-_modules: dict[str, str] = {}
 _values: list[dict[str, Any]] = []
 """The dicts that have the values of options."""
 _default_values: list[dict[str, Any]] = []
 """Copies of these, as they were when all options that matter were the defaults: to compare them takes least."""
-
-
-def load_options_later(package: str, module: str) -> None:
-    """Promise that importing `module` makes the options of `package` known; it is imported once that is."""
-    _modules[package] = module
 
 
 def register_options(library: Library) -> None:
@@ -50,8 +42,7 @@ def register_options(library: Library) -> None:
 
 def caller_options() -> CallerOptions | None:
     """Return the options that are set here and now; None if all are the defaults."""
-    if _modules:
-        _load()
+    load_options()
     if _values == _default_values:
         return None
     found = changed_options()
@@ -59,12 +50,6 @@ def caller_options() -> CallerOptions | None:
         return _made(found)
     _default_values[:] = map(dict, _values)
     return None
-
-
-def _load() -> None:
-    for package in list(_modules):
-        if package in sys.modules and (module := _modules.pop(package, None)):
-            importlib.import_module(module)
 
 
 class CallerOptions:

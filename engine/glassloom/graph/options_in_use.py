@@ -3,12 +3,15 @@
 Such options are of a whole process, so tasks run beside each other only if theirs are equal. Those that need others wait in the order in which they came, and
 a task that comes later goes before none of them. A task that waits for results of other tasks gives its turn up meanwhile.
 
-Tasks without options take part once a task of the process has had some; until then they pass by, at the price of a look at `is_active`.
+Tasks without options take part once a task of the process has had some, or has waited with some that it, or one before it, has set itself; until then they pass
+by, at the price of a look at `is_active`.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +35,8 @@ class Library(NamedTuple):
         Returns those that aren't as they are in a new process. It is called for each computation.
     current
         Returns all.
+    defaults
+        Returns all as they are in a new process.
     apply
         A function of a module, which tasks refer to.
     values
@@ -40,16 +45,38 @@ class Library(NamedTuple):
 
     changed: Callable[[], Options]
     current: Callable[[], Options]
+    defaults: Callable[[], Options]
     apply: Apply
     values: list[dict[str, Any]]
 
 
 libraries: list[Library] = []
 """Those that have made themselves known."""
+_modules: dict[str, str] = {}
+
+
+def load_options_later(package: str, module: str) -> None:
+    """Promise that importing `module` makes the options of `package` known; it is imported once that is."""
+    _modules[package] = module
+
+
+def load_options() -> None:
+    """Make the options of those packages known that have been imported."""
+    for package in list(_modules):
+        if _is_imported(package) and (module := _modules.pop(package, None)):
+            importlib.import_module(module)
+
+
+def _is_imported(package: str) -> bool:
+    """Whether a package has been imported, and not only begun to be, in another thread: until then none of its options has been changed."""
+    found = sys.modules.get(package)
+    return found is not None and not getattr(getattr(found, "__spec__", None), "_initializing", False)
 
 
 def changed_options() -> AllOptions:
     """Return the options that aren't as they are in a new process."""
+    if _modules:
+        load_options()
     return tuple([(library.apply, options) for library in libraries if (options := library.changed())])
 
 
@@ -75,8 +102,10 @@ class OptionsInUse:
 
     def __init__(self, running: Callable[[], Iterable[int]] = tuple) -> None:
         self.is_active = False
-        """Whether a task has had options in this process."""
+        """Whether a task has had options in this process, or has waited with some that it has set itself."""
         self.running = running
+        self._usual: AllOptions = ()
+        """Those that aren't as they are in a new process although no task has set them: what is called beside the tasks has."""
         self._changed = threading.Condition()
         self._threads: dict[int, AllOptions] = {}
         """What the threads need that run now; it is the same for all of them."""
@@ -129,6 +158,7 @@ class OptionsInUse:
         if ident in self._waiting:
             yield
             return
+        self._note_own(ident)
         options, was_counted = self._threads.get(ident), ident in self._counted
         if options is not None:
             if has_changed := (now := changed_options()) != self._as_set:
@@ -151,6 +181,7 @@ class OptionsInUse:
         Options that it has set itself are taken back meanwhile.
         """
         ident = threading.get_ident()
+        self._note_own(ident)
         with self._changed:
             self._aside[ident] = ()
             if self._threads.get(ident) != ():
@@ -167,6 +198,17 @@ class OptionsInUse:
             if options:
                 self._own.add(ident)
             self._enter(ident, options, is_counted=True)
+
+    @contextmanager
+    def beside_tasks(self) -> Iterator[None]:
+        """The calling thread runs no task: the options that it sets meanwhile are those of the process."""
+        before = changed_options()
+        try:
+            yield
+        finally:
+            with self._changed:
+                if not self.is_active and (after := changed_options()) != before:
+                    self._usual = _with_changes(self._usual, before, after)
 
     def begin_thread(self) -> None:
         """The calling thread is going to run tasks; another one that had its identifier is gone."""
@@ -213,15 +255,24 @@ class OptionsInUse:
         """Whether nothing runs, or what needs the same, and has set nothing else itself."""
         return not self._threads or (self._options == options and changed_options() == self._as_set)
 
-    def _count_running(self, ident: int) -> None:
+    def _note_own(self, ident: int) -> None:
+        """The calling thread is going to wait: if its task, or one that runs beside it, has set options itself, all tasks take turns from now on."""
+        if self.is_active or ident not in self.running() or changed_options() == self._usual:
+            return
+        with self._changed:
+            if not self.is_active:
+                self._count_running()
+
+    def _count_running(self, but: int | None = None) -> None:
         """Count the tasks that run now: from now on those that begin see `is_active`, and ask for their turn."""
         self.is_active = True
         for other in self.running():
-            if other != ident and other not in self._waiting and other not in self._aside:
+            if other != but and other not in self._waiting and other not in self._aside:
                 self._threads[other] = self._options = ()
                 self._counted.add(other)
-        if self._threads:
-            self._set(())
+        if self._threads:  # which may have set options themselves before
+            defaults = tuple([(library.apply, library.defaults()) for library in libraries])
+            self._before, self._as_set = _with_changes(defaults, (), self._usual), self._usual
 
     def _wait_for_turn(self, ident: int, options: AllOptions) -> None:
         turn = _Turn(ident, options)
@@ -274,6 +325,22 @@ class OptionsInUse:
 def _apply(options: AllOptions) -> None:
     for apply, some in options:
         apply(some)
+
+
+def _with_changes(options: AllOptions, before: AllOptions, after: AllOptions) -> AllOptions:
+    """Return options with those that are others in `after` than in `before`, and without those that are in `before` alone."""
+    first, last = _by_name(before), _by_name(after)
+    found = {key: value for key, value in _by_name(options).items() if key not in first or key in last}
+    found.update({key: value for key, value in last.items() if key not in first or first[key] != value})
+    names = [(library.apply, [name for name, _ in library.defaults()]) for library in libraries]
+    pairs = [
+        (apply, tuple([(name, found[apply, name]) for name in some if (apply, name) in found])) for apply, some in names
+    ]
+    return tuple([(apply, some) for apply, some in pairs if some])  # in the order of `changed_options`
+
+
+def _by_name(options: AllOptions) -> dict[tuple[Apply, str], Any]:
+    return {(apply, name): value for apply, some in options for name, value in some}
 
 
 IN_USE = OptionsInUse()

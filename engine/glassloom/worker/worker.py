@@ -219,7 +219,8 @@ class Worker:
 
     def _invoke(self, message: messages.Invoke) -> None:
         run_inside_task(SynchronousRuntime())
-        answer = user_code.invoke(message.call)
+        with IN_USE.beside_tasks():
+            answer = user_code.invoke(message.call)
         self._output.end_line()
         self._outbox.flush()
         if isinstance(answer, bytes):

@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.backends.pandas_ import columns_of
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.grouping.recipe import COLUMN, Key, Recipe
 from glassloom.dataframe.grouping.tree import Aggregation, chunk, combine, finish
@@ -118,14 +119,16 @@ def _aggregated(frame: FrameExpr, keys: tuple[Any, ...], plan: Aggregation, orig
         arrow=plan.recipe.arrow,
     )
     own = Aggregation(recipe, columns, tuple(Wanted(place, "count") for place in range(len(columns))))
-    meta = pd.concat([frame.meta[list(keys)], frame.meta[list(columns)].astype("int64")], axis=1)
+    meta = pd.concat(
+        [columns_of(frame.meta, list(keys)), columns_of(frame.meta, list(columns)).astype("int64")], axis=1
+    )
     steps = Operation(partial(chunk, own), partial(combine, own), partial(_finished, own, meta))
     chosen = Projection(frame, [*keys, *columns], origin=origin)
     return tree(chosen, steps, meta, "groupby-agg", origin=origin, chunk_type=ValuesChunk)
 
 
 def _finished(plan: Aggregation, meta: Any, partials: Any) -> Any:
-    values = meta[list(plan.values)]
+    values = columns_of(meta, list(plan.values))
     made = finish(plan, values, lambda _: values, partials)
     if not len(made):
         return meta

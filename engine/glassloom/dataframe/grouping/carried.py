@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.label_tables import holds_frames
-from glassloom.backends.pandas_ import concat
+from glassloom.backends.pandas_ import columns_of, concat
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.encode import Groups, encode
 from glassloom.dataframe.grouping.recipe import Recipe
@@ -56,7 +56,7 @@ class _Cumulation:
         if self.method == "cumcount":
             return pd.DataFrame({0: np.ones(len(block), np.int64)})
         if isinstance(self.meta, pd.DataFrame):
-            chosen = block[self.labels]
+            chosen = columns_of(block, self.labels)
         else:
             chosen = (block if isinstance(block, pd.Series) else block[self.meta.name]).to_frame()
         return chosen.set_axis(range(chosen.shape[1]), axis=1).reset_index(drop=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.backends.pandas_ import columns_of
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.column_nodes import are_some, of_needed
 from glassloom.dataframe.derived_meta import names_of
@@ -58,7 +59,7 @@ def _chosen(node: Projection, inner: FrameExpr, made: FrameExpr, kept: list[Any]
     """Return the choice of a result of fewer columns if these are the same; None else."""
     if not are_some(kept, made):
         return None
-    own, others = inner.meta[kept], made.meta[kept]
+    own, others = columns_of(inner.meta, kept), columns_of(made.meta, kept)
     if list(own.dtypes) != list(others.dtypes) or made.npartitions != inner.npartitions:
         return None
     return Projection(made, node.columns, origin=node.origin)
@@ -77,7 +78,7 @@ def spread_needed_columns(node: Projection, inner: BesideAll) -> Expr | None:
     frame = of_needed(inner.frame, own) if are_some(own, inner.frame) else None
     if frame is None and len(kept) == len(names_of(inner.meta)):
         return None
-    meta, call = inner.meta[kept], inner.call
+    meta, call = columns_of(inner.meta, kept), inner.call
     function = partial(call.function.func, recipe, meta)  # type: ignore[attr-defined]
     call = BlockCall(function, call.args, call.kwargs, call.label)
     others = (*inner.others[:-1], Projection(inner.others[-1], kept))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_ import columns_of
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.encode import encode
 from glassloom.dataframe.grouping.recipe import Recipe
@@ -28,7 +29,7 @@ def with_extremes_only(grouping: Grouping, call: Callable[[Any], Any]) -> Groupi
         return grouping
     meta = grouping.node.meta
     names = [] if grouping.is_series else grouping.recipe.selected or meta.columns.drop(grouping.recipe.key_columns)
-    dtypes = [meta.dtype] if grouping.is_series else list(meta[list(names)].dtypes)
+    dtypes = [meta.dtype] if grouping.is_series else list(columns_of(meta, list(names)).dtypes)
     if not all(isinstance(dtype, np.dtype) and dtype.kind in "iufmM" and dtype != np.float16 for dtype in dtypes):
         return grouping
     function = partial(_extremes, grouping.recipe, call.method, None if grouping.is_series else list(names))

@@ -114,6 +114,10 @@ class GroupBy(Methods):
         chosen = list(columns) if isinstance(columns, (list, pd.Index, pd.Series, np.ndarray)) else columns
         require_own_keys(self._binned, chosen if isinstance(chosen, list) else [chosen])
         require_columns(chosen if isinstance(chosen, list) else [chosen], self._frame)
+        if chosen is None:
+            raise NotImplementedError(
+                "groupby(...)[None]: columns are chosen by a list, groupby(...)[[None]], or renamed before"
+            )
         selected = object.__new__(GroupBy)
         selected._frame, selected._binned = self._frame, self._binned
         recipe = replace(self._recipe, selection=chosen)

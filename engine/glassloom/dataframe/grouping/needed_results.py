@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from glassloom.backends.pandas_ import columns_of
 from glassloom.dataframe.call import BlockCall
 from glassloom.dataframe.column_nodes import are_some
 from glassloom.dataframe.derived_meta import names_of
@@ -40,8 +41,8 @@ def aggregate_needed_columns(node: Projection, reduced: TreeReduce) -> Expr | No
     call = BlockCall(partial(chunk, narrow), own.call.args, own.call.kwargs, own.call.label)
     columns = [key.at for key in plan.recipe.keys if key.kind == COLUMN] + list(narrow.values)
     source = own.rebuild([_chosen(own.frame, columns), own.others, call])
-    finished = partial(finish, narrow, meta[names], partial(_some_of, run, names))
-    steps = TreeSteps(partial(combine, narrow), finished, meta[names])
+    finished = partial(finish, narrow, columns_of(meta, names), partial(_some_of, run, names))
+    steps = TreeSteps(partial(combine, narrow), finished, columns_of(meta, names))
     made = TreeReduce(source, steps, reduced.split_every, reduced.title, origin=reduced.origin)
     return Projection(made, node.columns, origin=node.origin)
 

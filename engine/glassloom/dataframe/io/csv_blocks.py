@@ -416,9 +416,9 @@ def read_block(block: TextBlock, parser: Parser, meta: Any, are_chosen: bool = F
     if not isinstance(meta.index, pd.RangeIndex):
         has_labels = block.end is not None and parser.has_labels(block)
         frame = fitted_labels(frame, meta, where, lambda: _first_row_line(block, parser), has_labels=has_labels)
-    return fitted(
-        frame, meta, where, lambda: _first_row_line(block, parser), formats if isinstance(formats, dict) else {}
-    )
+    if isinstance(formats, str):
+        formats = dict.fromkeys(meta.columns, formats)
+    return fitted(frame, meta, where, lambda: _first_row_line(block, parser), formats or {})
 
 
 def _with_missing_objects(frame: Any, meta: Any, dtype: Any) -> Any:

@@ -76,10 +76,14 @@ def with_date_formats(
         Whether the parser looks for times in the numbers that a `dtype` makes of texts, as that in C does; not in the texts.
     """
     listed = options.get("parse_dates")
-    if not isinstance(listed, list) or isinstance(options.get("date_format"), str) or "date_parser" in options:
+    if not isinstance(listed, list) or "date_parser" in options:
+        return options, sample
+    label_of = {one: _label(one, list(sample.columns)) for one in listed}
+    times = [name for name in label_of.values() if name not in as_objects]
+    sample = _with_usual_times(sample, times, options.get("date_format"), texts_of, is_all)
+    if isinstance(options.get("date_format"), str):
         return options, sample
     given = options.get("date_format") or {}
-    label_of = {one: _label(one, list(sample.columns)) for one in listed}
     names = [name for name in label_of.values() if name in sample.columns and name not in given]
     names = [name for name in names if name not in (options.get("converters") or {})]
     if not names:
@@ -122,6 +126,34 @@ def with_date_formats(
         elif texts_read and is_number(dtype, None):
             options["dtype"] = {**dict.fromkeys(sample.columns, dtype), **texts_read}
     return options, sample
+
+
+def _with_usual_times(
+    sample: Any,
+    names: Collection[Any],
+    date_format: Any,
+    texts_of: Callable[[list[Any]], Any],
+    is_all: Callable[[Any], bool],
+) -> Any:
+    """Return a sample in which columns of a given format, of which it has no values, have the dtype of those that other rows may have."""
+    formats = date_format if isinstance(date_format, dict) else dict.fromkeys(names, date_format)
+    own = {name: sample[name].dtype for name in names if name in sample.columns and formats.get(name) is not None}
+    usual = {name: _dtype_of_times(formats[name], one) for name, one in own.items() if getattr(one, "kind", "O") == "M"}
+    unlike = [name for name, dtype in usual.items() if dtype != own[name]]
+    if not unlike:
+        return sample
+    texts = texts_of(unlike)
+    without_values = {name: usual[name] for name in unlike if not texts[name].notna().any()}
+    return sample.astype(without_values) if len(texts) and not is_all(texts) else sample
+
+
+def _dtype_of_times(date_format: str, found: Any) -> Any:
+    """Return the dtype of times of a format; what is found of a time zone's, of which values decide."""
+    if date_format in ("ISO8601", "mixed"):
+        return USUAL_TIMES
+    if "%z" in date_format.lower():
+        return found
+    return pd.to_datetime(pd.Series([pd.Timestamp("2024-01-01").strftime(date_format)]), format=date_format).dtype
 
 
 def is_number(dtype: Any, name: Any) -> bool:

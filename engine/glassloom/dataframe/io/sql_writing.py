@@ -113,13 +113,14 @@ def to_sql(
         "method": method,
         "schema": schema,
     }
+    labels: list[str] = []
     if is_staged:
-        _require_columns(frame.expr.meta, how, url, name, if_exists == "append" and exists)
+        labels = _require_columns(frame.expr.meta, how, url, name, if_exists == "append" and exists)
     first = "replace" if if_exists == "replace" and not is_staged else "append"
     mark = f"{target}_open" if is_staged and compute else None
-    options = {"how": how, "first": first, "engine": engine_options, "mark": mark}
+    options = {"how": how, "first": first, "engine": engine_options, "mark": mark, "is_staged": is_staged}
     node = WriteTable(frame.expr, url, target, options)
-    finish = partial(_publish, url, target, name, if_exists) if is_staged else sum
+    finish = partial(_publish, url, target, name, if_exists, labels) if is_staged else sum
     made = wrap(tree(node, Operation(_same, sum, finish), 0, "to-sql"))
     if not compute:
         return made
@@ -136,8 +137,10 @@ def to_sql(
     return None
 
 
-def _require_columns(meta: Any, how: dict[str, Any], url: str, name: str, is_appended: bool) -> None:
+def _require_columns(meta: Any, how: dict[str, Any], url: str, name: str, is_appended: bool) -> list[str]:
     """Check that a frame with this meta can be written, and that a table to which it is appended has its columns.
+
+    Returns the columns of row labels, of which pandas makes an index of a new table.
 
     Raises
     ------
@@ -147,8 +150,9 @@ def _require_columns(meta: Any, how: dict[str, Any], url: str, name: str, is_app
     with connected(f"{SQLITE}:memory:", {}) as connection:
         meta.to_sql("rows", connection, **how)
         columns = _columns(connection, "rows")
+        labels = [row[2] for index in _indexes(connection, "rows") for row in _info(connection, index)]
     if not is_appended:
-        return
+        return labels
     with connected(url, {}) as connection:
         there = _columns(connection, name)
     known = {column.casefold() for column in there}
@@ -158,6 +162,16 @@ def _require_columns(meta: Any, how: dict[str, Any], url: str, name: str, is_app
             f"if_exists='append': table {name!r} lacks the columns {lacking}; it has {there}. index_label= names the columns of row labels, "
             "index=False leaves them out"
         )
+    return labels
+
+
+def _indexes(connection: Any, table: str) -> list[str]:
+    """Return the names of the indexes of a table of SQLite, without those that its columns declare."""
+    return [row[1] for row in connection.execute(f"PRAGMA index_list({quoted(table)})").fetchall() if row[3] == "c"]
+
+
+def _info(connection: Any, index: str) -> list[Any]:
+    return list(connection.execute(f"PRAGMA index_info({quoted(index)})"))
 
 
 def _columns(connection: Any, table: str) -> list[str]:
@@ -195,6 +209,10 @@ def _append(block: Any, con: str, table: str, options: dict[str, Any], number: i
                 return len(block)
             _remove_unmarked(connection, table, mark)
         block.to_sql(table, connection, if_exists=mode, **options["how"])
+        if options.get("is_staged") and number == 0:
+            # An index would keep the name of this table. It is made once all rows are there, which takes less time, too.
+            for index in _indexes(connection, table):
+                connection.execute(f"DROP INDEX {quoted(index)}")
         if mark is not None:
             connection.execute(f"INSERT INTO {quoted(mark)} VALUES (?, ?)", (number, len(block)))
         connection.commit()
@@ -208,8 +226,8 @@ def _remove_unmarked(connection: Any, table: str, mark: str) -> None:
         connection.execute(f"DELETE FROM {quoted(table)} WHERE rowid > ?", (count,))
 
 
-def _publish(con: str, written: str, name: str, if_exists: str, counts: list[int]) -> int:
-    """Put a table of SQLite into the place of its final name."""
+def _publish(con: str, written: str, name: str, if_exists: str, labels: list[str], counts: list[int]) -> int:
+    """Put a table of SQLite into the place of its final name. A new one gets the index of row labels that pandas makes."""
     with connected(con, {}) as connection:
         if if_exists == "append" and table_exists(connection, name):
             columns = ", ".join(map(quoted, _columns(connection, written)))
@@ -218,6 +236,9 @@ def _publish(con: str, written: str, name: str, if_exists: str, counts: list[int
         else:
             connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
             connection.execute(f"ALTER TABLE {quoted(written)} RENAME TO {quoted(name)}")
+            if labels:
+                index, columns = quoted("_".join(["ix", name, *labels])), ", ".join(map(quoted, labels))
+                connection.execute(f"CREATE INDEX IF NOT EXISTS {index} ON {quoted(name)} ({columns})")
         connection.commit()
     return sum(counts)
 

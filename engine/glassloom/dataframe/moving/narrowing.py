@@ -85,7 +85,7 @@ def project_before_concat(node: Projection, inner: Concat) -> Expr | None:
     if any(one != names for one in others):
         return None
     if len(wanted) == len(names):
-        return inner if node.columns == names else None
+        return inner if isinstance(node.columns, list) and node.columns == names else None
     chosen = tuple([Projection(frame, [name for name in names if name in wanted]) for frame in inner.frames])
     return Projection(inner.rebuild([chosen, *inner.operands[1:]]), node.columns, origin=node.origin)
 

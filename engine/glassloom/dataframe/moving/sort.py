@@ -15,7 +15,7 @@ import pandas as pd
 
 from glassloom._users_functions import call_users_function
 from glassloom.backends.frames import converted, takes_any_library
-from glassloom.backends.pandas_ import guarded
+from glassloom.backends.pandas_ import columns_of, guarded
 from glassloom.dataframe.bottom_up import found_bottom_up
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.lazy_closures import require_at_hand_values
@@ -88,7 +88,7 @@ class Sorting:
     def keys_of(self, block: Any) -> Any:
         """Return the keys as a frame on the host; its index counts the rows."""
         if is_on_device(block):
-            block = converted(block[list(dict.fromkeys(self.by))], "pandas")
+            block = converted(columns_of(block, list(dict.fromkeys(self.by))), "pandas")
         columns = self._columns(block)
         n_keyed = self.n_keyed or len(columns)
         found = [self._applied(column) if place < n_keyed else _plain(column) for place, column in enumerate(columns)]

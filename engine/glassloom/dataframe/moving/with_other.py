@@ -19,6 +19,8 @@ from glassloom.dataframe.meta import infer_meta
 from glassloom.dataframe.moving.combining_first import combined_first, with_common_dtypes, with_dtypes_of_one_frame
 from glassloom.dataframe.moving.concat import SideBySide, align
 from glassloom.dataframe.moving.rows_at_hand import beside_all_rows, labelled_together, takes_all_rows
+from glassloom.dataframe.names_of_labels import NO_ROWS, whether_rows
+from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.repeated_labels import paired
 from glassloom.dataframe.wrap import is_node, wrap
@@ -100,7 +102,9 @@ class WithOther(Frame):
             kept = [name for name in self._meta.columns if not has_values.get(name, False)]
         lacks_rows = (has_no_rows(self._expr), has_no_rows(other.expr) if is_node(other) else not len(other))
         function, of_whole = (partial(_combined, kept, lacks, options) for lacks in (lacks_rows, (True, True)))
-        return _together(self, other, function, "combine", of_whole=of_whole)
+        asks = isinstance(self._meta, pd.DataFrame) and any(_may_lack_rows(one) for one in (self, other))
+        of_rows = partial(_combined_as_whole, kept, options) if asks else None
+        return _together(self, other, function, "combine", of_whole=of_whole, of_rows=of_rows)
 
     def compare(
         self,
@@ -202,11 +206,14 @@ def _together(
     kind: type[Together] | None = None,
     tried: Callable[[Any, Any], Any] | None = None,
     of_whole: Callable[[Any, Any], Any] | None = None,
+    of_rows: Callable[[Any, Any, str, str], Any] | None = None,
 ) -> Any:
     """Return what a function makes of the partitions of two objects, cut at the same labels.
 
-    Another one may be tried on made-up rows, or called with all rows where both objects have one partition once they are cut.
+    Another one may be tried on made-up rows, or called with all rows where both objects have one partition once they are cut, or else with
+    what `whether_rows` says of both.
     """
+    facts: tuple[FrameExpr, ...] = ()
     if not is_node(other):
         sorts = method != "combine_first" or len(other) > 0
         frame, other = labelled_together(frame, _at_hand(other, method), sorts=sorts)
@@ -214,6 +221,8 @@ def _together(
     nodes = pairs.nodes
     if of_whole is not None and nodes[0].npartitions == 1:
         function = of_whole
+    elif of_rows is not None and nodes[0].name != nodes[1].name:
+        facts = (whether_rows(frame.expr), whether_rows(other.expr))
     call = BlockCall(function, (Block(0), Block(1)), label=method.replace("_", "-"))
     if nodes[0].name == nodes[1].name:
         nodes, call = nodes[:1], BlockCall(function, (Block(0), Block(0)), label=call.label)
@@ -227,7 +236,16 @@ def _together(
             meta = meta.rename_axis(columns=other.expr.meta.columns.names)
         call = BlockCall(partial(combined_first, meta, nodes[0].npartitions == 1), call.args, label=call.label)
     shows_name = call if method == "compare" else trial
-    return wrap(pairs.result((kind or Together)(nodes[0], tuple(nodes[1:]), call, meta), tried=shows_name))
+    if facts and of_rows is not None:
+        shows_name = BlockCall(of_whole or function, call.args, label=call.label)
+        call = BlockCall(of_rows, tuple(map(Block, range(4))), label=call.label)
+    made = (kind or Together)(nodes[0], (*nodes[1:], *facts), call, meta)
+    return wrap(pairs.result(made, tried=shows_name))
+
+
+def _may_lack_rows(one: Any) -> bool:
+    """Whether it isn't known whether a lazy object has rows."""
+    return is_node(one) and one.expr.lengths is None
 
 
 def _at_hand(other: Any, method: str) -> Any:
@@ -281,6 +299,11 @@ def _combined(kept: list[Any], lacks_rows: tuple[bool, bool], options: dict[str,
     if not len(rest.columns):
         rest = rest.reindex(columns=others.columns)
     return pd.concat([rest.combine(others, **options), block[kept]], axis=1)[names]
+
+
+def _combined_as_whole(kept: list[Any], options: dict[str, Any], block: Any, other: Any, *found: str) -> Any:
+    own, others = (one == NO_ROWS for one in found)
+    return _combined(kept, (own, others), options, block, other)
 
 
 def _compared(options: dict[str, Any], block: Any, other: Any) -> Any:
