@@ -338,7 +338,7 @@ class FrameRowByRow(RowByRow):
         na_action
             ``"ignore"`` to leave missing values as they are, without calling the function.
         meta
-            The result, as in `map_partitions`. Default: the function is tried on two made-up rows.
+            The result, as in `map_partitions`. Default: the function is tried on two made-up rows, or on the first ones of the data.
         """
         return call_user("map", self, func, (), {"na_action": na_action, **kwargs}, meta)
 
@@ -459,7 +459,7 @@ class SeriesRowByRow(RowByRow):
         na_action
             ``"ignore"`` to leave missing values as they are, without calling the function.
         meta
-            The result's ``("name", dtype)`` or empty series. Default: the function is tried on two made-up values. Where it returns
+            The result's ``("name", dtype)`` or empty series. Default: the function is tried as in `map_partitions`. Where it returns
             None or several kinds of values for these, what it returns in all partitions decides on the dtype.
         """
         if is_node(func) and func.expr.npartitions > 1:
