@@ -126,6 +126,11 @@ RESULTS = (
         "whole numbers if none is replaced",
     ),
     (
+        "`replace` of values of a named column by values of another kind, such as text by numbers, of which no row has one",
+        "`dtype` says objects before computing; so are all rows, if in some partition all values are missing",
+        "the column's dtype",
+    ),
+    (
         "whole numbers and booleans of which some rows miss values (`str.len()`, `groupby().cumcount()`, sums of frames of other rows, columns set by series of other rows, rows without a partner in `merge`, `join` and `concat(axis=1)`, `cut` with edges and `labels=False`)",
         "`dtype` says before computing what they are if none is missing; rows of some partitions alone, as `head()` has them, or those that a condition leaves, may be such",
         "floats or objects where any row misses one; so are all computed rows here",

@@ -4,7 +4,7 @@ import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
 import pytest
-from frame_helpers import check_all, check_in_parts, labels, plan
+from frame_helpers import assert_same, check_all, check_in_parts, labels, plan
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 
 NUMBERS = pd.DataFrame({"x": range(9), "y": list("abcdefghi")})
@@ -112,3 +112,22 @@ def test_missing_labels_of_a_level_are_dropped(level, wanted):
         for errors in ("raise", "ignore")
     }
     check_all(operations, frame, gd.from_pandas(frame, npartitions=3, sort=False), check_dtype=True)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        NUMBERS.index, pd.RangeIndex(0, 18, 2), pd.Index([3, 1, 8, 2, 7, 0, 4, 6, 5]), pd.Index([0, 1.5, np.nan, *range(2, 8)]), TIMES.index,
+        TIMES.index.tz_localize("UTC"), TIMES.index - TIMES.index[0], NUMBERS.set_index("y").index, NUMBERS.index.astype("Int64"),
+        NUMBERS.set_index("y").index.astype("category"), pd.Index([0, 1, 2] * 3),
+    ],
+    ids=lambda index: f"{type(index).__name__}-{index.dtype}",
+)  # fmt: skip
+def test_rows_are_dropped_by_the_labels_of_others(index):
+    frame = NUMBERS.set_axis(index)
+    lazy = gd.from_pandas(frame, npartitions=2, sort=False)
+    for chosen in ([0, 3], [0, 4, 8], [], list(range(9))):
+        others = frame[frame.x.isin(chosen)].index
+        some = lazy[lazy.x.isin(chosen)].index
+        for wanted in (others, some, some.to_series(), others.tolist()):
+            assert_same(lazy.drop(wanted).compute(scheduler="inline"), frame.drop(others))

@@ -166,7 +166,7 @@ def test_functions_that_give_something_else_are_refused(frame):
     with pytest.raises(TypeError, match="it returned a NoneType"):
         lazy(frame).agg([lambda column: None])
     with pytest.raises(KeyError) as caught:
-        lazy(frame).a.transform(lambda value: {1: 2}[value])
+        lazy(frame).a.transform(lambda value: {-99: 2}[value])
     assert "Before, it was called with values" in "".join(caught.value.__notes__)
     with pytest.raises(ValueError, match="Function did not transform"):
         lazy(frame).transform(span)

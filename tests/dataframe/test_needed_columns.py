@@ -85,6 +85,9 @@ NARROWED = {
     "where a series is true": (lambda f: f[["a", "b", "c"]].mask(f.c > 4, 0.0).b, "bc"),
     "times a series": (lambda f: f[["a", "b", "c"]].mul(f.d, axis=0)[["a"]], "ad"),
     "replaced": (lambda f: f.replace(0.5, 9.0).b.sum(), "b" if HAS_COPY_ON_WRITE else ""),  # beside objects all
+    "several replaced": (lambda f: f.replace([0.5, np.inf], np.nan)[["b"]], "b" if HAS_COPY_ON_WRITE else ""),
+    "replaced by column": (lambda f: f.replace({"b": {0.5: 9.0}, "c": {1.5: 0.0}}).b, "b" if HAS_COPY_ON_WRITE else ""),
+    "replaced by None": (lambda f: f.replace([0.5], [None]).b.isna().sum(), ""),
     "under an index of another name": (lambda f: f.rename_axis("row").b, "b"),
     "under other labels of columns": (lambda f: f[["a", "b", "c"]].set_axis(["x", "y", "z"], axis=1)[["z", "x"]], "ac"),
     "reindexed": (lambda f: f.reindex(columns=["c", "a"]), "ac"),

@@ -132,3 +132,13 @@ def test_what_is_no_number_of_partitions_is_refused(method):
     lazy = gd.from_pandas(SERIES["integers"], npartitions=3)
     with pytest.raises(OptionError, match="split_out=0 should be a whole number, 1 or more, or True"):
         getattr(lazy, method)(split_out=0)
+
+
+def test_a_value_is_in_unique_as_in_an_array():
+    lazy = gd.from_pandas(pd.Series(["x", "y", "x", None], index=[5, 6, 7, 8]), npartitions=2)
+    for distinct in (lazy.unique(), lazy.unique(split_out=2), lazy.unique().persist()):
+        assert "x" in distinct
+        assert 0 not in distinct
+    assert "x" not in lazy
+    assert 5 in lazy
+    assert 0 in lazy.unique().drop_duplicates()

@@ -32,6 +32,27 @@ def with_unknown_categories(made: Any) -> Any:
     return made
 
 
+def with_categories_as_made_up(block: Any, meta: Any) -> Any:
+    """Return rows whose categories, where the meta knows none, are marked: `with_unknown_categories` makes them unknown in what is made of them."""
+    if isinstance(block, pd.Series):
+        return _marked(block) if _are_unknown(meta.dtype) else block
+    if isinstance(block, pd.DataFrame):
+        for place, dtype in enumerate(meta.dtypes):
+            if _are_unknown(dtype):
+                block.isetitem(place, _marked(block.iloc[:, place]))
+    return block
+
+
+def _are_unknown(dtype: Any) -> bool:
+    return isinstance(dtype, pd.CategoricalDtype) and not len(dtype.categories)
+
+
+def _marked(column: pd.Series) -> Any:
+    categories = column.cat.categories.rename(_MARK)
+    made = pd.Categorical.from_codes(column.cat.codes, categories=categories, ordered=column.cat.ordered)
+    return pd.Series(made, index=column.index, name=column.name)
+
+
 def _dtypes(labels: Any) -> list[Any]:
     return [level.dtype for level in labels.levels] if isinstance(labels, pd.MultiIndex) else [labels.dtype]
 

@@ -193,7 +193,7 @@ class Frame(Collection, Operators, Explainable):
         meta
             What the function returns: an empty pandas object, ``{"column": dtype}`` for a frame, or
             ``("name", dtype)`` for a series; or an empty array, of its axes and dtype. Default: the function is tried on two
-            made-up rows.
+            made-up rows; if it fails on these, on the first rows of the data, which are computed now if that takes few tasks.
         keep_divisions
             Whether rows keep index labels of their own partition, so that the divisions stay known.
         enforce_metadata
@@ -207,7 +207,7 @@ class Frame(Collection, Operators, Explainable):
         Raises
         ------
         MetaError
-            If the function fails on the made-up rows; or, when computing, if it returns what `meta` doesn't say.
+            If the function fails on the rows on which it is tried; or, when computing, if it returns what `meta` doesn't say.
 
         Examples
         --------

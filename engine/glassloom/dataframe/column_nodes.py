@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -132,10 +132,23 @@ def _treats_columns_apart(node: BlockOp) -> bool:
     if not all(is_one_value(one) or _has_columns(one, columns) or _is_for_all(one, node.call) for one in node.others):
         return False
     if not all(isinstance(value, Block) or pd.api.types.is_scalar(value) for value in given):
-        return False
+        return _operation(function) == "replace" and _says_what_to_put(node.call.kwargs) and _are_apart(node)
     if isinstance(function, Method) and len(function.path) == 1 and function.path[0] in _OF_LABELS:
         return True
     return _operation(function) in _OF_EACH_COLUMN and _are_apart(node)
+
+
+def _says_what_to_put(arguments: Mapping[str, Any]) -> bool:
+    """Whether lists and dicts of `replace` hold plain values, and none is None, for which pandas makes objects of all columns in a block."""
+    return all(_are_values(value) for name, value in arguments.items() if name != "to_replace" or value is not None)
+
+
+def _are_values(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(pd.api.types.is_scalar(key) and _are_values(one) for key, one in value.items())
+    if isinstance(value, (list, tuple)):
+        return all(map(_are_values, value))
+    return value is not None and bool(pd.api.types.is_scalar(value))
 
 
 def _moves_labels(node: BlockOp) -> bool:

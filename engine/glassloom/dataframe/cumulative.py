@@ -454,7 +454,7 @@ class Along(Frame):
         before, after
             How many rows before and after; or a time such as ``"2h"``: rows within it, if the index is sorted times.
         meta
-            What the function returns, as in `map_partitions`. Default: it is tried on two made-up rows.
+            What the function returns, as in `map_partitions`. Default: it is tried, as there.
         enforce_metadata, transform_divisions, align_dataframes, clear_divisions
             As in `map_partitions`.
 

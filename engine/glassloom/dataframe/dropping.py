@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Attribute, Block, BlockCall
 from glassloom.dataframe.moving.distinct import distinct_rows
 from glassloom.dataframe.nodes import FrameExpr, LabelKeeping, SomeRows
@@ -74,7 +75,18 @@ def _distinct(labels: Any) -> FrameExpr:
 def _as_index(labels: Any) -> pd.Index:
     if isinstance(labels, pd.Index):
         return labels
+    if isinstance(labels, pd.Series):
+        if _are_plain(labels.dtype):  # one by one they take a microsecond each
+            return pd.Index(labels.array)
+        labels = labels.array
     return pd.Index(labels if isinstance(labels, np.ndarray) else list(labels), tupleize_cols=False)
+
+
+def _are_plain(dtype: Any) -> bool:
+    """Whether an index of an array has the same labels as one of the list of its values: numbers, times, or pandas' own text."""
+    is_text = isinstance(dtype, pd.StringDtype) and HAS_COPY_ON_WRITE
+    is_of_numpy = isinstance(dtype, np.dtype) and dtype.kind in "iufmM"
+    return is_of_numpy or isinstance(dtype, pd.DatetimeTZDtype) or (is_text and dtype.na_value is np.nan)
 
 
 def _as_times(labels: pd.Index, index: pd.Index) -> pd.Index:
@@ -119,7 +131,7 @@ def _can_compare(labels: pd.Index, index: pd.Index) -> bool:
 
 def _are_found(level: Any, labels: pd.Index | None, index: pd.Index, *others: Any) -> tuple[pd.Index, Any]:
     """Return the labels, and which of them an index has."""
-    wanted = _as_index(others[0].array) if labels is None else labels
+    wanted = _as_index(others[0]) if labels is None else labels
     if level is not None:
         return wanted, wanted.isin(
             index.get_level_values(level)
@@ -147,6 +159,13 @@ def _not_found(labels: list[Any]) -> str:
 def _without(block: Any, labels: Any, level: Any) -> Any:
     if not len(block) and level is None:  # pandas 2 fails on no rows that were cut from repeated labels
         return block
+    index = block.index
+    if level is None and index.dtype == labels.dtype and _are_plain(index.dtype) and index.is_unique:
+        places = index.get_indexer_for(_as_index(labels))
+        places = places[places >= 0]
+        made = block.take(np.delete(np.arange(len(index)), places))
+        made.index = index.delete(places)
+        return made
     given = labels.array if isinstance(labels, pd.Series) else labels
     if level is None or block.index.nlevels == 1:
         return block.drop(given, level=level, errors="ignore")

@@ -393,7 +393,7 @@ class DataFrame(
         args, kwargs
             Further arguments of the function.
         meta
-            What the function makes of all rows, as in `map_partitions`. Default: it is tried on two made-up rows.
+            What the function makes of all rows, as in `map_partitions`. Default: it is tried, as there.
 
         Examples
         --------

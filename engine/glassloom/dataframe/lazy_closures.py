@@ -63,20 +63,27 @@ def lazy_hint(users: Any) -> str:
     return ", ".join(found)
 
 
-def failed_on_samples(what: str, error: Exception, users: Any, how: str) -> MetaError:
+def failed_on_samples(what: str, error: Exception, users: Any, how: str, of_rows: Exception | None = None) -> MetaError:
     """Return the error of a user's function that failed on made-up rows; `how` says how its result is described.
 
-    If it names lazy values, that is likely why: then the error has no cause, whose traceback is long and says nothing of them.
+    If it names lazy values, that is likely why: then the error has no cause, whose traceback is long and says nothing of them. `of_rows` is
+    what it raised for the first rows of the data, where it was tried on these too.
     """
-    raised = f"tried on two made-up rows to find out what it returns, and raised {type(error).__name__}: {error}"
+    raised = f"tried on two made-up rows to find out what it returns, and raised {_said(error)}"
+    if of_rows is not None and _said(of_rows) != _said(error):
+        raised += f"; on the first rows of the data it raised {_said(of_rows)}"
     meta = f"Say what it returns with meta={how}"
     if hint := lazy_hint(users):
         made = MetaError(f"{what}: {hint}; functions get computed values: compute() it before. It was {raised}. {meta}")
         made.__suppress_context__ = True
         return made
     made = MetaError(f"{what} was {raised}. {meta}")
-    made.__cause__ = error
+    made.__cause__ = error if of_rows is None else of_rows
     return made
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def names_of_lazy(users: Any) -> dict[str, Collection]:

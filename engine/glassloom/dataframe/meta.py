@@ -13,6 +13,7 @@ from glassloom.backends.frames import kind_on_device
 from glassloom.backends.pandas_ import guarded, is_frame
 from glassloom.collection import Collection
 from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.first_rows import of_first_rows
 from glassloom.dataframe.lazy_closures import (
     LazyResult,
     failed_on_samples,
@@ -62,18 +63,18 @@ def _parsed(meta: Any, like: Any) -> Any:
         raise MetaError(f"meta={meta!r} can't be understood; give {_HOW}") from error
 
 
-def infer_meta(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
+def infer_meta(call: BlockCall, nodes: Sequence[FrameExpr], method: str, *, is_users: bool = True) -> Any:
     """Return the result of the call for synthetic samples of its operands: an empty object, or a scalar. See `tried_on_samples`."""
-    return with_native_bytes(empty(tried_on_samples(call, nodes, method)))
+    return with_native_bytes(empty(tried_on_samples(call, nodes, method, is_users=is_users)))
 
 
-def tried_on_samples(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -> Any:
-    """Return the result of the call for synthetic samples of its operands.
+def tried_on_samples(call: BlockCall, nodes: Sequence[FrameExpr], method: str, *, is_users: bool = True) -> Any:
+    """Return the result of the call for synthetic samples of its operands, or if a user's function fails on these for their first rows.
 
     Raises
     ------
     MetaError
-        If the user's function fails on the samples.
+        If the function fails on both.
     """
     users = [call.function, *call.args, call.kwargs]
     try:
@@ -81,7 +82,10 @@ def tried_on_samples(call: BlockCall, nodes: Sequence[FrameExpr], method: str) -
     except LazyResult:
         raise
     except Exception as error:  # the user's function may raise anything
-        raise failed_on_samples(f"{method}({call.label})", error, users, f": {_HOW}")  # noqa: B904 - it has its cause
+        what, how = f"{method}({call.label})", f": {_HOW}"
+        if is_users:
+            return of_first_rows(call, nodes, error, users, what=what, how=how)
+        raise failed_on_samples(what, error, users, how)  # noqa: B904 - it has its cause
 
 
 def checked(result: Any, meta: Any, who: str) -> Any:

@@ -30,6 +30,7 @@ from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwise, SomeRows
 from glassloom.dataframe.operands_at_hand import limit_of_rows, operand_of_rows, value_of_rows, with_lazy_arrays
 from glassloom.dataframe.options import is_columns, piped, refused
+from glassloom.dataframe.replaced_values import replaced
 from glassloom.dataframe.replacing import clipping, has_fractions, objects_beside_list, replacing
 from glassloom.dataframe.rows_of_label import is_of_label
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
@@ -223,7 +224,7 @@ class RowByRow(TimeLabels):
             kwargs["value"] = value
         elif not isinstance(to_replace, dict) and not isinstance(regex, (dict, list, str)):
             raise refused("replace", "value", None, "say what to put; ffill() fills from the row before")
-        return self._of_rows("replace", kwargs)
+        return replaced(self, kwargs)
 
     def rename_axis(self, mapper: Any = _UNSET, *, index: Any = _UNSET, columns: Any = _UNSET, axis: Any = 0, inplace: bool = False) -> Any:  # fmt: skip
         """Return the same rows with another name of the index (or of the columns' index)."""
@@ -338,7 +339,7 @@ class FrameRowByRow(RowByRow):
         na_action
             ``"ignore"`` to leave missing values as they are, without calling the function.
         meta
-            The result, as in `map_partitions`. Default: the function is tried on two made-up rows.
+            The result, as in `map_partitions`. Default: the function is tried on two made-up rows, or on the first ones of the data.
         """
         return call_user("map", self, func, (), {"na_action": na_action, **kwargs}, meta)
 
@@ -459,7 +460,7 @@ class SeriesRowByRow(RowByRow):
         na_action
             ``"ignore"`` to leave missing values as they are, without calling the function.
         meta
-            The result's ``("name", dtype)`` or empty series. Default: the function is tried on two made-up values. Where it returns
+            The result's ``("name", dtype)`` or empty series. Default: the function is tried as in `map_partitions`. Where it returns
             None or several kinds of values for these, what it returns in all partitions decides on the dtype.
         """
         if is_node(func) and func.expr.npartitions > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from datetime import time
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
@@ -294,13 +294,15 @@ class Series(
     def unique(self, *, split_every: int | None = None, split_out: Any = 1, shuffle_method: Any = None) -> Any:
         """Return the distinct values in order of appearance, as a lazy series that is numbered from 0.
 
+        ``value in series.unique()`` says whether it is one of the values, as of pandas' array.
+
         Parameters
         ----------
         split_out
             Number of partitions of the result; True for as many as this series has.
         """
         require_shuffle_method(shuffle_method)
-        return wrap(unique_by_hash(self._expr, number_of_outputs(split_out, self.npartitions), split_every))
+        return DistinctValues(unique_by_hash(self._expr, number_of_outputs(split_out, self.npartitions), split_every))
 
     def dropna(self, *, axis: Any = 0, inplace: bool = False, how: Any = None, ignore_index: bool = False) -> Any:
         """Return the values that aren't missing; with `ignore_index` numbered from 0."""
@@ -336,3 +338,15 @@ class Series(
     def rdivmod(self, other: Any, *, fill_value: Any = None) -> Any:
         """Return quotient and remainder of the other by this one, with `fill_value` for what only one side has."""
         return divided_by_method(self, "rdivmod", other, fill_value)
+
+
+class DistinctValues(Series):
+    """The lazy distinct values of a series. pandas has an array of them: what is in it is one of the values, not of the labels."""
+
+    def __contains__(self, value: object) -> bool:
+        """Compute whether a value is one of them."""
+        return value in self._computed_by_pandas().unique()
+
+    def _with_expr(self, expr: Any) -> Self:
+        """Return the same values, such as persisted ones, as distinct ones."""
+        return type(self)(super()._with_expr(expr).expr)

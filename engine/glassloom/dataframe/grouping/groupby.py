@@ -228,7 +228,7 @@ class GroupBy(Methods):
         shuffle_method
             ``"tasks"`` or None: rows and partial results move by tasks.
         meta
-            What a function returns, as in `map_partitions`. Default: it is tried on two made-up rows.
+            What a function returns, as in `map_partitions`. Default: it is tried on two made-up rows, or on the first ones of the data.
 
         Returns
         -------
@@ -414,7 +414,7 @@ class GroupBy(Methods):
             Its further arguments.
         meta
             What all calls together give, as in `map_partitions`. If it says names and dtypes alone, the index is that of the keys: give an
-            empty object if the function returns several rows of a group. Default: the function is tried on two made-up rows.
+            empty object if the function returns several rows of a group. Default: the function is tried, as in `map_partitions`.
         include_groups
             False: the group has no key columns.
         split_out
@@ -455,7 +455,7 @@ class GroupBy(Methods):
         args, kwargs
             Its further arguments. Without `func`, of a frame, named ones: ``result=("column", "name")``.
         meta
-            What it returns, as in `map_partitions`. Default: a function is tried on two made-up rows.
+            What it returns, as in `map_partitions`. Default: a function is tried on two made-up rows, or on the first ones of the data.
 
         Returns
         -------

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
+from glassloom.dataframe.first_rows import of_first_rows
 from glassloom.dataframe.grouping.recipe import key_labels
 from glassloom.dataframe.grouping.spec import Call, users_of
 from glassloom.dataframe.grouping.wholes import Grouping
-from glassloom.dataframe.lazy_closures import LazyResult, failed_on_samples, names_of_lazy
+from glassloom.dataframe.lazy_closures import LazyResult, names_of_lazy
 from glassloom.dataframe.meta import parse_meta
+from glassloom.dataframe.nodes import empty
 from glassloom.dataframe.wrap import is_node
 
 
@@ -30,7 +33,7 @@ def meta_of(grouping: Grouping, call: Callable[[Any], Any], given: Any, title: s
     Raises
     ------
     MetaError
-        If a user's function fails on made-up rows.
+        If a user's function fails on made-up rows, and on the first rows of the data.
     """
     if given is not None:
         if is_users and names_of_lazy(users_of(call)):
@@ -48,7 +51,10 @@ def meta_of(grouping: Grouping, call: Callable[[Any], Any], given: Any, title: s
     except LazyResult:
         raise
     except Exception as error:  # the user's function may raise anything
-        raise failed_on_samples(title, error, users_of(call), ", an empty pandas object like the result")  # noqa: B904 - it has its cause
+        nodes = [grouping.node, *grouping.blocks]
+        how = ", an empty pandas object like the result"
+        made = of_first_rows(partial(grouping.of_rows, call), nodes, error, users_of(call), what=title, how=how)
+        return empty(made)
 
 
 def dtype_of(meta: Any, column: Any) -> Any:

@@ -46,6 +46,10 @@ class Grouping:
     def is_series(self) -> bool:
         return isinstance(self.node.meta, pd.Series)
 
+    def of_rows(self, call: Callable[[Any], Any], *rows: Any) -> Any:
+        """Return what a function makes of pandas' groups of some rows of the node, and of its keys' nodes."""
+        return call(self.recipe.grouped(*rows))
+
     def sampled(self, call: Callable[[Any], Any], *, is_users: bool = False, **changes: Any) -> Any:
         """Return what a function makes of pandas' groups of made-up rows, without rows. A user's function is called each time."""
         metas = [self.node.meta, *[block.meta for block in self.blocks]]

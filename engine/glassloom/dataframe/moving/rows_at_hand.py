@@ -75,5 +75,5 @@ def beside_all_rows(
     whole = other if is_node(other) else from_pandas(other, npartitions=1, sort=False)
     call = BlockCall(function, (Block(0), Block(1)), label=method)
     nodes = [frame.expr, whole.expr]
-    meta = infer_meta(BlockCall(tried, call.args, label=method), nodes, method)
+    meta = infer_meta(BlockCall(tried, call.args, label=method), nodes, method, is_users=False)
     return wrap(Carried(nodes[0], (nodes[1],), call, meta, None))

@@ -331,6 +331,10 @@ def _as_joined(column: Any, dtype: Any) -> Any:
     """Return a column of a dtype that joining has made. Whole numbers that were categories are floats where some are missing."""
     if isinstance(dtype, pd.CategoricalDtype) and column.dtype == dtype:  # for astype they are the same
         return column.cat.set_categories(dtype.categories)
+    if isinstance(dtype, (pd.StringDtype, pd.ArrowDtype)) and not column.notna().any():  # pandas looks at each value
+        whole: Any = dtype
+        missing: Any = pd.array([None], dtype=whole).take(np.zeros(len(column), np.intp))
+        return pd.Series(missing, index=column.index, name=column.name)
     is_missing = isinstance(column.dtype, pd.CategoricalDtype) and getattr(dtype, "kind", "O") in "iub"
     return column.astype("float64" if is_missing and column.hasnans else dtype)
 

@@ -229,7 +229,7 @@ def _together(
     trial = BlockCall(tried or function, call.args, label=call.label)
     if method == "compare":
         trial = BlockCall(_labelled_alike, (call, *call.args), label=call.label)
-    meta = infer_meta(trial, nodes, method)
+    meta = infer_meta(trial, nodes, method, is_users=method == "combine")
     if method == "combine_first":
         meta = with_common_dtypes(meta, frame.expr.meta, other.expr.meta)
         if isinstance(meta, pd.DataFrame) and has_no_rows(frame.expr) and not has_no_rows(other.expr):
