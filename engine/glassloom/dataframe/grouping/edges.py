@@ -21,14 +21,12 @@ from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of
 from glassloom.dataframe.grouping.encode import Groups, encode, take
 from glassloom.dataframe.grouping.recipe import COLUMN, Key, Recipe
 from glassloom.dataframe.grouping.spec import Call
-from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, OfRows, of_rows
+from glassloom.dataframe.grouping.wholes import ROWS_EACH, Grouping, OfBlock, OfRows, of_rows
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.reduction_nodes import Chunk
 
 _BY_PERIODS = frozenset(["diff", "pct_change", "shift"])
 _FILLS = frozenset(["bfill", "ffill"])
-_ROWS_EACH = 2**14
-"""So many rows are grouped in less time than it takes to begin with another partition."""
 
 
 @holds_frames("made", "edges")
@@ -273,7 +271,7 @@ def of_edges(grouping: Grouping, call: Call, meta: Any, title: str) -> FrameExpr
     recipe = replace(grouping.recipe, keys=by_names, is_single=False, as_index=True, selection=columns)
     whole = Grouping(edges, recipe, ())
     found = of_rows(
-        whole, method.whole, empty(whole.sampled(method.whole)), title, keeps_rows=True, rows_each=_ROWS_EACH
+        whole, method.whole, empty(whole.sampled(method.whole)), title, keeps_rows=True, rows_each=ROWS_EACH
     )
     found = Chunk(found, (), BlockCall(_itself, (Block(0),), label=further))  # its rows aren't the frame's
     joined = BlockCall(method.joined, (Block(0), Block(1), Block(2)), label=title)

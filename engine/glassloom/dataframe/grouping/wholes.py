@@ -33,6 +33,9 @@ from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, empty
 from glassloom.dataframe.reduce import Operation, join_all, tree
 from glassloom.dataframe.reduction_nodes import keeps_no_views
 
+ROWS_EACH = 2**14
+"""So many rows are grouped in less time than it takes to begin with another partition."""
+
 
 @dataclass(frozen=True)
 class Grouping:
@@ -194,7 +197,8 @@ def of_groups(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: 
     """
     if grouping.node.npartitions == 1:
         return OfBlock(grouping.node, grouping.blocks, _direct(grouping, call, title), meta)
-    moved = moved_groups(grouping, count, returns=False)
+    has_few_rows = getattr(call, "method", "") in ("idxmax", "idxmin")  # see `extremes.py`
+    moved = moved_groups(grouping, count, returns=False, rows_each=ROWS_EACH if has_few_rows else 1)
     blockwise = BlockCall(partial(_of_moved, Layout.of(grouping), call, meta), (Block(0),), label=title)
     return OfBlock(moved, (), blockwise, meta)
 
