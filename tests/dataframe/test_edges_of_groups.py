@@ -57,14 +57,14 @@ def rows_of(n_rows):
 @pytest.mark.parametrize("keys", KEYS.values(), ids=KEYS)
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_rows_of_groups_go_on_over_partitions(call, keys):
-    frame = rows_of(40)
+    frame = rows_of(400)
     lazy = gd.from_pandas(frame, npartitions=6, sort=False)
     assert_same(call(keys(lazy)).compute(**INLINE), call(keys(frame)))
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_partitions_without_rows_are_passed_over(call):
-    frame = rows_of(30)
+    frame = rows_of(300)
     lazy = gd.from_pandas(frame, npartitions=10, sort=False)
     assert_same(call(lazy[lazy.i == 3].groupby("k")).compute(**INLINE), call(frame[frame.i == 3].groupby("k")))
 

@@ -27,6 +27,8 @@ from glassloom.dataframe.reduction_nodes import Chunk
 
 _BY_PERIODS = frozenset(["diff", "pct_change", "shift"])
 _FILLS = frozenset(["bfill", "ffill"])
+_MOST = 3
+"""If more than one in so many rows may be at an edge, all are taken for such."""
 
 
 @holds_frames("made", "edges")
@@ -36,7 +38,7 @@ class _Apart(NamedTuple):
     Attributes
     ----------
     made
-        The method's result, a frame with numbered columns and rows.
+        The method's result, a frame with numbered columns and rows; None if all rows are edges.
     edges
         The rows that other partitions may need, with their keys: a frame with numbered columns.
     places
@@ -93,6 +95,8 @@ class _EdgeMethod:
         """Return what is made of a partition by itself, and its edges."""
         keys = self.recipe.key_values(block, blocks)
         values, groups = self.values(block), encode(keys, dropna=self.recipe.dropna, arrow=self.recipe.arrow)
+        if _MOST * groups.count * (abs(self.reach or 1) + (self.method != "cumcount")) > len(values):
+            return self._all_rows(values, keys)
         grouped = values.groupby(_categories(groups), observed=False)
         codes = None
         if self.method == "cumcount":
@@ -110,9 +114,18 @@ class _EdgeMethod:
             edges[values.shape[1] + number] = take(key.array, rows)
         return _Apart(made, edges, places, codes)
 
+    def _all_rows(self, values: Any, keys: list[Any]) -> _Apart:
+        """Return all rows as edges: of many groups there are hardly fewer."""
+        edges, width = values.copy(deep=False), values.shape[1]
+        for number, key in enumerate(keys):
+            edges[width + number] = key.array
+        return _Apart(None, edges, np.arange(len(values)), None)
+
     def joined(self, block: Any, apart: _Apart, found: Any) -> Any:
         """Return what was made of a partition by itself, with the results of whole groups at the edges."""
-        if len(found):
+        if apart.made is None:
+            made = [found.iloc[:, number].array for number in range(found.shape[1])]
+        elif len(found):
             gets = apart.places >= 0
             found, places = found[gets], apart.places[gets]
             made = [
@@ -198,7 +211,8 @@ def _set(own: Any, rows: Any, found: Any) -> Any:
 
 def rows_after(grouped: Any) -> Any:
     """Return how many rows groups have in later partitions, where each row of the groups is the number of rows in one."""
-    return grouped.transform("sum") - grouped.cumsum()
+    before = grouped.cumsum()
+    return grouped.transform("sum") - before if grouped.ngroups else before
 
 
 def rows_by_method(grouping: Grouping, call: Call, meta: Any) -> FrameExpr:
