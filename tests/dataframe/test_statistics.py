@@ -1,5 +1,6 @@
 """Statistics are those of pandas, wherever the partitions end."""
 
+import warnings
 from fractions import Fraction
 from itertools import product
 
@@ -592,3 +593,25 @@ def test_quantiles_leave_out_values_of_arrow_that_are_not_a_number():
         assert_same(lazy.quantile([0, 0.5, 1]).compute(**INLINE), plain.quantile([0, 0.5, 1]))
         got, expected = lazy.median().compute(**INLINE), plain.median()
         assert got is expected is pd.NA or got == expected
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f: f.corr(),
+        lambda f: f.cov(ddof=0),
+        lambda f: f.corrwith(f["a"]),
+        lambda f: f["a"].corr(f["b"]),
+        lambda f: f["b"].cov(f["c"]),
+    ],
+)
+@pytest.mark.parametrize("odd", [(0, 0), (np.nan, 0), (np.inf, 0), (np.inf, np.nan)])
+def test_missing_and_infinite_values_of_one_partition_count_in_correlations_as_in_pandas(call, odd):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(1e6, 1.0, (60, 3)), columns=["a", "b", "c"]).assign(d=lambda f: f["a"], e=4.0)
+    frame.loc[50, ["b", "c"]] = odd
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of infinite values, from NumPy
+        expected = call(frame)
+        got = call(gd.from_pandas(frame, npartitions=4)).compute(**INLINE)
+    np.testing.assert_allclose(got, expected, rtol=1e-7, atol=1e-9)

@@ -16,10 +16,11 @@ from glassloom.dataframe.reduction_nodes import Chunk, TreeReduce
 
 
 class Pairs(NamedTuple):
-    """Of each pair of columns, over the rows where both are there: their number, means, sums of squares and of products.
+    """Of each pair of columns, over the rows where both are there and finite: their number, means, sums of squares and of products.
 
     ``about[i] + rest[i, j]`` and ``squares[i, j]`` are the mean and the squares of column i where column j is there too. (Of large
-    values that differ little, one number isn't exact enough for a mean.)
+    values that differ little, one number isn't exact enough for a mean.) `odd` says of which pairs a value is infinite where both
+    are there, `lacks` whether any value is missing.
     """
 
     rows: int
@@ -28,6 +29,8 @@ class Pairs(NamedTuple):
     rest: Any
     squares: Any
     products: Any
+    odd: Any
+    lacks: bool
 
 
 def correlation(node: FrameExpr, how: str, min_periods: int, ddof: int, split_every: int | None = None) -> FrameExpr:
@@ -66,19 +69,35 @@ def correlation_of_two(
 def _pairs(block: Any) -> Pairs | None:
     if not len(block):
         return None
-    values = np.stack([_numbers(block.iloc[:, place]) for place in range(block.shape[1])], axis=1)
-    there = ~np.isnan(values)
+    values = np.stack([_numbers(block.iloc[:, place]) for place in range(block.shape[1])])  # a row for each column
+    means = values.mean(axis=1)
+    if np.isfinite(means).all():
+        return _pairs_of_all(values, means)
+    known, there = ~np.isnan(values), np.isfinite(values)
+    infinite = (known & ~there).astype("float64") @ known.astype("float64").T > 0
     shift = np.array(
-        [column[is_there].mean() if is_there.any() else 0.0 for column, is_there in zip(values.T, there.T, strict=True)]
+        [column[is_there].mean() if is_there.any() else 0.0 for column, is_there in zip(values, there, strict=True)]
     )
-    filled = np.where(there, values - shift, 0.0)
+    filled = np.where(there, values, shift[:, None]) - shift[:, None]
     some = there.astype("float64")
-    count = some.T @ some
-    sums = filled.T @ some
+    count = some @ some.T
+    sums = filled @ some.T
     divisor = np.where(count > 0, count, 1.0)
-    squares = (filled * filled).T @ some - sums * sums / divisor
-    products = filled.T @ filled - sums * sums.T / divisor
-    return Pairs(len(block), count, shift, sums / divisor, np.maximum(squares, 0.0), products)
+    squares = (filled * filled) @ some.T - sums * sums / divisor
+    products = filled @ filled.T - sums * sums.T / divisor
+    odd, lacks = infinite | infinite.T, not known.all()
+    return Pairs(len(block), count, shift, sums / divisor, np.maximum(squares, 0.0), products, odd, lacks)
+
+
+def _pairs_of_all(values: Any, means: Any) -> Pairs:
+    """Return the moments of columns of finite values: one matrix product in place of four."""
+    values -= means[:, None]
+    n_columns, n_rows = values.shape
+    sums = np.repeat(values.sum(axis=1)[:, None], n_columns, axis=1)
+    products = values @ values.T - sums * sums.T / n_rows
+    squares = np.repeat(np.maximum(np.diag(products), 0.0)[:, None], n_columns, axis=1)
+    count, odd = np.full(products.shape, float(n_rows)), np.zeros(products.shape, bool)
+    return Pairs(n_rows, count, means, sums / n_rows, squares, products, odd, lacks=False)
 
 
 def _numbers(column: Any) -> Any:
@@ -105,25 +124,31 @@ def _joined(parts: list[Pairs | None]) -> Pairs | None:
         rest = np.where(whole.there > 0, rests[0] + apart * other.there / divisor, rests[1])
         squares = whole.squares + other.squares + apart * apart * weight
         products = whole.products + other.products + apart * apart.T * weight
-        whole = Pairs(whole.rows + other.rows, count, about, rest, squares, products)
+        odd, lacks = whole.odd | other.odd, whole.lacks or other.lacks
+        whole = Pairs(whole.rows + other.rows, count, about, rest, squares, products, odd, lacks)
     return whole
 
 
 def _matrix(how: str, min_periods: int, ddof: int, columns: Any, parts: list[Pairs | None]) -> Any:
     whole = _joined(parts)
-    shape = (len(columns), len(columns))
     if whole is None:
-        return pd.DataFrame(np.full(shape, np.nan), index=columns, columns=columns)
+        return pd.DataFrame(np.full((len(columns), len(columns)), np.nan), index=columns, columns=columns)
+    made = _of_pairs(how, min_periods, ddof, whole)
+    if how == "cov" and not whole.lacks:  # else pandas takes infinite values for missing
+        made = np.where(whole.odd, np.nan, made)
+    return pd.DataFrame(made, index=columns, columns=columns)
+
+
+def _of_pairs(how: str, min_periods: int, ddof: int, whole: Pairs) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         if how == "corr":
             made = np.clip(whole.products / np.sqrt(whole.squares * whole.squares.T), -1.0, 1.0)
             np.fill_diagonal(made, 1.0)  # squares are rounded in another way than products
             made[(_is_constant(whole)) | _is_constant(whole).T] = np.nan
         else:
-            free = whole.there - (ddof if (whole.there == whole.rows).all() else 1)  # pandas heeds it only then
+            free = whole.there - (1 if whole.lacks else ddof)  # pandas heeds it only then
             made = np.where(free > 0, whole.products / free, np.nan)
-    made = np.where(whole.there >= max(min_periods, 1), made, np.nan)
-    return pd.DataFrame(made, index=columns, columns=columns)
+    return np.where(whole.there >= max(min_periods, 1), made, np.nan)
 
 
 def _is_constant(whole: Pairs) -> Any:
@@ -132,4 +157,7 @@ def _is_constant(whole: Pairs) -> Any:
 
 
 def _single(how: str, min_periods: int, ddof: int, columns: Any, parts: list[Pairs | None]) -> Any:
-    return _matrix(how, min_periods, ddof, columns, parts).iloc[0, 1]
+    whole = _joined(parts)
+    if whole is None or whole.odd[0, 1]:
+        return np.float64("nan")
+    return _of_pairs(how, min_periods, ddof, whole)[0, 1]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import columns_of
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.grouping.encode import encode
+from glassloom.dataframe.grouping.encode import Groups, encode
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.spec import Call
 from glassloom.dataframe.grouping.wholes import Grouping
@@ -43,12 +43,26 @@ def _extremes(recipe: Recipe, method: str, names: list[Any] | None, block: Any) 
     rows = [groups.first]
     for values in [block] if names is None else [block[name] for name in names]:
         missing = values.isna().to_numpy()
-        numbers = values.to_numpy()
-        numbers = numbers.view("int64") if numbers.dtype.kind in "mM" else numbers
-        (known,) = np.nonzero(~missing)
-        grouped = pd.Series(numbers[known]).groupby(groups.codes[known], sort=False)
-        rows.append(known[getattr(grouped, method)().to_numpy(dtype=np.intp)])
-        if len(known) < len(values):
-            (unknown,) = np.nonzero(missing)
-            rows.append(unknown[~pd.Series(groups.codes[unknown]).duplicated().to_numpy()])
+        rows.append(_first_extremes(groups, method == "idxmax", values.to_numpy(), missing))
+        if missing.any():
+            rows.append(_first_in_groups(groups, missing))
     return block.take(distinct_numbers(np.concatenate(rows)))
+
+
+def _first_extremes(groups: Groups, is_max: bool, values: Any, missing: Any) -> Any:
+    """Return the first row of each group with its largest (smallest) value; none of a group without values."""
+    numbers = values.view("int64") if values.dtype.kind in "mM" else values
+    limits = (
+        (-np.inf, np.inf) if numbers.dtype.kind == "f" else (np.iinfo(numbers.dtype).min, np.iinfo(numbers.dtype).max)
+    )
+    numbers = np.where(missing, numbers.dtype.type(limits[0 if is_max else 1]), numbers) if missing.any() else numbers
+    best = groups.extreme(np.maximum if is_max else np.minimum, numbers)
+    return _first_in_groups(groups, (numbers == best[groups.codes]) & ~missing)
+
+
+def _first_in_groups(groups: Groups, chosen: Any) -> Any:
+    """Return the first of the chosen rows of each group that has any."""
+    rows = np.flatnonzero(chosen)[::-1]
+    first = np.full(groups.count, -1, np.intp)
+    first[groups.codes[rows]] = rows  # of several rows, the last one stays
+    return first[first >= 0]

@@ -22,8 +22,8 @@ from glassloom.dataframe.columns import require_columns, require_distinct
 from glassloom.dataframe.grouping import wholes
 from glassloom.dataframe.grouping.applying import WITHOUT_KEYS, TriedApply, of_applied, with_labels_found
 from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
-from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
 from glassloom.dataframe.grouping.distinct_rows import of_distinct_rows
+from glassloom.dataframe.grouping.edges import rows_by_method
 from glassloom.dataframe.grouping.extremes import with_extremes_only
 from glassloom.dataframe.grouping.in_place import applied_in_place, may_keep_labels
 from glassloom.dataframe.grouping.keys import own_options, require_names_of_columns, resolve_keys
@@ -531,11 +531,7 @@ class GroupBy(Methods):
         grouping = self._needing([] if method == "cumcount" else None, {"numeric_only": numeric_only})
         call = Call(method, (), dict(options))
         meta = grouping.sampled(call)
-        if grouping.node.npartitions > 1 and options.get("ascending", True) and has_carried_form(method, meta):
-            return self._binned.at_all_rows(wrap(cumulated(grouping, method, options, meta)))
-        node = of_rows(grouping, call, meta, f"groupby-{method}", keeps_rows=True)
-        made = wrap(of_one_dtype(grouping, node) if method in ("cummin", "cummax") else node)
-        return self._binned.at_all_rows(made)
+        return self._binned.at_all_rows(wrap(rows_by_method(grouping, call, meta)))
 
     def _in_order(self, call: Call, title: str, split_out: Any = True, columns: list[Any] | None = None) -> Any:
         """Return what pandas makes of whole groups, in the order of the groups; `columns`: those it looks at."""

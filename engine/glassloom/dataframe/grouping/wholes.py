@@ -33,6 +33,9 @@ from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise, empty
 from glassloom.dataframe.reduce import Operation, join_all, tree
 from glassloom.dataframe.reduction_nodes import keeps_no_views
 
+ROWS_EACH = 2**14
+"""So many rows are grouped in less time than it takes to begin with another partition."""
+
 
 @dataclass(frozen=True)
 class Grouping:
@@ -198,12 +201,15 @@ def of_groups(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: 
     """
     if grouping.node.npartitions == 1:
         return OfBlock(grouping.node, grouping.blocks, _direct(grouping, call, title), meta)
-    moved = moved_groups(grouping, count, returns=False)
+    has_few_rows = getattr(call, "method", "") in ("idxmax", "idxmin")  # see `extremes.py`
+    moved = moved_groups(grouping, count, returns=False, rows_each=ROWS_EACH if has_few_rows else 1)
     blockwise = BlockCall(partial(_of_moved, Layout.of(grouping), call, meta), (Block(0),), label=title)
     return OfBlock(moved, (), blockwise, meta)
 
 
-def of_rows(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: str, *, keeps_rows: bool) -> FrameExpr:
+def of_rows(
+    grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: str, *, keeps_rows: bool, rows_each: int = 1
+) -> FrameExpr:
     """Return the node of what pandas makes of the rows of whole groups, each at its place.
 
     Parameters
@@ -219,6 +225,8 @@ def of_rows(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: st
         The label.
     keeps_rows
         Whether the result has all rows.
+    rows_each
+        Of fewer rows for each partition, fewer partitions get any.
     """
     node = grouping.node
     grouping = replace(grouping, recipe=replace(grouping.recipe, observed=True))
@@ -228,7 +236,7 @@ def of_rows(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: st
     if node.npartitions == 1:
         kind = OfRows if keeps_rows else OfBlock
         return kind(node, grouping.blocks, _direct(grouping, function, title, with_block=True), meta)
-    moved = moved_groups(grouping, node.npartitions, returns=True)
+    moved = moved_groups(grouping, node.npartitions, returns=True, rows_each=rows_each)
     layout = Layout.of(grouping)
     back = BlockCall(partial(_split_back, layout, function, meta, node.npartitions), (Block(0),), label=title)
     return Returned(Split(moved, (), back), node.npartitions, node, meta, keeps_rows)
@@ -362,12 +370,12 @@ def _with_origin(frame: Any, partitions: Any, rows: Any) -> Any:
     return frame
 
 
-def moved_groups(grouping: Grouping, count: int, *, returns: bool) -> WholeGroups:
-    """Return the node of rows with all of a group in one of `count` partitions; `returns`: with the places where they were."""
+def moved_groups(grouping: Grouping, count: int, *, returns: bool, rows_each: int = 1) -> WholeGroups:
+    """Return the node of rows with all of a group in one of `count` partitions; `returns`: with the places where they were. See `of_rows`."""
     layout = Layout.of(grouping)
     others = (*grouping.blocks, group_sizes(grouping))
     places = tuple(Block(number) for number in range(len(others) + 2))
-    call = BlockCall(partial(_split_by_group, layout, count, returns), places, label="split-by-group")
+    call = BlockCall(partial(_split_by_group, layout, count, rows_each, returns), places, label="split-by-group")
     meta = layout.packed(grouping.node.meta, tuple(block.meta for block in grouping.blocks))
     if returns:
         meta = _with_origin(meta, np.zeros(0, np.int32), np.zeros(0, np.int64))
@@ -375,7 +383,7 @@ def moved_groups(grouping: Grouping, count: int, *, returns: bool) -> WholeGroup
 
 
 @keeps_no_views
-def _split_by_group(layout: Layout, count: int, returns: bool, block: Any, *others: Any) -> Any:
+def _split_by_group(layout: Layout, count: int, rows_each: int, returns: bool, block: Any, *others: Any) -> Any:
     """Return a partition's rows by the output that their group goes to. Rows of no group go to the last one if they return."""
     *blocks, sizes, number = others
     recipe = layout.recipe
@@ -389,7 +397,8 @@ def _split_by_group(layout: Layout, count: int, returns: bool, block: Any, *othe
     if not len(sizes):
         return split(frame, np.full(len(groups), count - 1), count, keeps_no_views=True)
     ends = np.cumsum(sizes.to_numpy())
-    places = np.minimum((ends - 1) * count // max(int(ends[-1]), 1), count - 1)
+    filled = min(count, int(ends[-1]) // rows_each + 1)
+    places = np.minimum((ends - 1) * filled // max(int(ends[-1]), 1), filled - 1)
     return split(frame, np.append(places, count - 1)[groups], count, keeps_no_views=True)
 
 
