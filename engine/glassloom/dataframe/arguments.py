@@ -77,7 +77,6 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("DataFrame Series", "reindex_like", "limit", (None,), "ffill(limit=...) or bfill(limit=...) afterwards"),
     ("DataFrame Series", "reindex_like", "tolerance", (None,), "merge_asof(tolerance=...)"),
     ("DataFrame Series", "filter", "na", (False,), "fillna(True) of the condition"),
-    ("Series", "rename", "sorted_index", (False,), "set_index(sorted=True) finds out the divisions again"),
     ("DataFrame Series", "sample", "axis", (None, 0, "index", "rows"), "choose columns by frame[[...]]"),
     ("DataFrame", "set_index", "verify_integrity", (False,), "frame.index.is_unique tells"),
     ("DataFrame", "set_index sort_values", "upsample", ANY, "borders of partitions are chosen by a sample of a fixed size"),
@@ -98,7 +97,8 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("Series", "divmod rdivmod", "axis", (0, "index"), "a series has rows alone"),
     ("Series", "nunique", "split_out", ANY, "the result is one number"),
     ("Index", "nunique", "split_out", ANY, "the result is one number"),
-    ("Series Index", "map", "is_monotonic", (False,), "set_index(sorted=True) finds out the divisions again"),
+    ("Series", "map", "is_monotonic", ANY, "the labels stay the same"),
+    ("Index", "map", "is_monotonic", (False,), "set_index(sorted=True) finds out the divisions again"),
     # Of indexes.
     ("Index", "astype", "copy", ANY, _NO_COPY),
     ("Index", "take", "allow_fill", (True, None), "positions are those of labels that are there"),

@@ -31,6 +31,7 @@ from glassloom.dataframe.method_names import names_without_unfit
 from glassloom.dataframe.moving.among_all import SeriesAmongAll
 from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.moving.numbering import renumber
+from glassloom.dataframe.moving.set_index import with_divisions
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import require_shuffle_method
 from glassloom.dataframe.moving.values_by_hash import unique_by_hash, value_counts_by_hash
@@ -190,7 +191,14 @@ class Series(
         return value
 
     def rename(
-        self, index: Any = None, *, axis: Any = None, inplace: bool = False, level: Any = None, errors: Any = "ignore"
+        self,
+        index: Any = None,
+        *,
+        axis: Any = None,
+        inplace: bool = False,
+        level: Any = None,
+        errors: Any = "ignore",
+        sorted_index: bool = False,
     ) -> Any:
         """Return the series under another name; a function, dict or pandas series renames the labels of rows.
 
@@ -200,13 +208,21 @@ class Series(
             The name, or what makes new labels of the old.
         level
             Not supported: divisions are of one level.
+        sorted_index
+            Whether new labels are in order: then the divisions are found out, now.
+
+        Raises
+        ------
+        DivisionError
+            If labels aren't in order though `sorted_index` says so.
         """
         if level is not None:
             raise refused("rename", "level", level, "divisions are of one level")
         if callable(index):
             of_samples_at_hand(lambda some: some.rename(index), self._meta, who="rename", users=index)
         if callable(index) or isinstance(index, (dict, pd.Series)):
-            return operate(Method("rename"), self, index, kind=NewLabels, label="rename")
+            made = operate(Method("rename"), self, index, kind=NewLabels, label="rename")
+            return wrap(with_divisions(made.expr)) if sorted_index else made
         return operate(Method("rename"), self, index)
 
     def to_frame(self, name: Any = pd.api.extensions.no_default) -> Any:

@@ -1,0 +1,89 @@
+"""Forms of calls that Dask's own tests use, and pandas' lack."""
+
+import glassloom as gl
+import glassloom.dataframe as gd
+import numpy as np
+import pandas as pd
+import pytest
+from frame_helpers import assert_same
+from glassloom.errors import DivisionError
+
+TEXTS = pd.Series(list("aabbcc"), index=range(0, 12, 2), name="t")
+
+
+@pytest.mark.parametrize(
+    ("function", "rows"),
+    [
+        ("to_datetime", pd.Series(["2020-01-02", "2021-02-03"], name="t")),
+        ("to_datetime", pd.DataFrame({"year": [2015, 2016], "month": [2, 3], "day": [4, 5]})),
+        ("to_numeric", pd.Series(["1", "2.5"], index=[7, 3])),
+        ("to_timedelta", pd.Series([1, 2])),
+        ("isna", pd.DataFrame({"x": [1, None]}, index=list("ba"))),
+        ("notna", pd.Series([1, None])),
+        ("get_dummies", pd.DataFrame({"t": list("aba")})),
+        ("from_dummies", pd.DataFrame({"a": [1, 0], "b": [0, 1]})),
+        ("melt", pd.DataFrame({"t": list("aba"), "x": 1})),
+    ],
+    ids=str,
+)
+def test_functions_take_a_pandas_object_as_one_partition(function, rows):
+    got = getattr(gd, function)(rows)
+    assert got.npartitions == 1
+    assert_same(got.compute(), getattr(pd, function)(rows))
+
+
+def test_new_labels_that_are_in_order_have_divisions():
+    lazy = gd.from_pandas(TEXTS, npartitions=3)
+    for change in (lambda label: label * 2, lambda label: label // 6, {0: -1}, pd.Series([-5], index=[0])):
+        got = lazy.rename(change, sorted_index=True)
+        assert got.known_divisions and not lazy.rename(change, sorted_index=False).known_divisions
+        assert_same(got.compute(), TEXTS.rename(change))
+        assert got.loc[[got.divisions[0]]].compute().tolist() == got.compute().loc[[got.divisions[0]]].tolist()
+    with pytest.raises(DivisionError, match="partition 0 isn't sorted by 'label'"):
+        lazy.rename(lambda label: -label, sorted_index=True)
+
+
+@pytest.mark.parametrize(
+    ("labels", "freq"),
+    [
+        (pd.timedelta_range("1 day", periods=6, freq="h"), "s"),
+        (pd.date_range("2020", periods=6, freq="D"), pd.Timedelta(10, unit="h")),
+        (pd.date_range("2020", periods=6, freq="D", tz="Europe/Berlin"), "h"),
+        (pd.period_range("2020", periods=6, freq="D"), None),
+    ],
+    ids=["durations", "times", "time zone", "periods"],
+)
+def test_labels_that_are_moved_by_a_length_keep_divisions(labels, freq):
+    index = gd.from_pandas(pd.DataFrame({"x": range(6)}, index=labels), npartitions=3).index
+    got = index.shift(2, freq)
+    assert got.divisions == tuple(labels[[0, 2, 4, 5]].shift(2, freq))
+    assert_same(got.compute(), labels.shift(2, freq))
+
+
+def test_labels_that_are_moved_by_unlike_lengths_have_unknown_divisions():
+    labels = pd.date_range("2020-01-31", periods=4, freq="D")
+    index = gd.from_pandas(pd.DataFrame({"x": range(4)}, index=labels), npartitions=2).index
+    assert not index.shift(1, "ME").known_divisions
+    assert_same(index.shift(1, "ME").compute(), labels.shift(1, "ME"))
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set])
+def test_values_are_among_delayed_ones(kind):
+    found = gd.from_pandas(TEXTS, npartitions=2).isin(kind([gl.delayed("a"), "c"])).compute()
+    assert_same(found, TEXTS.isin(["a", "c"]))
+
+
+@pytest.mark.parametrize("arguments", [(), ("total",)], ids=str)
+def test_a_lazy_value_becomes_a_series(arguments):
+    total = gd.from_pandas(pd.Series([1, 2, 3]), npartitions=2).sum()
+    assert_same(total.to_series(*arguments).compute(), pd.Series([6], index=list(arguments) or [0]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"thresh": None}, {"thresh": None, "subset": ["x"]}, {"thresh": None, "axis": 1}, {"thresh": 2, "axis": 1}],
+    ids=str,
+)
+def test_rows_of_no_least_number_of_values_are_those_of_pandas(options):
+    frame = pd.DataFrame({"x": [1, np.nan, 3], "y": [1, np.nan, np.nan]})
+    assert_same(gd.from_pandas(frame, npartitions=2).dropna(**options).compute(), frame.dropna(**options))
