@@ -87,3 +87,32 @@ def test_a_lazy_value_becomes_a_series(arguments):
 def test_rows_of_no_least_number_of_values_are_those_of_pandas(options):
     frame = pd.DataFrame({"x": [1, np.nan, 3], "y": [1, np.nan, np.nan]})
     assert_same(gd.from_pandas(frame, npartitions=2).dropna(**options).compute(), frame.dropna(**options))
+
+
+@pytest.mark.parametrize("value", [TEXTS, TEXTS.to_frame(), TEXTS == "a"], ids=["series", "frame", "condition"])
+def test_the_truth_of_lazy_objects_is_the_error_of_pandas(value):
+    lazy = gd.from_pandas(value, npartitions=2)
+    with pytest.raises(ValueError, match="the truth of a lazy"):
+        bool(lazy)
+
+
+@pytest.mark.parametrize("name", ["add", "rsub", "div", "eq", "lt", "multiply"])
+@pytest.mark.parametrize("axis", ["columns", 1])
+def test_operators_of_a_series_take_no_columns(name, axis):
+    numbers = gd.from_pandas(pd.Series([1, 2]), npartitions=2)
+    with pytest.raises(ValueError, match=f"No axis named {axis} for object type Series"):
+        getattr(numbers, name)(numbers, axis=axis)
+
+
+@pytest.mark.parametrize("options", [{"split_every": 2}, {"shuffle_method": "tasks"}], ids=str)
+@pytest.mark.parametrize("name", ["unique", "value_counts"])
+def test_distinct_values_of_groups_take_options_of_dask(name, options):
+    frame = pd.DataFrame({"k": [1, 2, 1, 2], "x": [1, 1, 1, 3]})
+    got = getattr(gd.from_pandas(frame, npartitions=2).groupby("k").x, name)(**options).compute()
+    assert got.map(str).to_dict() == getattr(frame.groupby("k").x, name)().map(str).to_dict()
+
+
+def test_times_and_numbers_take_metas_of_dask():
+    frame = gd.from_pandas(pd.DataFrame({"t": ["2020-01-02"], "n": ["1"]}), npartitions=1)
+    assert gd.to_datetime(frame.t, meta=("t", "datetime64[ns]")).compute()[0] == pd.Timestamp("2020-01-02")
+    assert gd.to_numeric(frame.n, meta=("n", "int64")).compute().tolist() == [1]

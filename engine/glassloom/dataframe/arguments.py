@@ -119,8 +119,8 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     # Of groups.
     ("GroupBy", "agg aggregate max mean min std sum transform var", "engine", _CYTHON, _ENGINE),
     ("GroupBy", "agg aggregate max mean min std sum transform var", "engine_kwargs", (None,), _ENGINE),
-    ("GroupBy", "apply bfill ffill shift transform corr cov", "shuffle_method", _METHODS, _MOVED_BY_TASKS),
-    ("GroupBy", "corr cov head tail", "split_every", ANY, "rows of a group are brought together at once"),
+    ("GroupBy", "apply bfill ffill shift transform corr cov unique value_counts", "shuffle_method", _METHODS, _MOVED_BY_TASKS),
+    ("GroupBy", "corr cov head tail unique value_counts", "split_every", ANY, "rows of a group are brought together at once"),
     ("GroupBy", "head tail", "split_out", (None, 1, True, False), "rows stay in their partitions"),
     ("GroupBy", "first last", "sort", (None, True), "groupby(sort=False)"),
     ("GroupBy", "expanding rolling ewm", "method", ("single",), "columns are computed one by one"),
@@ -133,6 +133,7 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("GroupBy", "shift", "meta", ANY, "the result's dtypes are known"),
     ("GroupBy", "value_counts", "bins", (None,), "glassloom.dataframe.cut(series, bins) before"),
     # Of functions.
+    ("function", "to_datetime to_numeric", "meta", ANY, "the result's dtype is known"),
     ("function", "factorize", "size_hint", ANY, "the distinct values are brought together in any case"),
     ("function", "read_csv read_table read_fwf read_json", "sample", ANY, "columns and dtypes are taken from the first thousand rows"),
     ("function", "read_csv read_table read_fwf", "sample_rows", ANY, "columns and dtypes are taken from the first thousand rows"),
@@ -289,7 +290,6 @@ _DIFFERENT: tuple[tuple[str, str, str, str], ...] = (
     ("function", "map_overlap", "meta enforce_metadata transform_divisions clear_divisions align_dataframes", "they are passed on to the method"),
     ("DataFrame Series", "to_json", "orient lines", "by default a record a line, so that files can be read in blocks"),
     ("Series", "sum prod product std sem var", "axis", "0 and None are the same for a series"),
-    ("Series", _OPERATORS, "axis", "a series has one axis, however it is called"),
     ("Series", "reindex", "", "labels= and index= are the same for a series"),
     ("DataFrame Series", "filter", "arg", "pandas takes it by position only"),
     ("DataFrame Series", "filter", "", "items= is the first argument too"),

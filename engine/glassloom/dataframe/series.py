@@ -37,7 +37,7 @@ from glassloom.dataframe.moving.shuffle import require_shuffle_method
 from glassloom.dataframe.moving.values_by_hash import unique_by_hash, value_counts_by_hash
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import SomeRows
-from glassloom.dataframe.operators import divided_by_method
+from glassloom.dataframe.operators import SeriesOperators, divided_by_method
 from glassloom.dataframe.options import is_of_positions, number_of_outputs, refused
 from glassloom.dataframe.order_checks import OrderChecks
 from glassloom.dataframe.repeated_labels import filtered
@@ -64,6 +64,7 @@ _LIMITS = {
 @wraps("series")
 @with_arguments("Series")
 class Series(
+    SeriesOperators,
     MovingSeries,
     SeriesAmongAll,
     WithOther,
