@@ -1,6 +1,7 @@
 """Forms of calls that Dask's own tests use, and pandas' lack."""
 
 import glassloom as gl
+import glassloom.array as ga
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -116,3 +117,46 @@ def test_times_and_numbers_take_metas_of_dask():
     frame = gd.from_pandas(pd.DataFrame({"t": ["2020-01-02"], "n": ["1"]}), npartitions=1)
     assert gd.to_datetime(frame.t, meta=("t", "datetime64[ns]")).compute()[0] == pd.Timestamp("2020-01-02")
     assert gd.to_numeric(frame.n, meta=("n", "int64")).compute().tolist() == [1]
+
+
+@pytest.mark.parametrize("npartitions", [2, 3])
+def test_rows_beside_those_of_one_partition_are_cut_where_another_frame_is(npartitions):
+    frame = pd.DataFrame({"x": range(6)}, index=pd.date_range("2020", periods=6, freq="h"))
+    one, others = gd.from_pandas(frame, npartitions=1), gd.from_pandas(frame * 10, npartitions=npartitions)
+
+    def total(rows, more):
+        return rows + rows.shift(1) + more.shift(-1)
+
+    got = gd.map_overlap(total, one, 1, 1, others, align_dataframes=True)
+    assert got.npartitions == npartitions
+    assert_same(got.compute(), total(frame, frame * 10))
+    with pytest.raises(DivisionError, match=f"call it on the frame with {npartitions} partitions"):
+        gd.map_overlap(total, one, 1, 1, others, align_dataframes=False)
+
+
+@pytest.mark.parametrize("dropna", [True, False])
+@pytest.mark.parametrize("npartitions", [1, 3, 10])
+def test_groups_by_booleans_beside_missing_ones_have_the_labels_of_pandas(npartitions, dropna):
+    left = pd.DataFrame({"k": [True, False] * 10, "v": range(20)})
+    right = pd.DataFrame({"v": [3, 30, 40]})
+    joined = gd.from_pandas(left, npartitions=npartitions).merge(gd.from_pandas(right, npartitions=1), "outer", "v")
+    expected = left.merge(right, "outer", "v").groupby("k", dropna=dropna).v
+    for how in ("median", "size"):
+        got = getattr(joined.groupby("k", dropna=dropna).v, how)().compute()
+        assert_same(got.sort_index(), getattr(expected, how)().sort_index())
+
+
+def test_divisions_that_are_set_come_with_their_frame():
+    frame = gd.from_pandas(TEXTS, npartitions=3)
+    got = frame.clear_divisions().compute_current_divisions(set_divisions=True)
+    assert got.divisions == frame.divisions == got.compute_current_divisions(set_divisions=True).divisions
+    assert_same(got.compute(), TEXTS)
+
+
+@pytest.mark.parametrize(
+    "rows", [TEXTS.str.len(), TEXTS.str.len().to_frame(), TEXTS.index], ids=["series", "frame", "index"]
+)
+def test_functions_of_arrays_keep_the_labels_of_pandas_objects(rows):
+    assert_same(ga.sqrt(rows), np.sqrt(rows))
+    assert_same(ga.logaddexp(2, rows), np.logaddexp(2, rows))
+    assert_same(ga.add(rows, rows), np.add(rows, rows))

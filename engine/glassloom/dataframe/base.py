@@ -443,7 +443,7 @@ class Frame(Collection, Operators, Explainable):
         col
             A column of a frame, in place of the index. Default: the index, whose divisions are computed only if they aren't known.
         set_divisions
-            Whether this frame shall know them from now on, in place.
+            Whether this frame shall know them from now on, in place; it is returned, as by Dask.
 
         Raises
         ------
@@ -451,13 +451,14 @@ class Frame(Collection, Operators, Explainable):
             If the partitions aren't in order.
         """
         if col is None and self.known_divisions:
-            return self.divisions
+            return self if set_divisions else self.divisions
         if set_divisions and col is not None:
             raise refused("compute_current_divisions", "set_divisions", set_divisions, "set_index(col, sorted=True)")
         keys = operate(Attribute("index"), self).to_series().expr if col is None else self[col].expr
         found = current_divisions(keys, col or "the index")
         if set_divisions:
             self._expr = SetDivisions(self._expr, found)
+            return self
         return found
 
     def optimize(self, fuse: bool = True) -> Self:
