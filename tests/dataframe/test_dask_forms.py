@@ -160,3 +160,11 @@ def test_functions_of_arrays_keep_the_labels_of_pandas_objects(rows):
     assert_same(ga.sqrt(rows), np.sqrt(rows))
     assert_same(ga.logaddexp(2, rows), np.logaddexp(2, rows))
     assert_same(ga.add(rows, rows), np.add(rows, rows))
+
+
+def test_the_number_of_partitions_follows_from_that_before():
+    frame = gd.from_pandas(TEXTS, npartitions=3)
+    assert frame.repartition(npartitions=lambda number: number * 2).npartitions == 6
+    assert frame.repartition(npartitions=2, force=True).npartitions == 2
+    with pytest.raises(ValueError, match=r"npartitions=1\.5 should be a whole number"):
+        frame.repartition(npartitions=lambda number: number / 2)

@@ -125,7 +125,7 @@ class Frame(Collection, Operators, Explainable):
 
     def repartition(
         self,
-        npartitions: int | Sequence[Any] | None = None,
+        npartitions: int | Sequence[Any] | Callable[[int], int] | None = None,
         *,
         divisions: Sequence[Any] | None = None,
         partition_size: int | str | None = None,
@@ -138,7 +138,7 @@ class Frame(Collection, Operators, Explainable):
         ----------
         npartitions
             1 or more. With fewer than before, neighbours are joined; with more, partitions are cut by numbers of
-            rows, and the divisions are not known any more. A list or tuple is `divisions`.
+            rows, and the divisions are not known any more. A function gets the number before. A list or tuple is `divisions`.
         divisions
             The labels at which partitions shall begin, and the last one. This frame's divisions must be known, and begin
             and end there.
@@ -147,7 +147,7 @@ class Frame(Collection, Operators, Explainable):
         freq
             A period such as ``"1D"``, for times as index labels: partitions begin where it does.
         force
-            Whether `divisions` may go beyond this frame's own.
+            Whether `divisions` may go beyond this frame's own. Without `divisions` it changes nothing.
 
         Examples
         --------
