@@ -168,3 +168,12 @@ def test_the_number_of_partitions_follows_from_that_before():
     assert frame.repartition(npartitions=2, force=True).npartitions == 2
     with pytest.raises(ValueError, match=r"npartitions=1\.5 should be a whole number"):
         frame.repartition(npartitions=lambda number: number / 2)
+
+
+@pytest.mark.parametrize("name", ["set_index", "sort_values"])
+def test_sorting_takes_sizes_of_partitions_of_dask(name):
+    frame = pd.DataFrame({"x": [3, 1, 2], "y": [1, 2, 3]})
+    got = getattr(gd.from_pandas(frame, npartitions=2), name)("x", partition_size=1e6, upsample=2.0).compute()
+    assert_same(
+        got, getattr(frame, name)("x").sort_index(ascending=True) if name == "set_index" else frame.sort_values("x")
+    )

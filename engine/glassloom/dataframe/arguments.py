@@ -80,7 +80,7 @@ _ROWS: tuple[tuple[str, str, str, tuple[Any, ...], str], ...] = (
     ("DataFrame Series", "sample", "axis", (None, 0, "index", "rows"), "choose columns by frame[[...]]"),
     ("DataFrame", "set_index", "verify_integrity", (False,), "frame.index.is_unique tells"),
     ("DataFrame", "set_index sort_values", "upsample", ANY, "borders of partitions are chosen by a sample of a fixed size"),
-    ("DataFrame", "set_index sort_values", "partition_size", (None, 128e6, 128_000_000), "npartitions=, or repartition(partition_size=...) of the result"),
+    ("DataFrame", "set_index sort_values", "partition_size", ANY, "npartitions= says how many partitions there are; repartition(partition_size=...) of the result cuts it"),
     ("DataFrame", "set_index", "max_branch compute", ANY, "rows move once, whatever their number; persist() the result to compute it now"),
     ("DataFrame Series", "shuffle", "max_branch", ANY, "rows move once, whatever their number"),
     ("DataFrame Series", "shuffle", "force", ANY, "rows move if they have to"),
