@@ -177,3 +177,14 @@ def test_sorting_takes_sizes_of_partitions_of_dask(name):
     assert_same(
         got, getattr(frame, name)("x").sort_index(ascending=True) if name == "set_index" else frame.sort_values("x")
     )
+
+
+@pytest.mark.parametrize("npartitions", [1, 2, 3])
+@pytest.mark.parametrize("are_known", [True, False])
+def test_labels_are_renamed_by_a_lazy_series_of_any_partitions(npartitions, are_known):
+    names = pd.Series(list("tuvwxy"), index=[10, 8, 6, 4, 2, 0])
+    lazy = gd.from_pandas(TEXTS, npartitions=2)
+    lazy = lazy if are_known else lazy.clear_divisions()
+    got = lazy.rename(gd.from_pandas(names, npartitions=npartitions, sort=False))
+    assert not got.known_divisions
+    assert_same(got.compute(), TEXTS.rename(names))

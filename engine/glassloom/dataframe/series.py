@@ -49,7 +49,7 @@ from glassloom.dataframe.support import did_you_mean, not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.time_labels import require_rows
 from glassloom.dataframe.values import Reductions
-from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
+from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
 from glassloom.reprs.live_blocks import show_blocks
 
 _LIMITS = {
@@ -201,12 +201,12 @@ class Series(
         errors: Any = "ignore",
         sorted_index: bool = False,
     ) -> Any:
-        """Return the series under another name; a function, dict or pandas series renames the labels of rows.
+        """Return the series under another name; a function, dict or series renames the labels of rows.
 
         Parameters
         ----------
         index
-            The name, or what makes new labels of the old.
+            The name, or what makes new labels of the old. All rows of a lazy series are brought together.
         level
             Not supported: divisions are of one level.
         sorted_index
@@ -221,9 +221,12 @@ class Series(
             raise refused("rename", "level", level, "divisions are of one level")
         if callable(index):
             of_samples_at_hand(lambda some: some.rename(index), self._meta, who="rename", users=index)
-        if callable(index) or isinstance(index, (dict, pd.Series)):
-            made = operate(Method("rename"), self, index, kind=NewLabels, label="rename")
-            return wrap(with_divisions(made.expr)) if sorted_index else made
+        if is_node(index) and index.expr.npartitions > 1:
+            index = wrap(Repartition(index.expr, 1))
+        if callable(index) or isinstance(index, (dict, pd.Series)) or is_node(index):
+            (node, *others), call = bind(Method("rename"), (self, index), {}, label="rename")
+            made = NewLabels(node, tuple(others), call)
+            return wrap(with_divisions(made) if sorted_index else made)
         return operate(Method("rename"), self, index)
 
     def to_frame(self, name: Any = pd.api.extensions.no_default) -> Any:
