@@ -188,3 +188,13 @@ def test_labels_are_renamed_by_a_lazy_series_of_any_partitions(npartitions, are_
     got = lazy.rename(gd.from_pandas(names, npartitions=npartitions, sort=False))
     assert not got.known_divisions
     assert_same(got.compute(), TEXTS.rename(names))
+
+
+@pytest.mark.parametrize("options", [{}, {"blocksize": 6}, {"usecols": ["t"]}], ids=str)
+def test_lines_of_windows_may_be_named(tmp_path, options):
+    path = tmp_path / "lines.csv"
+    path.write_bytes(b"x,t\r\n1,a\r\n2,b\r\n3,c\r\n")
+    got = gd.read_csv(path, lineterminator="\r\n", **options).compute().reset_index(drop=True)
+    assert_same(got, pd.read_csv(path, usecols=options.get("usecols")))
+    with pytest.raises(ValueError, match="Only length-1 line terminators"):
+        gd.read_csv(path, lineterminator="\r\n\n")
