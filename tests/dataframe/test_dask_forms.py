@@ -198,3 +198,36 @@ def test_lines_of_windows_may_be_named(tmp_path, options):
     assert_same(got, pd.read_csv(path, usecols=options.get("usecols")))
     with pytest.raises(ValueError, match="Only length-1 line terminators"):
         gd.read_csv(path, lineterminator="\r\n\n")
+
+
+LEFT = pd.DataFrame({"x": range(6)}, index=pd.Index([1, 1, 2, 4, 5, 9], name="k"))
+RIGHT = pd.DataFrame({"y": range(5)}, index=pd.Index([1, 2, 2, 7, 9], name="k"))
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "outer"])
+def test_joins_by_the_name_of_both_indexes_keep_divisions(how):
+    left, right = gd.from_pandas(LEFT, npartitions=3), gd.from_pandas(RIGHT, npartitions=2)
+    got = left.merge(right, on="k", how=how, broadcast=False)
+    assert got.known_divisions
+    expected = LEFT.merge(RIGHT, on="k", how=how)
+    assert_same(got.compute().sort_values(["k", "x", "y"]), expected.sort_values(["k", "x", "y"]))
+    assert got.loc[2:5].compute().shape == expected.sort_index().loc[2:5].shape
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_joins_with_a_small_frame_by_the_name_of_both_indexes_keep_divisions(how):
+    left = gd.from_pandas(LEFT, npartitions=3)
+    got = left.merge(RIGHT, on="k", how=how)
+    assert got.divisions == left.divisions
+    assert_same(got.compute(), LEFT.merge(RIGHT, on="k", how=how))
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "outer"])
+@pytest.mark.parametrize("npartitions", [1, 3])
+def test_joins_by_the_name_of_both_indexes_are_sorted_by_it(how, npartitions):
+    left, right = LEFT.sort_values("x", ascending=False), RIGHT.drop_duplicates("y").sort_values("y", ascending=False)
+    lazy = gd.from_pandas(left, npartitions=npartitions, sort=False)
+    got = lazy.merge(gd.from_pandas(right, npartitions=npartitions, sort=False), on="k", how=how, sort=True).compute()
+    expected = left.merge(right, on="k", how=how, sort=True)
+    assert got.index.equals(expected.index)
+    assert_same(got.sort_values(["k", "x", "y"]), expected.sort_values(["k", "x", "y"]))
