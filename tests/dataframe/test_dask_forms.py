@@ -188,6 +188,8 @@ def test_labels_are_renamed_by_a_lazy_series_of_any_partitions(npartitions, are_
     got = lazy.rename(gd.from_pandas(names, npartitions=npartitions, sort=False))
     assert not got.known_divisions
     assert_same(got.compute(), TEXTS.rename(names))
+    framed = lazy.to_frame().rename(index=gd.from_pandas(names, npartitions=npartitions, sort=False))
+    assert_same(framed.compute(), TEXTS.to_frame().rename(index=names))
 
 
 @pytest.mark.parametrize("options", [{}, {"blocksize": 6}, {"usecols": ["t"]}], ids=str)

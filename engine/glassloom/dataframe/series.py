@@ -23,7 +23,6 @@ from glassloom.dataframe.io.writers import SeriesWriters
 from glassloom.dataframe.kept_rows import keep_some
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.keys_of_rows import with_keys_of_its_rows
-from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.levels import Levels
 from glassloom.dataframe.measuring import SeriesMeasuring
@@ -40,6 +39,7 @@ from glassloom.dataframe.nodes import SomeRows
 from glassloom.dataframe.operators import SeriesOperators, divided_by_method
 from glassloom.dataframe.options import is_of_positions, number_of_outputs, refused
 from glassloom.dataframe.order_checks import OrderChecks
+from glassloom.dataframe.renamed_labels import with_renamed_labels
 from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rowwise import SeriesRowByRow
 from glassloom.dataframe.setting_rows import is_mask, mask_of_rows
@@ -49,7 +49,7 @@ from glassloom.dataframe.support import did_you_mean, not_supported
 from glassloom.dataframe.text import frame_html, frame_text
 from glassloom.dataframe.time_labels import require_rows
 from glassloom.dataframe.values import Reductions
-from glassloom.dataframe.wrap import bind, is_node, operate, wrap, wraps
+from glassloom.dataframe.wrap import is_node, operate, wrap, wraps
 from glassloom.reprs.live_blocks import show_blocks
 
 _LIMITS = {
@@ -221,11 +221,8 @@ class Series(
             raise refused("rename", "level", level, "divisions are of one level")
         if callable(index):
             of_samples_at_hand(lambda some: some.rename(index), self._meta, who="rename", users=index)
-        if is_node(index) and index.expr.npartitions > 1:
-            index = wrap(Repartition(index.expr, 1))
         if callable(index) or isinstance(index, (dict, pd.Series)) or is_node(index):
-            (node, *others), call = bind(Method("rename"), (self, index), {}, label="rename")
-            made = NewLabels(node, tuple(others), call)
+            made = with_renamed_labels(self, index)
             return wrap(with_divisions(made) if sorted_index else made)
         return operate(Method("rename"), self, index)
 
