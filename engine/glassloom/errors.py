@@ -30,6 +30,10 @@ class MetaError(GlassloomError, ValueError):
     """What a function returns isn't what was announced, or can't be found out."""
 
 
+class TruthError(GlassloomError, TypeError, ValueError):
+    """The truth of a lazy frame, series or value, which isn't known. pandas raises a `ValueError` for those of several values."""
+
+
 class ReadError(GlassloomError, OSError):
     """A file that cannot be read: damaged, or not of the format that was asked for."""
 

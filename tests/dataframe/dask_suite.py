@@ -9,8 +9,8 @@ The tests run as they are, from where Dask is installed. Where their modules imp
 - refused: `NotImplementedError`, `AttributeError` or another error of ours that says what isn't supported;
 - error: another error;
 - different: an assertion about values failed;
-- accepted, silent, message: an expected error or warning didn't come, or says something else;
-- inside: it tests the inside of Dask, by the rule of `_reaches_inside`; it doesn't run;
+- accepted, silent, message: all else is as it should be, but an expected error or warning didn't come, or says something else: a test goes on after these;
+- inside: it tests the inside of Dask, by the rule of `_reaches_inside`; it runs, and only the report tells what came of it;
 - skipped: it skips itself, or is expected to fail.
 
 Nothing is copied. A line of the report is a JSON object for each test that neither passed nor was skipped.
@@ -23,6 +23,7 @@ import builtins
 import dis
 import json
 import signal
+import sys
 import types
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -47,6 +48,7 @@ _OF_EXPRESSIONS = (
 PATHS = [f"tests/test_{name}.py" for name in _OF_FRAMES.split()]
 PATHS += [f"io/tests/test_{name}.py" for name in ("csv", "parquet", "json", "orc", "sql", "io", "demo")]
 PATHS += ["tseries/tests", *(f"dask_expr/tests/test_{name}.py" for name in _OF_EXPRESSIONS.split())]
+PATHS += [f"dask_expr/io/tests/test_{name}.py" for name in ("delayed", "from_pandas", "io", "parquet", "sql")]
 LIMIT_S = 20
 
 FRAMES = [
@@ -76,6 +78,7 @@ INTERNAL_NAMES = (
 )
 """Attributes that only Dask's objects have: graphs, expressions and what is done with them."""
 INTERNAL_FILES = (
+    "test_demo.py",  # of Dask's own random data
     "test_hyperloglog.py",
     "test_methods.py",
     "test_api.py",
@@ -120,7 +123,9 @@ def _of_ours(module: str, name: str) -> tuple[bool, Any]:
     if name in vars(_Assertions) and module.startswith("dask.") and not name.startswith("_"):
         return True, getattr(_Assertions, name)
     home: Any = None
-    if module in FRAMES:
+    if module.endswith((".dask_expr.datasets", ".io.demo")):
+        home = gd.datasets if hasattr(gd.datasets, name) else gd
+    elif module in FRAMES:
         home = gd
     elif module == "dask.array" or module.startswith("dask.array."):
         home = ga
@@ -152,6 +157,16 @@ def _import(
     return made
 
 
+def _import_or_skip(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `pytest.importorskip`, by which some tests import Dask's modules."""
+
+    def import_or_skip(name: str, *args: Any, **kwargs: Any) -> Any:
+        made = original(name, *args, **kwargs)
+        return StandIn(made) if name.split(".")[0] == "dask" and _is_test(sys._getframe(1).f_globals) else made
+
+    return import_or_skip
+
+
 class _Assertions:
     """What tests assert with, for lazy objects of ours: compared as Dask's do, in any order of rows, but with pandas' dtypes."""
 
@@ -165,7 +180,9 @@ class _Assertions:
 
     @staticmethod
     def has_known_categories(value: Any) -> bool:
-        return bool(value.cat.known) if _is_lazy(value) else "__UNKNOWN_CATEGORIES__" not in value.categories
+        if _is_lazy(value):
+            return bool(value.cat.known)
+        return "__UNKNOWN_CATEGORIES__" not in getattr(value, "cat", value).categories
 
     @staticmethod
     def assert_divisions(lazy: Any, scheduler: Any = None) -> None:
@@ -304,31 +321,69 @@ class _TooLong(BaseException):
     """A test took too long."""
 
 
+_missed: list[tuple[str, str]] = []
+"""What a test expected of errors and warnings that didn't come, or said something else."""
+
+
+def _forgiving(original: Callable[..., Any], kind: str) -> Callable[..., Any]:
+    """Return `pytest.raises` or `pytest.warns` for Dask's tests: what is missed is noted, and the test goes on."""
+
+    def expect(*args: Any, **options: Any) -> Any:
+        if len(args) > 1:  # with a function to call
+            with _Expectation(original(args[0]), kind):
+                return args[1](*args[2:], **options)
+            return None
+        return _Expectation(original(*args, **options), kind)
+
+    return expect
+
+
+class _Expectation:
+    """What `pytest.raises` or `pytest.warns` returns, that notes where an error or warning is missed."""
+
+    def __init__(self, expected: Any, kind: str) -> None:
+        self.expected, self.kind = expected, kind
+
+    def __enter__(self) -> Any:
+        return self.expected.__enter__()
+
+    def __exit__(self, *raised: Any) -> Any:
+        try:
+            return self.expected.__exit__(*raised)
+        except pytest.fail.Exception as error:
+            if self.kind == "silent" and raised[1] is not None:  # an error is why no warning came
+                return False
+            _missed.append((self.kind, str(error)))
+        except AssertionError as error:
+            if "Regex pattern did not match" not in str(error):
+                raise
+            _missed.append(("message", str(error)))
+        return True
+
+
 class Plugin:
-    """Leaves tests of the inside out, limits the time of the others, and notes what came of them."""
+    """Finds tests of the inside, limits the time of all, and notes what came of them."""
 
     def __init__(self, report: str, limit_s: int) -> None:
         self.counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.inside: dict[str, str] = {}
         self.file = open(report, "a") if report else None  # noqa: SIM115 - as long as the session
         self.limit_s = limit_s
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        kept, dropped = [], []
         for item in items:
             function = getattr(item, "function", None)
             reason = "the file" if item.path.name in INTERNAL_FILES else _reaches_inside(function) if function else ""
-            (dropped if reason else kept).append(item)
             if reason:
-                self.note(item, "inside", reason, "")
-        config.hook.pytest_deselected(items=dropped)
-        items[:] = kept
+                self.inside[item.nodeid] = reason
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
         def stop(*_: Any) -> None:
             raise _TooLong
 
+        _missed.clear()
         before = signal.signal(signal.SIGALRM, stop)
         signal.alarm(self.limit_s)
         try:
@@ -345,7 +400,8 @@ class Plugin:
         if report.when == "teardown" or report.when == "setup" and report.passed:
             return report
         if report.passed or call.excinfo is None:  # or is expected to fail, but doesn't
-            self.note(item, "passed", "", "")
+            kind, text = min(_missed, key=lambda missed: missed[0], default=("passed", ""))
+            self.note(item, kind, text, "")
         elif report.skipped:
             self.note(item, "skipped", "", "")
         else:
@@ -353,6 +409,9 @@ class Plugin:
         return report
 
     def note(self, item: pytest.Item, outcome: str, text: str, line: str) -> None:
+        reason = self.inside.get(item.nodeid)
+        if reason and outcome != "skipped":
+            outcome, text = "inside", f"{reason}; {outcome} {text}"
         self.counts[str(item.path.relative_to(TESTS))][outcome] += 1
         if self.file and outcome not in ("passed", "skipped"):
             row = {"outcome": outcome, "test": item.nodeid, "text": text[:1500], "line": line}
@@ -366,14 +425,14 @@ def _told(found: pytest.ExceptionInfo[BaseException]) -> tuple[str, str, str]:
     lines = [entry for entry in found.traceback if str(TESTS) in str(entry.path) and "/tests/" in str(entry.path)]
     line = f"{lines[-1].lineno + 1}: {str(lines[-1].statement).strip()}"[:300] if lines else ""
     last = found.traceback[-1]
-    text = f"{type(error).__name__}: {error} [{last.path.name}:{last.lineno + 1}]"
+    text = f"{type(error).__name__}: {error} [{Path(last.path).name}:{last.lineno + 1}]"
     ours = isinstance(error, (NotImplementedError, AttributeError)) or type(error).__module__ == "glassloom.errors"
     if isinstance(error, AttributeError) and _is_internal(error.name or ""):
         return "inside", text, line
-    if isinstance(error, pytest.fail.Exception):
-        return "silent" if "DID NOT WARN" in str(error) else "accepted", text, line
+    if _missed and "after the context manager exits" in str(error):  # the test looks at an error that didn't come
+        return *_missed[-1], line
     if isinstance(error, AssertionError):
-        return "message" if "Regex pattern did not match" in str(error) else "different", text, line
+        return "different", text, line
     return "refused" if ours else "error", text, line
 
 
@@ -401,6 +460,9 @@ def main() -> int:
     original = builtins.__import__
     builtins.__import__ = lambda *args, **kwargs: _import(original, *args, **kwargs)
     plugin = Plugin(options.report, options.limit)
+    for name, kind in (("raises", "accepted"), ("warns", "silent")):
+        setattr(pytest, name, _forgiving(getattr(pytest, name), kind))
+    setattr(pytest, "importorskip", _import_or_skip(pytest.importorskip))  # noqa: B010 - mypy takes no other way
     settings = [
         "-q",
         "--tb=no",

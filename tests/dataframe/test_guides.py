@@ -238,7 +238,7 @@ def test_categories_come_back_of_dummies():
     with pytest.raises(ValueError, match="unassigned"):
         gd.from_dummies(lazy, sep="_").compute()
     with pytest.raises(TypeError, match="takes a lazy frame"):
-        gd.from_dummies(plain)
+        gd.from_dummies([plain])
 
 
 def test_windows_from_each_row_on_reach_into_the_partitions_behind():

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
+
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.io.from_pandas import from_pandas
-from glassloom.dataframe.wrap import wrap
+from glassloom.dataframe.wrap import require_lazy, wrap
 from glassloom.errors import NotSupported
 
 
@@ -86,3 +88,17 @@ def computed_now(frame: Any, method: str, function: Callable[[Any], Any], instea
 def at_hand(made: Any) -> Any:
     """Return a lazy frame or series of one that is computed, in one partition."""
     return wrap(from_pandas(made, npartitions=1, sort=False).expr)
+
+
+def lazy_rows(function: str, value: Any) -> Any:
+    """Return the lazy frame or series that a function gets; pandas' one is one partition.
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+    """
+    if isinstance(value, (pd.DataFrame, pd.Series)):
+        return at_hand(value)
+    require_lazy(function, value)
+    return value

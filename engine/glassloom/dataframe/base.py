@@ -125,7 +125,7 @@ class Frame(Collection, Operators, Explainable):
 
     def repartition(
         self,
-        npartitions: int | Sequence[Any] | None = None,
+        npartitions: int | Sequence[Any] | Callable[[int], int] | None = None,
         *,
         divisions: Sequence[Any] | None = None,
         partition_size: int | str | None = None,
@@ -138,7 +138,7 @@ class Frame(Collection, Operators, Explainable):
         ----------
         npartitions
             1 or more. With fewer than before, neighbours are joined; with more, partitions are cut by numbers of
-            rows, and the divisions are not known any more. A list or tuple is `divisions`.
+            rows, and the divisions are not known any more. A function gets the number before. A list or tuple is `divisions`.
         divisions
             The labels at which partitions shall begin, and the last one. This frame's divisions must be known, and begin
             and end there.
@@ -147,7 +147,7 @@ class Frame(Collection, Operators, Explainable):
         freq
             A period such as ``"1D"``, for times as index labels: partitions begin where it does.
         force
-            Whether `divisions` may go beyond this frame's own.
+            Whether `divisions` may go beyond this frame's own. Without `divisions` it changes nothing.
 
         Examples
         --------
@@ -443,7 +443,7 @@ class Frame(Collection, Operators, Explainable):
         col
             A column of a frame, in place of the index. Default: the index, whose divisions are computed only if they aren't known.
         set_divisions
-            Whether this frame shall know them from now on, in place.
+            Whether this frame shall know them from now on, in place; it is returned, as by Dask.
 
         Raises
         ------
@@ -451,13 +451,14 @@ class Frame(Collection, Operators, Explainable):
             If the partitions aren't in order.
         """
         if col is None and self.known_divisions:
-            return self.divisions
+            return self if set_divisions else self.divisions
         if set_divisions and col is not None:
             raise refused("compute_current_divisions", "set_divisions", set_divisions, "set_index(col, sorted=True)")
         keys = operate(Attribute("index"), self).to_series().expr if col is None else self[col].expr
         found = current_divisions(keys, col or "the index")
         if set_divisions:
             self._expr = SetDivisions(self._expr, found)
+            return self
         return found
 
     def optimize(self, fuse: bool = True) -> Self:

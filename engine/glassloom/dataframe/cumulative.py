@@ -16,7 +16,7 @@ from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.column_places import numeric_columns
 from glassloom.dataframe.interpolating import METHODS, Line, interpolated
-from glassloom.dataframe.label_nodes import MovedLabels, NewLabels
+from glassloom.dataframe.label_nodes import MovedLabels, NewLabels, keeps_order
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.options import FILL_METHOD, is_columns, refused
 from glassloom.dataframe.overlap import map_overlap, overlapping, with_frequency_of
@@ -396,7 +396,7 @@ class Along(Frame):
                 instead = "with freq= shift by one number after the other, and join() the results: their labels differ"
                 raise refused("shift", "periods", periods, instead)
             is_one = not pd.api.types.is_list_like(periods)
-            kind = MovedLabels if is_one and _keeps_order(self._meta.index, freq) else NewLabels
+            kind = MovedLabels if is_one and keeps_order(self._meta.index, freq) else NewLabels
             return operate(Method("shift"), self, kind=kind, kwargs={**kwargs, "freq": freq}, label="shift")
         if is_columns(axis, "shift"):
             return operate(AcrossColumns("shift"), self, kwargs={**kwargs, "axis": 1})
@@ -481,17 +481,6 @@ class Along(Frame):
 
 def _named_dtypes(meta: Any) -> list[tuple[Any, Any]]:
     return [(meta.name, meta.dtype)] if isinstance(meta, pd.Series) else list(meta.dtypes.items())
-
-
-def _keeps_order(labels: pd.Index, freq: Any) -> bool:
-    """Whether labels that are moved by a frequency are in the same order, and as many: always by the same length."""
-    if isinstance(labels, pd.PeriodIndex):
-        return True
-    if not isinstance(labels, (pd.DatetimeIndex, pd.TimedeltaIndex)):
-        return False
-    offset = pd.tseries.frequencies.to_offset(freq)
-    is_plain_day = isinstance(offset, pd.offsets.Day) and getattr(labels, "tz", None) is None
-    return is_plain_day or isinstance(offset, pd.offsets.Tick)
 
 
 def _valid_label(node: FrameExpr, how: str) -> FrameExpr:

@@ -116,7 +116,9 @@ def redivide(node: FrameExpr, divisions: Sequence[Any]) -> FrameExpr:
     return node if node.divisions == tuple(divisions) else Redivide(node, tuple(divisions))
 
 
-def cut_together(nodes: Sequence[FrameExpr], what: str, align: bool | None) -> tuple[list[FrameExpr], list[FrameExpr]]:
+def cut_together(
+    nodes: Sequence[FrameExpr], what: str, align: bool | None, *, takes_first: bool = False
+) -> tuple[list[FrameExpr], list[FrameExpr]]:
     """Return some nodes, and those of them that are taken partition by partition. Others are no frames, or have one partition for all.
 
     Parameters
@@ -124,13 +126,17 @@ def cut_together(nodes: Sequence[FrameExpr], what: str, align: bool | None) -> t
     align
         Whether frames of unlike known divisions are cut anew, so that rows of equal labels meet; with False the partitions of one
         number meet, whatever their labels. With None frames must be cut alike already.
+    takes_first
+        Whether `align` cuts the first frame where the others are, too, if it has one partition.
 
     Raises
     ------
     DivisionError
         If they are cut differently, and can't be cut anew; or, with False, have different numbers of partitions.
     """
-    cut = [node for node in nodes if node.has_rows and node.npartitions != 1] or list(nodes[:1])
+    is_first_cut = takes_first and align and nodes[0].divisions[0] is not None
+    cut = [one for one in nodes if one.has_rows and (one.npartitions != 1 or (is_first_cut and one is nodes[0]))]
+    cut = cut or list(nodes[:1])
     if align is None:
         try:
             require_aligned(cut, what)

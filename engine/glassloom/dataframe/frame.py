@@ -14,7 +14,6 @@ from glassloom.array.api.array import Array
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.at_hand import FrameAtHand
-from glassloom.dataframe.call import Method
 from glassloom.dataframe.chosen_columns import selected
 from glassloom.dataframe.column_at_hand import (
     is_column,
@@ -38,7 +37,6 @@ from glassloom.dataframe.io.in_memory import Constructors
 from glassloom.dataframe.io.writers import FrameWriters
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.keys_of_rows import with_keys_of_its_rows
-from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.levels import FrameLevels
 from glassloom.dataframe.measuring import FrameMeasuring
@@ -52,6 +50,7 @@ from glassloom.dataframe.options import is_columns, is_of_positions, refused, re
 from glassloom.dataframe.pivot_tables import PivotTables
 from glassloom.dataframe.pivoting import Pivoting
 from glassloom.dataframe.reduce import Length
+from glassloom.dataframe.renamed_labels import with_renamed_labels
 from glassloom.dataframe.repeated_labels import filtered, paired
 from glassloom.dataframe.reshape import Reshaping
 from glassloom.dataframe.rowwise import FrameRowByRow
@@ -281,7 +280,7 @@ class DataFrame(
         if columns is not None:
             names = self._meta.rename(columns=columns, errors=errors).columns
             made = wrap(renamed_columns(self._expr, names, "rename"))
-        return made if index is None else operate(Method("rename"), made, kind=NewLabels, kwargs={"index": index})
+        return made if index is None else wrap(with_renamed_labels(made, index))
 
     def drop(
         self,

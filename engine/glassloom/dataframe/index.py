@@ -18,7 +18,7 @@ from glassloom.dataframe.ambiguous_times import by_rows_beside
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.call import Attribute, BlockCall, Method
 from glassloom.dataframe.keys_at_hand import key_at_hand
-from glassloom.dataframe.label_nodes import ChosenLabels, Labels, MappedLabels, NewLabels, kind_of_rows
+from glassloom.dataframe.label_nodes import ChosenLabels, Labels, MappedLabels, NewLabels, kind_of_moved, kind_of_rows
 from glassloom.dataframe.labels import (
     METHODS_OF_CATEGORIES,
     CategoriesOfLabels,
@@ -458,11 +458,10 @@ class Index(PositionsOfLabels):
 
     def shift(self, periods: int = 1, freq: Any = None) -> Any:
         """Return the labels moved by so many times a frequency."""
-        if freq is None and isinstance(self._meta, pd.PeriodIndex):  # whose dtype names it
-            return self._relabelled("shift", periods)
-        if freq is None:
+        if freq is None and not isinstance(self._meta, pd.PeriodIndex):  # whose dtype names it
             raise refused("Index.shift", "freq", freq, "name the frequency, as in freq='1D'")
-        return self._relabelled("shift", periods, freq=freq)
+        kind, kwargs = kind_of_moved(self._meta, freq), {} if freq is None else {"freq": freq}
+        return operate(Method("shift"), self, periods, kind=kind, kwargs=kwargs)
 
     def where(self, cond: Any, other: Any = None) -> Any:
         """Return the labels where a condition holds, elsewhere `other`.

@@ -65,6 +65,15 @@ class MappedLabels(Labels):
         return self.given_meta
 
 
+class MovedIndex(Labels):
+    """Labels that follow from other labels one by one, in the same order: divisions follow in the same way."""
+
+    @cached_property
+    def divisions(self) -> tuple[Any, ...]:
+        known = self.frame.divisions
+        return known if known[0] is None else tuple(self.call(pd.Index(list(known)).astype(self.frame.meta.dtype)))
+
+
 class ChosenLabels(BlockOp):
     """Some of the labels that were made of others."""
 
@@ -83,3 +92,19 @@ def kind_of_rows(index: Any) -> type[Rowwise]:
             return NewLabels
         node = node.frame
     return NewLabels if isinstance(node, ChosenLabels) else Rowwise
+
+
+def keeps_order(labels: pd.Index, freq: Any) -> bool:
+    """Whether labels that are moved by a frequency, of periods also by None, are in the same order, and as many: always by the same length."""
+    if isinstance(labels, pd.PeriodIndex):
+        return True
+    if not isinstance(labels, (pd.DatetimeIndex, pd.TimedeltaIndex)):
+        return False
+    offset = pd.tseries.frequencies.to_offset(freq)
+    is_plain_day = isinstance(offset, pd.offsets.Day) and getattr(labels, "tz", None) is None
+    return is_plain_day or isinstance(offset, pd.offsets.Tick)
+
+
+def kind_of_moved(labels: pd.Index, freq: Any) -> type[Rowwise]:
+    """Return the kind of node of an index that is moved by a frequency."""
+    return MovedIndex if keeps_order(labels, freq) else Labels

@@ -18,7 +18,7 @@ from glassloom.dataframe.label_nodes import Labels
 from glassloom.dataframe.moving.values_by_place import in_rows_of_one
 from glassloom.dataframe.nodes import Columnwise, Rowwise
 from glassloom.dataframe.wrap import is_node, operate, wrap
-from glassloom.errors import DivisionError
+from glassloom.errors import DivisionError, TruthError
 
 _COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 _LOGICAL = (operator.and_, operator.or_, operator.xor)
@@ -257,7 +257,7 @@ class Operators:
         return object.__hash__(self)
 
     def __bool__(self) -> bool:
-        raise TypeError(
+        raise TruthError(
             f"the truth of a lazy {type(self).__name__} isn't known; compute() it, or combine conditions with & | ~"
         )
 
@@ -299,17 +299,17 @@ _OPERATORS = {"div": "truediv", "divide": "truediv", "multiply": "mul", "subtrac
 """The operators of methods that are called otherwise."""
 
 
-def _flexible(name: str) -> Callable[..., Any]:
+def _flexible(name: str, along: Any) -> Callable[..., Any]:
     plain = getattr(operator, _OPERATORS.get(name, name), None)
 
-    def method(self: Any, other: Any, *, level: Any = None, fill_value: Any = None, axis: Any = "columns") -> Any:
+    def method(self: Any, other: Any, *, level: Any = None, fill_value: Any = None, axis: Any = along) -> Any:
         kwargs: dict[str, Any] = {} if fill_value is None else {"fill_value": fill_value}
-        if axis != "columns":
+        if axis != along:
             kwargs["axis"] = axis
         if level is not None:
             return called_by_level(self, name, other, level, kwargs)
-        if plain is not None and not kwargs and pd.api.types.is_scalar(other) and isinstance(self._meta, pd.Series):
-            return plain(self, other)  # as pandas does
+        if plain is not None and not kwargs and along == 0 and pd.api.types.is_scalar(other):
+            return plain(self, other)  # as pandas does of series
         return _by_method(Method(name), self, other, kwargs, axis)
 
     method.__name__ = method.__qualname__ = name
@@ -318,11 +318,16 @@ def _flexible(name: str) -> Callable[..., Any]:
 
 
 class FlexibleOperators:
-    """The operators as methods, with `fill_value` for what only one side has."""
+    """The operators of frames as methods, with `fill_value` for what only one side has."""
+
+
+class SeriesOperators:
+    """The operators of series as methods."""
 
 
 for _name in (
     "add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "radd", "rsub", "rmul", "rdiv", "rtruediv",
     "rfloordiv", "rmod", "rpow", "multiply", "subtract", "divide", "eq", "ne", "lt", "le", "gt", "ge",
 ):  # fmt: skip
-    setattr(FlexibleOperators, _name, _flexible(_name))
+    setattr(FlexibleOperators, _name, _flexible(_name, "columns"))
+    setattr(SeriesOperators, _name, _flexible(_name, 0))

@@ -206,7 +206,7 @@ def map_overlap(
             f"map_overlap({label}): what a Delayed returns isn't known; say what the function returns with meta="
         )
     nodes, plain = bind(function, (frame, *args), kwargs, label=label)
-    nodes, cut = cut_together(nodes, f"map_overlap({label})", align_dataframes)
+    nodes, cut = cut_together(nodes, f"map_overlap({label})", align_dataframes, takes_first=True)
     require_first_among(cut, nodes[0], f"map_overlap({label})")
     if any(isinstance(node.meta, pd.Index) for node in cut):
         raise NotImplementedError(f"map_overlap({label}) takes frames and series: give index.to_series(), not an index")

@@ -15,7 +15,7 @@ from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.collection import compute
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.assembled import Assembled, assembled
-from glassloom.dataframe.at_hand import at_hand
+from glassloom.dataframe.at_hand import at_hand, lazy_rows
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
@@ -24,7 +24,7 @@ from glassloom.dataframe.numbered_levels import level_at, unnamed, without_level
 from glassloom.dataframe.options import is_listed, refused
 from glassloom.dataframe.reduce import Length, join_all
 from glassloom.dataframe.reduction_names import is_reduction, reduction_name
-from glassloom.dataframe.wrap import is_node, require_lazy, wrap
+from glassloom.dataframe.wrap import is_node, wrap
 from glassloom.errors import OptionError
 
 
@@ -102,7 +102,7 @@ def pivot_table(data: Any, values: Any = None, index: Any = None, columns: Any =
                 fill_value: Any = None, margins: bool = False, dropna: bool = True, margins_name: Any = "All",
                 observed: bool = True, sort: bool = True, **kwargs: Any) -> Any:  # fmt: skip
     """Return aggregated values, rows by one column and columns by another. See `DataFrame.pivot_table`."""
-    require_lazy("pivot_table", data)
+    data = lazy_rows("pivot_table", data)
     return data.pivot_table(
         values, index, columns, aggfunc, fill_value, margins, dropna, margins_name, observed, sort, **kwargs
     )

@@ -11,6 +11,7 @@ import pandas as pd
 from glassloom.backends.pandas_ import of_samples
 from glassloom.collection import compute
 from glassloom.dataframe.assembled import Assembled
+from glassloom.dataframe.at_hand import lazy_rows
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.columns import require_columns
@@ -21,7 +22,7 @@ from glassloom.dataframe.numbered_levels import level_at, unnamed
 from glassloom.dataframe.prefix import CarriedRows
 from glassloom.dataframe.reduce import join_all
 from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
-from glassloom.dataframe.wrap import operate, require_lazy, wrap
+from glassloom.dataframe.wrap import operate, wrap
 
 _UNSET: Any = pd.api.extensions.no_default
 
@@ -87,7 +88,7 @@ class PivotedRows(CarriedRows):
 
 def pivot(data: Any, *, columns: Any, index: Any = _UNSET, values: Any = _UNSET) -> Any:
     """Return values by the labels of rows and columns. See `DataFrame.pivot`."""
-    require_lazy("pivot", data)
+    data = lazy_rows("pivot", data)
     return data.pivot(columns=columns, index=index, values=values)
 
 
@@ -116,7 +117,7 @@ def wide_to_long(df: Any, stubnames: Any, i: Any, j: Any, sep: str = "", suffix:
     >>> gd.wide_to_long(frame, "x", i="k", j="year").x.compute().to_dict()
     {('a', 1): 1, ('b', 1): 2, ('a', 2): 3, ('b', 2): 4}
     """
-    require_lazy("wide_to_long", df)
+    df = lazy_rows("wide_to_long", df)
     options = {"stubnames": stubnames, "i": i, "j": j, "sep": sep, "suffix": suffix}
     made = of_samples(partial(_long, options), df.expr.meta)
     has_twice = df[_listed(i)].duplicated().any()

@@ -15,6 +15,7 @@ from glassloom.collection import compute
 from glassloom.dataframe.argument_kinds import whole_number
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.assembled import assembled, constant
+from glassloom.dataframe.at_hand import lazy_rows
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.column_nodes import ChosenByColumns, are_some
@@ -32,8 +33,10 @@ from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.statistics import is_text_or_object
 from glassloom.dataframe.time_texts import times_of_texts
 from glassloom.dataframe.two_series import both_lazy
-from glassloom.dataframe.wrap import is_node, operate, require_lazy, wrap
+from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.errors import OptionError
+
+_UNSET: Any = pd.api.extensions.no_default
 
 
 class Reshaping(Frame):
@@ -140,7 +143,7 @@ class Reshaping(Frame):
         n = whole_number(method, "n", n)
         return wrap(keep_some(self._expr, method, {"n": n, "columns": columns, "keep": keep}, split_every))
 
-    def dropna(self, *, axis: Any = 0, how: Any = None, thresh: int | None = None, subset: Any = None,
+    def dropna(self, *, axis: Any = 0, how: Any = None, thresh: Any = _UNSET, subset: Any = None,
                inplace: bool = False, ignore_index: bool = False) -> Any:  # fmt: skip
         """Return the rows without missing values.
 
@@ -166,13 +169,13 @@ class Reshaping(Frame):
             return self._without_columns(how, thresh)
         options = {
             "how": how,
-            "thresh": thresh,
             "subset": None if subset is None else list(subset) if pd.api.types.is_list_like(subset) else [subset],
         }
         if subset is not None:
             require_columns(options["subset"], self._meta)
         kwargs = {name: value for name, value in options.items() if value is not None}
-        looked_at = kwargs.get("subset", ()) if how in (None, "any") and thresh is None else ()
+        kwargs |= {} if thresh is _UNSET else {"thresh": thresh}
+        looked_at = kwargs.get("subset", ()) if how in (None, "any") and thresh is _UNSET else ()
         if 0 < len(looked_at) <= MOST_CONDITIONS and are_some(looked_at, self._expr):
             made = self[reduce(and_, [self[name].notna() for name in looked_at])]  # a condition, which reads may apply
         else:
@@ -180,14 +183,14 @@ class Reshaping(Frame):
             made = operate(Method("dropna"), self, kind=kind, kwargs=kwargs)
         return wrap(renumber(made.expr)) if ignore_index else made
 
-    def _without_columns(self, how: Any, thresh: int | None) -> Any:
+    def _without_columns(self, how: Any, thresh: Any) -> Any:
         """Return the columns that have enough values, which are counted now."""
         frame: Any = self
         counts, rows = compute(frame.count(), frame.index.size)
         if how not in (None, "any", "all"):
             raise OptionError(f"dropna: how={how!r} should be 'any' or 'all'")
-        least = thresh if thresh is not None else min(rows, 1) if how == "all" else rows
-        return wrap(columns_at(frame.expr, np.flatnonzero(counts.to_numpy() >= least).tolist()))
+        least = thresh if thresh is not _UNSET else min(rows, 1) if how == "all" else rows
+        return wrap(columns_at(frame.expr, np.flatnonzero((counts >= least).to_numpy()).tolist()))
 
     def categorize(self, columns: Any = None, index: bool | None = None, split_every: int | None = None) -> Any:
         """Return the frame with text columns as categories that are known. Computes the distinct values, now.
@@ -295,7 +298,7 @@ def _row(labels: pd.Index, dtype: Any, *values: Any) -> Any:
 def melt(frame: Any, id_vars: Any = None, value_vars: Any = None, var_name: Any = None, value_name: Any = "value",
          col_level: Any = None, ignore_index: bool = True) -> Any:  # fmt: skip
     """Return a row for each value of some columns. See `DataFrame.melt`."""
-    require_lazy("melt", frame)
+    frame = lazy_rows("melt", frame)
     return frame.melt(id_vars, value_vars, var_name, value_name, col_level, ignore_index)
 
 
@@ -319,7 +322,7 @@ def from_dummies(data: Any, sep: str | None = None, default_category: Any = None
     >>> gd.from_dummies(frame)[""].compute().tolist()
     ['a', 'b', 'b']
     """
-    require_lazy("from_dummies", data)
+    data = lazy_rows("from_dummies", data)
     return operate(
         pd.from_dummies, data, kwargs={"sep": sep, "default_category": default_category}, label="from-dummies"
     )
@@ -340,7 +343,7 @@ def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: 
     sparse
         Not supported.
     """
-    require_lazy("get_dummies", data)
+    data = lazy_rows("get_dummies", data)
     if sparse:
         raise refused("get_dummies", "sparse", sparse, "sparse columns aren't supported")
     meta = data.expr.meta
@@ -374,7 +377,7 @@ def get_dummies(data: Any, prefix: Any = None, prefix_sep: Any = "_", dummy_na: 
 @with_function_arguments()
 def isna(obj: Any) -> Any:
     """Return where values are missing."""
-    require_lazy("isna", obj)
+    obj = lazy_rows("isna", obj)
     return obj.isna()
 
 
@@ -383,7 +386,7 @@ isnull = isna
 
 def notna(obj: Any) -> Any:
     """Return where values are not missing."""
-    require_lazy("notna", obj)
+    obj = lazy_rows("notna", obj)
     return obj.notna()
 
 
@@ -401,7 +404,7 @@ def to_datetime(arg: Any, errors: str = "raise", dayfirst: bool = False, yearfir
     """
     if isinstance(arg, dict) and any(map(is_node, arg.values())):
         arg = _frame_of(arg)
-    require_lazy("to_datetime", arg)
+    arg = lazy_rows("to_datetime", arg)
     if errors == "ignore":
         raise refused("to_datetime", "errors", errors, "'coerce' makes missing values of what is no time")
     options = {
@@ -434,7 +437,7 @@ def _frame_of(columns: dict[Any, Any]) -> Any:
 @instead_of(pd.to_timedelta)
 def to_timedelta(arg: Any, unit: str | None = None, errors: str = "raise") -> Any:
     """Return text or numbers as durations. ``errors="ignore"`` isn't supported."""
-    require_lazy("to_timedelta", arg)
+    arg = lazy_rows("to_timedelta", arg)
     if errors == "ignore":
         raise refused("to_timedelta", "errors", errors, "'coerce' makes missing values of what is no duration")
     kwargs = {"unit": unit, "errors": errors}
@@ -444,7 +447,7 @@ def to_timedelta(arg: Any, unit: str | None = None, errors: str = "raise") -> An
 @with_function_arguments()
 def to_numeric(arg: Any, errors: str = "raise", downcast: Any = None, dtype_backend: str | None = None) -> Any:
     """Return text as numbers. Each partition finds out whether they are whole; only errors "raise" and "coerce"."""
-    require_lazy("to_numeric", arg)
+    arg = lazy_rows("to_numeric", arg)
     if errors == "ignore":
         raise refused("to_numeric", "errors", errors, "'coerce' makes missing values of what is no number")
     if downcast is not None:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.array_values import array_of_value
+from glassloom.dataframe.assembled import assembled
 from glassloom.dataframe.base import Frame
 from glassloom.dataframe.call import Attribute, Method
 from glassloom.dataframe.text import scalar_html
@@ -62,6 +63,10 @@ class Scalar(Frame):
         """Return what an operator makes of the value and a lazy array."""
         return function(array_of_value(self), other)
 
+    def to_series(self, index: Any = 0) -> Any:
+        """Return a series of this value alone, under a label."""
+        return assembled(partial(_row, index), [self._expr], "to-series")
+
     def __index__(self) -> int:
         """Compute, and return a whole number, for what takes only those, such as ``range``."""
         return operator.index(self.compute())
@@ -89,6 +94,10 @@ class Scalar(Frame):
 
     def __len__(self) -> int:
         raise TypeError("a Scalar has no length")
+
+
+def _row(label: Any, value: Any) -> pd.Series:
+    return pd.Series([value], index=[label])
 
 
 def _called(scalar: Scalar, name: str, *args: Any, **kwargs: Any) -> Any:

@@ -23,7 +23,6 @@ from glassloom.dataframe.io.writers import SeriesWriters
 from glassloom.dataframe.kept_rows import keep_some
 from glassloom.dataframe.keys_at_hand import key_at_hand
 from glassloom.dataframe.keys_of_rows import with_keys_of_its_rows
-from glassloom.dataframe.label_nodes import NewLabels
 from glassloom.dataframe.lazy_closures import of_samples_at_hand
 from glassloom.dataframe.levels import Levels
 from glassloom.dataframe.measuring import SeriesMeasuring
@@ -31,14 +30,16 @@ from glassloom.dataframe.method_names import names_without_unfit
 from glassloom.dataframe.moving.among_all import SeriesAmongAll
 from glassloom.dataframe.moving.methods import MovingSeries
 from glassloom.dataframe.moving.numbering import renumber
+from glassloom.dataframe.moving.set_index import with_divisions
 from glassloom.dataframe.moving.shape import Repartition
 from glassloom.dataframe.moving.shuffle import require_shuffle_method
 from glassloom.dataframe.moving.values_by_hash import unique_by_hash, value_counts_by_hash
 from glassloom.dataframe.moving.with_other import WithOther
 from glassloom.dataframe.nodes import SomeRows
-from glassloom.dataframe.operators import divided_by_method
+from glassloom.dataframe.operators import SeriesOperators, divided_by_method
 from glassloom.dataframe.options import is_of_positions, number_of_outputs, refused
 from glassloom.dataframe.order_checks import OrderChecks
+from glassloom.dataframe.renamed_labels import with_renamed_labels
 from glassloom.dataframe.repeated_labels import filtered
 from glassloom.dataframe.rowwise import SeriesRowByRow
 from glassloom.dataframe.setting_rows import is_mask, mask_of_rows
@@ -63,6 +64,7 @@ _LIMITS = {
 @wraps("series")
 @with_arguments("Series")
 class Series(
+    SeriesOperators,
     MovingSeries,
     SeriesAmongAll,
     WithOther,
@@ -190,23 +192,38 @@ class Series(
         return value
 
     def rename(
-        self, index: Any = None, *, axis: Any = None, inplace: bool = False, level: Any = None, errors: Any = "ignore"
+        self,
+        index: Any = None,
+        *,
+        axis: Any = None,
+        inplace: bool = False,
+        level: Any = None,
+        errors: Any = "ignore",
+        sorted_index: bool = False,
     ) -> Any:
-        """Return the series under another name; a function, dict or pandas series renames the labels of rows.
+        """Return the series under another name; a function, dict or series renames the labels of rows.
 
         Parameters
         ----------
         index
-            The name, or what makes new labels of the old.
+            The name, or what makes new labels of the old. All rows of a lazy series are brought together.
         level
             Not supported: divisions are of one level.
+        sorted_index
+            Whether new labels are in order: then the divisions are found out, now.
+
+        Raises
+        ------
+        DivisionError
+            If labels aren't in order though `sorted_index` says so.
         """
         if level is not None:
             raise refused("rename", "level", level, "divisions are of one level")
         if callable(index):
             of_samples_at_hand(lambda some: some.rename(index), self._meta, who="rename", users=index)
-        if callable(index) or isinstance(index, (dict, pd.Series)):
-            return operate(Method("rename"), self, index, kind=NewLabels, label="rename")
+        if callable(index) or isinstance(index, (dict, pd.Series)) or is_node(index):
+            made = with_renamed_labels(self, index)
+            return wrap(with_divisions(made) if sorted_index else made)
         return operate(Method("rename"), self, index)
 
     def to_frame(self, name: Any = pd.api.extensions.no_default) -> Any:

@@ -12,7 +12,7 @@ from glassloom.collection import Collection
 
 
 class Ufunc:
-    """One of NumPy's universal functions; returns lazy arrays, and of lazy frames and series such.
+    """One of NumPy's universal functions; returns lazy arrays, of lazy frames and series such, and of pandas objects those.
 
     Examples
     --------
@@ -55,6 +55,10 @@ class Ufunc:
         if any(isinstance(value, Collection) and not isinstance(value, Array) for value in inputs):
             return self._ufunc(*inputs, **kwargs)  # frames, series and bags say what it makes of them
         if not any(isinstance(value, Array) for value in inputs):
+            if any(hasattr(value, "set_axis") or hasattr(value, "set_names") for value in inputs):
+                return self._ufunc(
+                    *inputs, **kwargs
+                )  # labelled rows and labels, of pandas or cuDF, which keep their labels
             inputs = (asarray(inputs[0]), *inputs[1:])
         made = call_ufunc(self._ufunc, *inputs, **kwargs)
         if made is NotImplemented:

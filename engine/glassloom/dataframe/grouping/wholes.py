@@ -436,13 +436,17 @@ def lacks_texts(column: Any, dtype: Any) -> bool:
 
 
 def _with_object_labels(meta: Any, recipe: Recipe, keys: Sequence[Any]) -> Any:
-    """Return a result without groups: keys that are objects are then labels that are objects, and text only where there is a group."""
+    """Return a result without groups: keys that are objects are then labels that are objects, and text only where there is a group.
+
+    Booleans that are objects, as values were missing beside them in a join, are labels that are booleans.
+    """
     index = meta.index
     if not recipe.as_index or index.nlevels < len(keys) or all(key.dtype != object for key in keys):
         return meta
     levels = [index.get_level_values(number) for number in range(index.nlevels)]
     levels[: len(keys)] = [
-        level.astype(object) if key.dtype == object else level for level, key in zip(levels, keys, strict=False)
+        level.astype(object) if key.dtype == object and level.dtype != bool else level
+        for level, key in zip(levels, keys, strict=False)
     ]
     made = levels[0] if len(levels) == 1 else pd.MultiIndex.from_arrays(levels, names=index.names)
     return meta.set_axis(made, axis=0)

@@ -390,8 +390,14 @@ def _first_block(path: str, parser: Parser) -> TextBlock:
 
 
 def _with_lists(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with lists in place of generators, which only one block could go through."""
-    return {name: list(value) if isinstance(value, Iterator) else value for name, value in options.items()}
+    """Return the options with lists in place of generators, which only one block could go through.
+
+    The ends of lines that Dask's users name for files of Windows are left out: they are found in any case, and pandas takes one character.
+    """
+    listed = {name: list(value) if isinstance(value, Iterator) else value for name, value in options.items()}
+    if listed.get("lineterminator") == "\r\n":
+        del listed["lineterminator"]
+    return listed
 
 
 def _require_dates_of_columns(options: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ from glassloom.dataframe.nodes import Columnwise, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.options import is_columns, refused
 from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import is_node, operate, wrap
-from glassloom.delayed_call import Delayed
+from glassloom.delayed_call import Delayed, delayed
 from glassloom.errors import OptionError
 
 
@@ -33,7 +33,7 @@ class AmongAll(Frame):
     """What frames and series have in common."""
 
     def isin(self, values: Any) -> Any:
-        """Return where values are among `values`: a list, or a `Delayed` of one, of series a lazy series or index too, of frames a dict from column to list.
+        """Return where values are among `values`: a list, a `Delayed` of one, or a list of `Delayed`; of series a lazy series or index too, of frames a dict from column to list.
 
         Examples
         --------
@@ -43,6 +43,8 @@ class AmongAll(Frame):
         >>> frame.k.isin(frame[frame.x > 0].k).compute().tolist()
         [True, False, True, False]
         """
+        if type(values) in (list, tuple, set) and any(isinstance(one, Delayed) for one in values):
+            values = delayed(list)(values)
         if isinstance(values, Delayed):
             return operate(Method("isin"), self, delayed_value(values, []), kind=Columnwise)
         if is_node(values):

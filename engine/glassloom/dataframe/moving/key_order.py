@@ -28,7 +28,9 @@ def in_key_order(joined: Any, joining: Joining, left: pd.Index, right: pd.Index)
     left, right
         The columns of both sides.
     """
-    if joining.left_index and joining.right_index:
+    shared = joining.left_on if joining.left_on == joining.right_on else None
+    are_labels = shared is not None and not any(name in left or name in right for name in shared)
+    if (joining.left_index and joining.right_index) or (are_labels and tuple(joined._meta.index.names) == shared):
         return joined.sort_index()
     by_columns = not joining.left_index and not joining.right_index
     own, others = _key_columns(joining, left, right)
@@ -53,7 +55,7 @@ def _key_columns(joining: Joining, left: pd.Index, right: pd.Index) -> tuple[lis
     others = _named([name for name in right if name not in shared], names[len(own) :])
     for keys, known in ((joining.left_on, own), (joining.right_on, others)):
         for key in keys or ():
-            if key not in known and key not in shared:
+            if key not in known and (key not in shared or (key not in left and key not in right)):
                 raise NotImplementedError(f"merge(sort=True) by index level {key!r}: call reset_index() before")
     return [own.get(key, key) for key in joining.left_on or ()], [
         others.get(key, key) for key in joining.right_on or ()

@@ -96,7 +96,10 @@ class Join(AnyJoin):
         has_dtype = (
             self.meta.index.dtype == left.meta.index.dtype
         )  # of labels in two zones pandas makes those of a third one
-        keeps = has_dtype and left is self.frame and right.npartitions == 1 and keeps_left_labels(self.joining)
+        are_kept = keeps_left_labels(self.joining) or (
+            self.joining.how in ("inner", "left") and _are_labels_keys(self.joining, left.meta, right.meta)
+        )
+        keeps = has_dtype and left is self.frame and right.npartitions == 1 and are_kept
         return left.divisions if keeps else (None,) * (self.frame.npartitions + 1)
 
     @property
@@ -257,7 +260,8 @@ def join_nodes(
     if side is not None:
         return _broadcast_join(left, right, joining, side)
     firsts = _keys_of_rows(left, right, joining)
-    if joining.left_index and joining.right_index and left.divisions[0] is not None and right.divisions[0] is not None:
+    by_labels = (joining.left_index and joining.right_index) or _are_labels_keys(joining, *metas)
+    if by_labels and left.divisions[0] is not None and right.divisions[0] is not None:
         divisions = union_of_divisions([left, right])
         both = redivide(left, divisions), redivide(right, divisions)
         return _with_one_dtype(_join(*both, joining, None, firsts, kind=SortedJoin), joining)
@@ -278,6 +282,16 @@ def join_nodes(
         both = hash_shuffle(left, own, count), hash_shuffle(right, others, count)
     keys = _keys_of_result(joining) if shared is None else None
     return _with_one_dtype(_join(*both, joining, keys, firsts if count > 1 else ()), joining)
+
+
+def _are_labels_keys(joining: Joining, left: Any, right: Any) -> bool:
+    """Whether the keys are the labels of both sides by their name, which the rows of the join have, too."""
+    if joining.how not in ("inner", "left", "right", "outer") or left.index.dtype != right.index.dtype:
+        return False
+    return all(
+        meta.index.nlevels == 1 and keys == (meta.index.name,) and meta.index.name not in meta.columns
+        for meta, keys in ((left, joining.left_on), (right, joining.right_on))
+    )
 
 
 def _shared_levels(left: Any, right: Any) -> tuple[Any, ...] | None:

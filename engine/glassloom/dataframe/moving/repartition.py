@@ -74,12 +74,12 @@ def repartition(
         raise ValueError(f"repartition takes one of {', '.join(given)}; got {' and '.join(chosen) or 'none'}")
     if divisions is not None:
         return _at_divisions(node, tuple(collection_of("repartition", "divisions", divisions, "labels")), force)
-    if force:
-        raise ValueError("repartition(force=True) needs divisions=")
     if freq is not None:
         return redivide(node, _divisions_of_period(node, freq))
     if partition_size is not None:
         return _by_size(node, units.parse_bytes(partition_size))
+    if callable(npartitions):
+        npartitions = npartitions(node.npartitions)
     if isinstance(npartitions, bool) or not isinstance(npartitions, (int, np.integer)) or npartitions < 1:
         raise ValueError(f"npartitions={npartitions!r} should be a whole number, 1 or more")
     return node if npartitions == node.npartitions else Repartition(node, int(npartitions))

@@ -78,6 +78,11 @@ def set_sorted_index(node: FrameExpr, keys: FrameExpr, name: Any, divisions: Seq
     return _one_partition_a_label(node, with_rows) if with_rows else node
 
 
+def with_divisions(node: FrameExpr) -> FrameExpr:
+    """Return a frame or series whose rows are in order of its labels, with its divisions, which are found out."""
+    return set_sorted_index(node, wrap(node).index.to_series().expr, "label", None)
+
+
 def current_divisions(keys: FrameExpr, name: Any) -> tuple[Any, ...]:
     """Compute the divisions of partitions that are in order of some keys.
 
