@@ -88,6 +88,8 @@ def test_only_columns_that_may_miss_values_are_read(tmp_path):
         assert columns_read(MADE[name](lazy)) == {"x"}, name  # NaN may be among floats
     for name in ("count of a column", "of a column", "share of a column", "count of some"):
         assert columns_read(MADE[name](lazy)) == set(), name
+    assert columns_read(lazy.isna().sum()[["x", "word"]]) == {"x"}
+    assert columns_read(lazy.isna()[["word", "day"]].sum()) == set()
     assert columns_read(lazy.dropna().groupby("flag").number.sum()) == {"flag", "number"}
     (read,) = reads(lazy.dropna().groupby("flag").number.sum())
     assert [term.column for term in read.condition] == ["x"]

@@ -114,7 +114,7 @@ FILTERS = {
     "either": (lambda f: f[(f.x > 5) | (f.y > 0)], (((((("x", ">", 5),), (("y", ">", 0.0),))),),)),
     "not": (lambda f: f[~(f.x > 5)], (((("x", ">", 5),),),)),
     "among": (lambda f: f[f.s.isin(["a", "h"])], (("s", "in", ("a", "h")),)),
-    "missing": (lambda f: f[f.s.notna()], (("s", "notna", None),)),
+    "missing": (lambda f: f[f.y.notna()], (("y", "notna", None),)),
     "whole numbers with a float": (lambda f: f[f.x > 5.5], (("x", ">", 5),)),
     "times, as text": (lambda f: f[f.t >= "2020-01-03"], (("t", ">=", pd.Timestamp("2020-01-03")),)),
     "above assigned columns": (lambda f: (lambda g: g[g.x > 5].q)(f.assign(q=f.y * 2)), (("x", ">", 5),)),

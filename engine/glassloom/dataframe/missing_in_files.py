@@ -50,6 +50,18 @@ def _with_stand_ins(labels: pd.Index, block: Any) -> pd.DataFrame:
     return made
 
 
+@rule(Projection, StandIns)
+def stand_in_for_needed_columns(node: Projection, inner: StandIns) -> Expr | None:
+    """Some of the columns."""
+    wanted = node.labels
+    if len(wanted) == len(inner.labels) or len(set(wanted)) < len(wanted):
+        return None
+    left = [name for name in wanted if name in inner.frame.meta.columns]
+    labels = inner.labels[[list(inner.labels).index(name) for name in wanted]]
+    made = StandIns(Projection(inner.frame, left), labels, origin=node.origin)
+    return made if isinstance(node.columns, list) else Projection(made, node.columns, origin=node.origin)
+
+
 @rule(Columnwise, Read)
 def test_columns_that_may_miss(node: Columnwise, read: Read) -> Expr | None:
     """``frame.isna()`` of all columns."""
