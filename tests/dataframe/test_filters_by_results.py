@@ -100,6 +100,17 @@ def test_only_the_compared_column_is_read_for_the_result(both):
     assert "where x == max" in str(lazy[lazy.x == lazy.x.max()].explain())
 
 
+def test_what_a_condition_is_computed_with_is_read_before_whole_rows(both):
+    frame, lazy = both
+    make = OTHERS["deviations"]
+    columns = [node.columns for node in plan(make(lazy), keeps_blocks=False) if type(node).__name__ == "Read"]
+    assert sorted(columns, key=str) == [("x",), None]
+    few = make(lazy)[["x", "k"]]  # to read x twice would save little
+    assert len([node for node in plan(few, keeps_blocks=False) if type(node).__name__ == "Read"]) == 1
+    for one in (make, lambda f: make(f).groupby("word").k.sum(), lambda f: (lambda g: g[g.k > 2])(make(f))):
+        assert_same(one(lazy).compute(**INLINE), one(frame))
+
+
 def test_results_of_another_frame(both, tmp_path):
     frame, lazy = both
     other = made_up(1).k.iloc[:5]

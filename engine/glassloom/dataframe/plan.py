@@ -9,14 +9,17 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from glassloom.dataframe.column_nodes import is_one_value, is_row_by_row
+from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.io.conditions import Condition
 from glassloom.dataframe.io.read import Read
-from glassloom.dataframe.nodes import Filter, FrameExpr, Projection
+from glassloom.dataframe.nodes import Assign, Filter, FrameExpr, Projection
 from glassloom.dataframe.predicates import condition_of, conjuncts, without
 from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.expr import Expr, walk
 
 _MOST_FILTERS_IN_A_ROW = 20
+_MANY_COLUMNS = 3
+"""So many more columns aren't read to be kept: others are read twice."""
 
 
 def filter_while_reading(roots: Sequence[Expr]) -> list[Expr]:
@@ -40,7 +43,9 @@ def filter_while_reading(roots: Sequence[Expr]) -> list[Expr]:
 
 
 def read_once(roots: Sequence[Expr]) -> list[Expr]:
-    """Merge reads of different columns of the same rows, but for reads of labels alone by what is over before the others begin."""
+    """Merge reads of different columns of the same rows, but for reads of labels alone by what is over before the others begin, and of few columns
+    whose results rows wait for: all that was read would be kept until these are there.
+    """
     order = walk(roots)
     new: dict[str, Expr] = {}
     consumers: dict[str, list[Expr]] = {}
@@ -48,7 +53,12 @@ def read_once(roots: Sequence[Expr]) -> list[Expr]:
         if len(found) < 2:
             continue
         consumers = consumers or consumers_of(order)
-        reads = [read for read in found if read.columns != () or not _is_read_apart(read, consumers)]
+        before = _read_before(found, order)
+        reads = [
+            read
+            for read in found
+            if read.name not in before and (read.columns != () or not _is_read_apart(read, consumers))
+        ]
         if len(reads) < 2:
             continue
         names = [reads[0].source.meta.columns if read.columns is None else read.columns for read in reads]
@@ -61,6 +71,35 @@ def read_once(roots: Sequence[Expr]) -> list[Expr]:
             else:
                 new[read.name] = whole
     return rebuilt(roots, order, new) if new else list(roots)
+
+
+def _read_before(reads: Sequence[Read], order: Sequence[Expr]) -> set[str]:
+    """Return the names of those of some reads of the same rows that are over, for a filter's results, before wider ones can begin."""
+    found: set[str] = set()
+    known = {read.name: read for read in reads}
+    for node in order:
+        if not isinstance(node, Filter):
+            continue
+        rows: Expr = node.frame
+        while isinstance(rows, (Filter, Projection, Assign)):
+            rows = rows.frame
+        if rows.name in known:
+            n_columns = len(names_of(known[rows.name].meta))
+            narrow = {read.name for read in reads if len(names_of(read.meta)) + _MANY_COLUMNS <= n_columns}
+            found |= {one.name for one in walk(_results_in(node.predicate)) if one.name in narrow}
+    return found
+
+
+def _results_in(predicate: Expr) -> list[Expr]:
+    """Return the results that a predicate of rows is computed with."""
+    found, stack = [], [predicate]
+    while stack:
+        node = stack.pop()
+        if is_one_value(node):
+            found.append(node)
+        elif is_row_by_row(node):
+            stack.extend(node.dependencies)
+    return found
 
 
 def _is_read_apart(node: Expr, consumers: dict[str, list[Expr]]) -> bool:
