@@ -15,6 +15,7 @@ from glassloom.dataframe.moving.filters_first import filter_before_moving, filte
 from glassloom.dataframe.moving.narrowing import move_needed_columns
 from glassloom.dataframe.moving.reductions_before_concat import reduce_before_concat
 from glassloom.dataframe.plan import filter_while_reading, read_once
+from glassloom.dataframe.reductions_together import reduce_columns_together
 from glassloom.expr import whole_plan, whole_results
 
 whole_plan(move_to_host)
@@ -31,6 +32,7 @@ whole_plan(aggregate_before_joins)
 whole_plan(read_several_partitions)
 whole_plan(reduce_distinct_rows_in_pieces)
 whole_plan(keep_groups_in_order)
+whole_plan(reduce_columns_together)
 whole_results(filter_results_before_moving)
 whole_results(read_results_together)
 whole_results(keep_shown_groups_in_order)
