@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, plan
 from glassloom import Client
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.grouping import groups_in_order
 from glassloom.dataframe.grouping.groups_in_order import GroupsInOrder
 from hypothesis import given, settings
@@ -83,7 +84,7 @@ MADE = {
 def test_groups_of_files_in_order_are_those_of_pandas(make, tmp_path):
     frame = orders_of(KEYS)
     lazy = write(frame, tmp_path, BOUNDS)
-    assert stay(make(lazy)) == 1
+    assert stay(make(lazy)) == 1 or not HAS_COPY_ON_WRITE  # until pandas 3 texts are objects
     assert_same(make(lazy).compute(**INLINE), make(frame))
 
 
