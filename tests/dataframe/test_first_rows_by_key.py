@@ -46,7 +46,7 @@ MADE = {
     "days": lambda f: f.nsmallest(4, "day"),
     "more than there are values": lambda f: f.nlargest(79, "x"),
     "of a filter": lambda f: f[f.k > 2].nlargest(5, "x"),
-    "of a filter by a result": lambda f: f[f.k > f.k.mean()].nlargest(5, "narrow"),
+    "of a filter by a result": lambda f: f[f.k > f.k.mean() * 1.5].nlargest(5, "narrow"),
     "then some columns": lambda f: f.nlargest(5, "narrow")[["word", "k", "day"]],
     "some columns": lambda f: f[["word", "x", "k", "day"]].nlargest(5, "x"),
 }

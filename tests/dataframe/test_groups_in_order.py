@@ -107,6 +107,8 @@ def test_groups_that_are_joined(tmp_path):
 
 JOINED = {
     "sums": lambda f: f.groupby("k").agg(s=("v", "sum")).reset_index(),
+    "label of the largest": lambda f: f.groupby(["k", "word"]).v.sum().reset_index().v.idxmax(),
+    "labels of some": lambda f: f.groupby(["k", "word"]).v.sum().reset_index().drop_duplicates("v", keep="last"),
     "in one go": lambda f: f.groupby("k", as_index=False).x.sum(),
     "in order": lambda f: f.groupby("k").x.sum().cumsum(),
     "largest": lambda f: f.groupby("k").x.sum().nlargest(2),

@@ -12,16 +12,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glassloom.dataframe.call import Block, Method
+from glassloom.dataframe.call import Block
 from glassloom.dataframe.column_nodes import is_one_value, is_row_by_row
 from glassloom.dataframe.io.read import Read
 from glassloom.dataframe.io.read_by_results import Compared, ReadByResults
 from glassloom.dataframe.nodes import Filter, FrameExpr, Projection, Rowwise
 from glassloom.dataframe.predicates import conjuncts, without
+from glassloom.dataframe.quantiles import fractions_found
+from glassloom.dataframe.reduce import reduction_name
+from glassloom.dataframe.reduction_nodes import TreeReduce
 from glassloom.expr import Expr, walk
 
 _OPERATORS = {"eq": "==", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_INCLUSIVE = {"both": (">=", "<="), "left": (">=", "<"), "right": (">", "<="), "neither": (">", "<")}
+_FEW = 0.1
+"""The part of the rows that are few."""
 
 
 def filter_by_results_while_reading(roots: Sequence[Expr]) -> list[Expr]:
@@ -42,15 +46,11 @@ def _read_by_results(node: Filter) -> FrameExpr | None:
     read = node.frame.frame if isinstance(node.frame, Projection) else node.frame
     if not isinstance(read, (Read, ReadByResults)) or not isinstance(read.meta, pd.DataFrame):
         return None
-    compared: list[Compared] = []
-    values: list[FrameExpr] = []
-    held: set[str] = set()
-    for part in conjuncts(node.predicate):
-        for one, value in _compared(part, read):
-            compared.append(one)
-            values.append(value)
-            held.add(part.name)
-    made = ReadByResults.of(read, tuple(compared), tuple(values)) if held else None
+    found = {part.name: pair for part in conjuncts(node.predicate) if (pair := _compared(part, read)) is not None}
+    if not any(_likely_keeps_few(one.operator, value) for one, value in found.values()):
+        return None
+    held, pairs = set(found), list(found.values())
+    made = ReadByResults.of(read, tuple([one for one, _ in pairs]), tuple([value for _, value in pairs]))
     if made is None:
         return None
     rows = _narrowed(node.frame.substitute(lambda _: made)) if read is not node.frame else made
@@ -75,21 +75,37 @@ def _of_chosen_rows(node: Expr, read: Read | ReadByResults, chosen: ReadByResult
     return None if None in made.values() else node.substitute(lambda child: made[child.name] or child)
 
 
-def _compared(part: Expr, read: Read | ReadByResults) -> list[tuple[Compared, FrameExpr]]:
-    """Return the comparisons of a column of a read with results that a condition consists of; none if it is something else."""
-    if not isinstance(part, Rowwise) or not _is_of_column(part.frame, read) or part.call.kwargs:
-        return []
-    column, others, args = part.frame.columns, part.others, part.call.args  # type: ignore[attr-defined]
-    if not all(is_one_value(one) and _may_be_compared(part.frame.meta.dtype, one.meta) for one in others):
-        return []
-    function = part.call.function
-    numbers = [arg.number if isinstance(arg, Block) else None for arg in args]
+def _compared(part: Expr, read: Read | ReadByResults) -> tuple[Compared, FrameExpr] | None:
+    """Return the comparison of a column of a read with a result that a condition is; None if it is something else."""
+    if (
+        not isinstance(part, Rowwise)
+        or not _is_of_column(part.frame, read)
+        or part.call.kwargs
+        or len(part.others) != 1
+    ):
+        return None
+    column, (value,), function = part.frame.columns, part.others, part.call.function  # type: ignore[attr-defined]
+    numbers = [arg.number if isinstance(arg, Block) else None for arg in part.call.args]
     name = str(getattr(function, "__name__", ""))
-    if getattr(function, "__module__", None) == "_operator" and name in _OPERATORS and numbers == [0, 1]:
-        return [(Compared(column, _OPERATORS[name]), others[0])]
-    if isinstance(function, Method) and function.path == ("between",) and numbers == [0, 1, 2, None]:
-        return [(Compared(column, each), one) for each, one in zip(_INCLUSIVE.get(args[3], ()), others, strict=False)]
-    return []
+    if getattr(function, "__module__", None) != "_operator" or name not in _OPERATORS or numbers != [0, 1]:
+        return None
+    may_be = is_one_value(value) and _may_be_compared(part.frame.meta.dtype, value.meta)
+    return (Compared(column, _OPERATORS[name]), value) if may_be else None
+
+
+def _likely_keeps_few(operator: str, value: FrameExpr) -> bool:
+    """Whether few rows are likely left by a comparison, so that other columns needn't be read of most of them.
+
+    So it is with the largest value, quantiles near it, and what is computed of a mean (``x > x.mean() + 3 * x.std()``); not with a mean itself.
+    """
+    if operator == "==":
+        return True
+    if isinstance(value, TreeReduce) and (how := reduction_name(value)):
+        return (how == "max" and operator == ">=") or (how == "min" and operator == "<=")
+    fractions = fractions_found(value)
+    if fractions is not None:
+        return min(fractions) >= 1 - _FEW if operator in (">", ">=") else max(fractions) <= _FEW
+    return operator in (">", ">=") and isinstance(value, Rowwise)
 
 
 def _is_of_column(node: Expr, read: Read | ReadByResults) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pandas as pd
+
 from glassloom._users_functions import call_users_function
 from glassloom.backends.made_up_categories import with_categories_as_made_up
 from glassloom.backends.pandas_ import guarded, is_frame, rows_between
@@ -19,7 +21,7 @@ _ROWS = 20
 _PARTITIONS = 3
 """How many partitions are looked into for rows."""
 
-_MOST_TASKS = 64
+_MOST_TASKS = 8
 """Of how many tasks a partition may be made: one of what was sorted, say, may take as long as the whole computation."""
 
 
@@ -52,7 +54,15 @@ def of_first_rows(
         raise
     except Exception as other:  # the user's function may raise anything
         raise failed_on_samples(what, error, users, how, other)  # noqa: B904 - it has its cause
+    if _tells_nothing(made):
+        raise failed_on_samples(what, error, users, how)
     return made
+
+
+def _tells_nothing(made: Any) -> bool:
+    """Whether values are None alone, of which others may be numbers."""
+    columns = [made] if isinstance(made, pd.Series) else [made.iloc[:, at] for at in range(made.shape[1])] if isinstance(made, pd.DataFrame) else []  # fmt: skip
+    return any(column.dtype == object and len(column) > 0 and bool(column.isna().all()) for column in columns)
 
 
 def _first_rows(nodes: Sequence[FrameExpr]) -> list[Any] | None:

@@ -18,6 +18,8 @@ from glassloom.dataframe.reduction_nodes import Chunk
 from glassloom.expr import Expr, walk
 
 _MOST_FILTERS_IN_A_ROW = 20
+LARGE_BYTES = 256 * 2**20
+"""Rows that take less are kept until a result is there."""
 _MANY_COLUMNS = 3
 """So many more columns aren't read to be kept: others are read twice."""
 
@@ -83,11 +85,17 @@ def _read_before(reads: Sequence[Read], order: Sequence[Expr]) -> set[str]:
         rows: Expr = node.frame
         while isinstance(rows, (Filter, Projection, Assign)):
             rows = rows.frame
-        if rows.name in known:
+        if rows.name in known and _is_large(known[rows.name]):
             n_columns = len(names_of(known[rows.name].meta))
             narrow = {read.name for read in reads if len(names_of(read.meta)) + _MANY_COLUMNS <= n_columns}
             found |= {one.name for one in walk(_results_in(node.predicate)) if one.name in narrow}
     return found
+
+
+def _is_large(read: Read) -> bool:
+    numbers = read.numbers if read.numbers is not None else range(read.npartitions)
+    nbytes = read.source.nbytes(numbers, read.columns)
+    return nbytes is None or nbytes >= LARGE_BYTES
 
 
 def _results_in(predicate: Expr) -> list[Expr]:

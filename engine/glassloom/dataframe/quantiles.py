@@ -20,8 +20,9 @@ from pandas.core.dtypes.dtypes import BaseMaskedDtype
 
 from glassloom.backends.pandas_ import sample
 from glassloom.dataframe.argument_kinds import fraction
-from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.nodes import BlockOp, FrameExpr, Rowwise
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.reduction_nodes import TreeReduce
 from glassloom.dataframe.whole_units import counts_units, of_units, units_of
 from glassloom.dataframe.widening import can_miss_nothing, is_narrowing
 from glassloom.errors import OptionError
@@ -114,6 +115,15 @@ def column_quantiles(series: FrameExpr, wanted: Wanted, split_every: int | None 
     narrow = tree(series, second, None, f"{wanted.how}-places", others=(wide,), split_every=split_every)
     chosen = Operation(_chosen, _joined, partial(_picked, wanted, series.meta))
     return tree(series, chosen, meta, wanted.how, others=(narrow,), split_every=split_every)
+
+
+def fractions_found(node: FrameExpr) -> tuple[float, ...] | None:
+    """Return the fractions of which a node is the quantiles of a series, or the only one; None of other nodes."""
+    while isinstance(node, BlockOp) and not isinstance(node, Rowwise) and not node.others:
+        node = node.frame
+    finish = node.steps.finish if isinstance(node, TreeReduce) else None
+    is_of_quantiles = isinstance(finish, partial) and finish.func is _picked
+    return finish.args[0].fractions if is_of_quantiles else None  # type: ignore[union-attr]
 
 
 def _of_pandas(series: Any, wanted: Wanted) -> Any:

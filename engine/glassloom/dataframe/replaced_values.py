@@ -1,4 +1,7 @@
-"""`replace` of values by others of another kind, such as text by numbers: pandas makes objects of a column of which one is replaced."""
+"""`replace` of texts by values of another kind, such as numbers: pandas makes objects of a column of which one is replaced.
+
+Columns of other dtypes, of which no row may have what is replaced (``n.replace(-999, None)``), are planned as they are.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.for_each import WithMeta
 from glassloom.dataframe.nodes import Rowwise
@@ -99,7 +103,9 @@ def _pairs(given: Any, value: Any = None) -> list[_Pair]:
 
 def _makes_objects(column: Any, pairs: list[_Pair]) -> bool:
     """Whether pandas makes objects of a column in which one of some values is replaced."""
-    if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_object_dtype(column.dtype):
+    if not is_text(
+        column.dtype
+    ):  # as numbers, a column of which none is replaced would be lost to what takes numbers alone
         return False
     return any(_is_replaced_by_object(column.dtype, *pair) for pair in pairs)
 

@@ -232,7 +232,7 @@ class OptionsInUse:
                 if not options:
                     return
                 self._remove(ident)
-            if self._turns or not self._may_begin(options):
+            if self._turns or not self._may_begin(ident, options):
                 self._wait_for_turn(ident, options)
             self._options = options
             self._threads[ident] = options
@@ -251,9 +251,13 @@ class OptionsInUse:
         with self._changed:
             self._remove(ident, restores=restores)
 
-    def _may_begin(self, options: AllOptions) -> bool:
-        """Whether nothing runs, or what needs the same, and has set nothing else itself."""
-        return not self._threads or (self._options == options and changed_options() == self._as_set)
+    def _may_begin(self, ident: int, options: AllOptions) -> bool:
+        """Whether nothing runs, or what needs the same. A task that has set options itself, and may set them back at any time, runs alone."""
+        if not self._threads:
+            return True
+        if ident in self._own or self._own.intersection(self._threads):
+            return False
+        return self._options == options and changed_options() == self._as_set
 
     def _note_own(self, ident: int) -> None:
         """The calling thread is going to wait: if its task, or one that runs beside it, has set options itself, all tasks take turns from now on."""
@@ -302,7 +306,7 @@ class OptionsInUse:
 
     def _begin_turns(self) -> None:
         """Let the first of those that wait begin, if it can, with all that need the same."""
-        if not self._turns or not self._may_begin(self._turns[0].options):
+        if not self._turns or not self._may_begin(self._turns[0].ident, self._turns[0].options):
             return
         self._options = self._turns[0].options
         begun = [turn for turn in self._turns if turn.options == self._options]

@@ -280,6 +280,8 @@ def _may_be_several(node: TreeReduce, order: Sequence[Expr], root_names: set[str
     """Whether all that is made of a reduction is the same if its groups are in several partitions, one after the other."""
     inside = {node.name}
     numbered: set[str] = set()  # what has labels from 0 on in each partition
+    if isinstance(node.steps.meta.index, pd.RangeIndex):
+        numbered.add(node.name)
     for one in order:
         below = [child for child in one.dependencies if child.name in inside]
         if not below or all(takes_all(one, child) for child in below):
@@ -295,8 +297,6 @@ def _may_be_several(node: TreeReduce, order: Sequence[Expr], root_names: set[str
         if is_reset or isinstance(one, LookupJoin) or any(child.name in numbered for child in below):
             numbered.add(one.name)
         inside.add(one.name)
-    if isinstance(node.steps.meta.index, pd.RangeIndex):
-        numbered.update(inside)
     shown = inside & root_names
     return not shown or (are_shown and not shown & numbered)
 

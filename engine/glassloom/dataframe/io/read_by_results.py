@@ -99,7 +99,10 @@ class ReadByResults(FrameBlockwise):
     def of(
         cls, read: Read | ReadByResults, compared: tuple[Compared, ...], values: tuple[FrameExpr, ...]
     ) -> ReadByResults | None:
-        """Return a read with further comparisons; None if its source can't make them."""
+        """Return a read with further comparisons; None if its source can't make them, or the dtype of whole numbers depends on all rows."""
+        numbers = {name for name, dtype in read.meta.dtypes.items() if getattr(dtype, "kind", "O") in "iub"}
+        if not numbers <= read.source.complete_columns:
+            return None
         if isinstance(read, ReadByResults):
             compared, values = (*read.compared, *compared), (*read.values, *values)
         columns = tuple(read.meta.columns) if read.columns is None else read.columns
