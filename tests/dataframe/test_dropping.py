@@ -131,3 +131,9 @@ def test_rows_are_dropped_by_the_labels_of_others(index):
         some = lazy[lazy.x.isin(chosen)].index
         for wanted in (others, some, some.to_series(), others.tolist()):
             assert_same(lazy.drop(wanted).compute(scheduler="inline"), frame.drop(others))
+
+
+def test_none_beside_numbers_is_a_label():
+    frame = pd.DataFrame({"a": range(6)}, index=pd.Index([4, 5, 0, 2, None, 3], dtype=object))
+    lazy = gd.from_pandas(frame, npartitions=2, sort=False)
+    assert_same(lazy.drop([None, 4]).compute(scheduler="inline"), frame.drop([None, 4]))

@@ -86,6 +86,12 @@ def test_no_rows_are_computed_that_take_many_tasks_or_whose_function_names_lazy_
     assert computed == [0]
 
 
+def test_none_alone_does_not_tell_what_is_returned():
+    texts = pd.Series(['{"a": null}'] * 30 + ['{"a": 2}'] * 30)
+    with pytest.raises(MetaError, match="meta="):
+        gd.from_pandas(texts, npartitions=2).map(lambda text: json.loads(text)["a"])
+
+
 def test_categories_of_the_first_rows_are_not_those_of_all():
     text = PLAIN.name.astype(object).astype("category")
     lazy = gd.from_pandas(PLAIN, npartitions=2).name.astype("category")

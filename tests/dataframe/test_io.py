@@ -237,8 +237,17 @@ def test_partitions_may_be_made_by_functions_and_delayed_calls():
         gd.from_map(make, [1, 2, 3], offset=0, divisions=(0, 1))
     with pytest.raises(ValueError, match=r"iterables have different lengths: \[2, 1\]"):
         gd.from_map(make, [1, 2], [1])
-    with pytest.raises(TypeError, match="from_delayed takes delayed calls, got int"):
+    with pytest.raises(TypeError, match="from_delayed takes delayed calls and futures, got int"):
         gd.from_delayed([1])
+
+
+def test_partitions_are_futures():
+    make = lambda n: pd.DataFrame({"n": range(n)})  # noqa: E731
+    with gl.Client(n_workers=1, threads_per_worker=1) as client:
+        lazy = gd.from_delayed(client.map(make, [2, 3]))
+        assert lazy.npartitions == 2
+        assert lazy.n.sum().compute() == 4
+        assert gd.from_delayed(client.submit(make, 4)).n.max().compute() == 3
 
 
 def test_timeseries_is_the_same_for_the_same_seed_and_as_large_as_it_says():

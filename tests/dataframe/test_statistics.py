@@ -615,3 +615,11 @@ def test_missing_and_infinite_values_of_one_partition_count_in_correlations_as_i
         expected = call(frame)
         got = call(gd.from_pandas(frame, npartitions=4)).compute(**INLINE)
     np.testing.assert_allclose(got, expected, rtol=1e-7, atol=1e-9)
+
+
+def test_the_covariance_of_two_series_heeds_ddof_where_values_are_missing():
+    frame = pd.DataFrame({"a": [1.0, 2, np.nan, 4, 7], "b": [2.0, 1, 3, np.nan, 9]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    for ddof in (0, 1, 2):
+        assert lazy.a.cov(lazy.b, ddof=ddof).compute(**INLINE) == pytest.approx(frame.a.cov(frame.b, ddof=ddof))
+        assert_same(lazy.cov(ddof=ddof).compute(**INLINE), frame.cov(ddof=ddof))

@@ -239,6 +239,30 @@ def test_what_a_task_has_set_itself_is_set_again_after_it_has_waited():
     assert changed_options() == ()
 
 
+def test_a_task_that_goes_on_with_options_it_has_set_itself_shares_its_turn_with_none():
+    turns = Turns(OptionsInUse())
+    goes_on, may_end = threading.Event(), threading.Event()
+
+    def run():
+        with turns.in_use.during(()):
+            with pd.option_context(STORAGE, "python"):
+                with turns.in_use.set_aside():
+                    pass
+                goes_on.set()
+                assert may_end.wait(60)
+            turns.found.append(("own", pd.get_option(STORAGE)))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert goes_on.wait(60)
+    same = turns.begin("same", PYTHON, waits=True)  # its options are set, but may be set back at any time
+    may_end.set()
+    thread.join(60)
+    same.set()
+    turns.join()
+    assert turns.found == [("own", "auto"), ("same", "python")]
+
+
 def test_an_interrupt_while_a_task_waits_for_its_turn_leaves_others_theirs():
     class Interrupted(BaseException):
         pass

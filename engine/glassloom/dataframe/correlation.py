@@ -160,4 +160,6 @@ def _single(how: str, min_periods: int, ddof: int, columns: Any, parts: list[Pai
     whole = _joined(parts)
     if whole is None or whole.odd[0, 1]:
         return np.float64("nan")
-    return _of_pairs(how, min_periods, ddof, whole)[0, 1]
+    return _of_pairs(how, min_periods, ddof, whole._replace(lacks=False))[
+        0, 1
+    ]  # of two series pandas always heeds `ddof`

@@ -79,7 +79,10 @@ def _as_index(labels: Any) -> pd.Index:
         if _are_plain(labels.dtype):  # one by one they take a microsecond each
             return pd.Index(labels.array)
         labels = labels.array
-    return pd.Index(labels if isinstance(labels, np.ndarray) else list(labels), tupleize_cols=False)
+    if isinstance(labels, np.ndarray):
+        return pd.Index(labels, tupleize_cols=False)
+    listed = list(labels)  # None beside numbers is a label of its own
+    return pd.Index(listed, dtype=object if any(one is None for one in listed) else None, tupleize_cols=False)
 
 
 def _are_plain(dtype: Any) -> bool:

@@ -21,7 +21,7 @@ from glassloom.dataframe.wrap import wrap
 from glassloom.delayed_call import Delayed, delayed
 from glassloom.errors import DivisionError
 from glassloom.expr import Expr
-from glassloom.graph import Key, Task, TaskRef, function_label, tokenize
+from glassloom.graph import Handle, Key, Task, TaskRef, function_label, tokenize
 
 
 class MapSource(Source):
@@ -149,18 +149,18 @@ def from_map(
 
 @with_function_arguments()
 def from_delayed(
-    parts: Delayed | Sequence[Delayed],
+    parts: Delayed | Handle | Sequence[Delayed | Handle],
     meta: Any = None,
     divisions: Sequence[Any] | None = None,
     *,
     verify_meta: bool = True,
 ) -> Any:
-    """Make a frame of delayed calls, each of which returns a partition.
+    """Make a frame of delayed calls, or futures, each of which returns a partition.
 
     Parameters
     ----------
     parts
-        One or more `glassloom.delayed` calls.
+        One or more `glassloom.delayed` calls, or futures, as `Client.map` and `Client.scatter` return them.
     meta
         As in `from_map`. Default: the first call is computed, here and now.
     divisions
@@ -177,13 +177,14 @@ def from_delayed(
     >>> len(gd.from_delayed([load(2), load(3)], meta={"n": "int64"}))
     5
     """
-    many = [parts] if isinstance(parts, Delayed) else collection_of("from_delayed", "parts", parts, "delayed calls")
+    is_one = isinstance(parts, (Delayed, Handle))
+    many = [parts] if is_one else collection_of("from_delayed", "parts", parts, "delayed calls")
     if not many:
         raise ValueError("from_delayed needs at least one delayed call")
     for part in many:
-        if not isinstance(part, Delayed):
-            raise TypeError(f"from_delayed takes delayed calls, got {type(part).__name__}")
-    made = with_native_bytes(empty(many[0].compute())) if meta is None else parse_meta(meta)
+        if not isinstance(part, (Delayed, Handle)):
+            raise TypeError(f"from_delayed takes delayed calls and futures, got {type(part).__name__}")
+    made = with_native_bytes(empty(delayed(many[0]).compute())) if meta is None else parse_meta(meta)
     nodes = tuple(delayed(part).expr for part in many)
     return wrap(FromDelayed(nodes, made, _checked_divisions(divisions, len(many)), verify_meta))
 
