@@ -126,7 +126,7 @@ RESULTS = (
         "whole numbers if none is replaced",
     ),
     (
-        "`replace` of values of a named column by values of another kind, such as text by numbers, of which no row has one",
+        "`replace` of texts of a named column by values of another kind, such as numbers, of which no row has one",
         "`dtype` says objects before computing; so are all rows, if in some partition all values are missing",
         "the column's dtype",
     ),
