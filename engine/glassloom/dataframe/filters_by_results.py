@@ -31,7 +31,7 @@ _FEW = 0.1
 def filter_by_results_while_reading(roots: Sequence[Expr]) -> list[Expr]:
     """Let sources compare columns with results while they read the rows that a filter is of."""
     order = walk(roots)
-    if not any(isinstance(node, Filter) for node in order):
+    if not any(isinstance(node, Rowwise) and any(map(is_one_value, node.others)) for node in order):
         return list(roots)
     done: dict[str, Expr] = {}
     for node in order:

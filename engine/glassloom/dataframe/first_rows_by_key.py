@@ -30,7 +30,9 @@ _LEAST_OTHERS = 3
 def find_first_rows_by_key(roots: Sequence[Expr]) -> list[Expr]:
     """Let the first rows by a key be chosen while they are read."""
     order = walk(roots)
-    if not any(isinstance(node, (SortedEnds, TreeReduce)) for node in order):
+    if not any(
+        isinstance(node, SortedEnds) or (isinstance(node, TreeReduce) and compared_columns(node)) for node in order
+    ):
         return list(roots)
     done: dict[str, Expr] = {}
     for node in order:

@@ -24,25 +24,25 @@ _TESTS = frozenset(["isna", "isnull", "notna", "notnull"])
 _OF_TESTS = frozenset(["all", "any", "mean", "sum"])
 
 
-class StandIns(OfSameRows):
-    """The rows of a frame under `labels`: its own columns, and for others, of which no value is missing, one that costs nothing."""
+class Placeholders(OfSameRows):
+    """The rows of a frame under `labels`: its own columns, and for others, of which no value is missing, zeros that take no memory."""
 
     parameters = ("frame", "labels")
 
     frame: FrameExpr
     labels: pd.Index
-    label = "stand-ins"
+    label = "placeholders"
 
     @cached_property
     def meta(self) -> Any:
-        return _with_stand_ins(self.labels, self.frame.meta)
+        return _with_placeholders(self.labels, self.frame.meta)
 
     @property
     def function(self) -> Any:
-        return BlockCall(partial(_with_stand_ins, self.labels), (Block(0),), label=self.label)
+        return BlockCall(partial(_with_placeholders, self.labels), (Block(0),), label=self.label)
 
 
-def _with_stand_ins(labels: pd.Index, block: Any) -> pd.DataFrame:
+def _with_placeholders(labels: pd.Index, block: Any) -> pd.DataFrame:
     nothing_missing = np.broadcast_to(np.int8(0), len(block))
     columns = {place: block[name] if name in block.columns else nothing_missing for place, name in enumerate(labels)}
     made = pd.DataFrame(columns, index=block.index, copy=False)
@@ -50,15 +50,15 @@ def _with_stand_ins(labels: pd.Index, block: Any) -> pd.DataFrame:
     return made
 
 
-@rule(Projection, StandIns)
-def stand_in_for_needed_columns(node: Projection, inner: StandIns) -> Expr | None:
+@rule(Projection, Placeholders)
+def keep_needed_placeholders(node: Projection, inner: Placeholders) -> Expr | None:
     """Some of the columns."""
     wanted = node.labels
     if len(wanted) == len(inner.labels) or len(set(wanted)) < len(wanted):
         return None
     left = [name for name in wanted if name in inner.frame.meta.columns]
     labels = inner.labels[[list(inner.labels).index(name) for name in wanted]]
-    made = StandIns(Projection(inner.frame, left), labels, origin=node.origin)
+    made = Placeholders(Projection(inner.frame, left), labels, origin=node.origin)
     return made if isinstance(node.columns, list) else Projection(made, node.columns, origin=node.origin)
 
 
@@ -67,7 +67,7 @@ def test_columns_that_may_miss(node: Columnwise, read: Read) -> Expr | None:
     """``frame.isna()`` of all columns."""
     if not _name_of_test(node) or not isinstance(read.meta, pd.DataFrame):
         return None
-    made = _stand_in(read)
+    made = _with_less_read(read)
     return None if made is None else node.rebuild([made, *node.operands[1:]])
 
 
@@ -76,10 +76,10 @@ def count_columns_that_may_miss(node: TreeReduce, chunk: Chunk) -> Expr | None:
     """``frame.count()``, ``series.count()``, and ``series.isna().sum()`` or the like."""
     how, below = reduction_name(node), chunk.frame
     if how in _OF_TESTS and isinstance(below, Columnwise) and _name_of_test(below):
-        made = _stand_in(below.frame)
+        made = _with_less_read(below.frame)
         tested: FrameExpr | None = None if made is None else below.rebuild([made, *below.operands[1:]])
     else:
-        tested = _stand_in(below) if how == "count" and not chunk.others else None
+        tested = _with_less_read(below) if how == "count" and not chunk.others else None
     if tested is None:
         return None
     return node.rebuild([chunk.rebuild([tested, *chunk.operands[1:]]), *node.operands[1:]])
@@ -154,8 +154,8 @@ def _read_below(node: Expr) -> Read | None:
     return node if isinstance(node, Read) and isinstance(node.meta, pd.DataFrame) else None
 
 
-def _stand_in(node: Expr) -> FrameExpr | None:
-    """Return what is read, or a column of it, with stand-ins for columns of which no value is missing; None if there are none."""
+def _with_less_read(node: Expr) -> FrameExpr | None:
+    """Return what is read, or a column of it, with placeholders for columns of which no value is missing; None if there are none."""
     read = node.frame if isinstance(node, Projection) and not isinstance(node.columns, list) else node
     if not isinstance(read, Read) or not isinstance(read.meta, pd.DataFrame) or not read.meta.columns.is_unique:
         return None
@@ -166,5 +166,5 @@ def _stand_in(node: Expr) -> FrameExpr | None:
     left = tuple([name for name in names if name not in complete])
     if len(left) == len(names):
         return None
-    made = StandIns(read.with_columns(left), labels, origin=node.origin)
+    made = Placeholders(read.with_columns(left), labels, origin=node.origin)
     return made if read is node else Projection(made, names[0], origin=node.origin)

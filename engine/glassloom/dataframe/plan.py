@@ -80,15 +80,16 @@ def _read_before(reads: Sequence[Read], order: Sequence[Expr]) -> set[str]:
     found: set[str] = set()
     known = {read.name: read for read in reads}
     for node in order:
-        if not isinstance(node, Filter):
+        results = _results_in(node.predicate) if isinstance(node, Filter) else []
+        if not results:
             continue
-        rows: Expr = node.frame
+        rows: Expr = node
         while isinstance(rows, (Filter, Projection, Assign)):
             rows = rows.frame
         if rows.name in known and _is_large(known[rows.name]):
             n_columns = len(names_of(known[rows.name].meta))
             narrow = {read.name for read in reads if len(names_of(read.meta)) + _MANY_COLUMNS <= n_columns}
-            found |= {one.name for one in walk(_results_in(node.predicate)) if one.name in narrow}
+            found |= {one.name for one in walk(results) if one.name in narrow}
     return found
 
 

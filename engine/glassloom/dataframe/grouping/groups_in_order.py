@@ -38,8 +38,6 @@ LEAST_GROUPS = 10_000
 """In each partition, as far as rows and keys tell: to finish one takes as long as to join some thousands of groups."""
 _WITH_DTYPE_OF_NUMBERS = frozenset(["count", "size", "nunique", "mean", "var", "std", "sem"])
 _WITH_DTYPE_OF_VALUES = frozenset(["sum", "prod", "min", "max", "first", "last"])
-
-
 _OF_EACH_VALUE = frozenset(
     [
         "abs", "add", "and_", "astype", "between", "dt", "eq", "fillna", "ge", "gt", "inv", "invert", "isin", "isna", "isnull", "le", "lt", "mul",
