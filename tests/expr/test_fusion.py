@@ -147,8 +147,9 @@ def test_simplified_and_fused_expressions_have_the_same_results(arrays):
     roots = [array.expr for array in arrays]
     plain = [root.assemble(blocks) for root, blocks in zip(roots, results(roots), strict=True)]
     simple = simplify(roots)
-    for plan in (simple, fuse(simple), fuse(roots)):
-        assert len(lower(plan)[0]) <= len(lower(roots)[0]) or plan is simple
+    # Rules alone may add a task for a view: of a shared ``x.T * 2``, ``x * 2`` is made once, and its transpose for each who needs that.
+    for plan, before in ((simple, simple), (fuse(simple), simple), (fuse(roots), roots)):
+        assert len(lower(plan)[0]) <= len(lower(before)[0])
         for root, blocks, expected in zip(plan, results(plan), plain, strict=True):
             np.testing.assert_allclose(root.assemble(blocks), expected, rtol=1e-12, atol=1e-12)
 
