@@ -110,8 +110,8 @@ before, freed, ended = (threading.Barrier(3) for _ in range(3))
 threads = [threading.Thread(target=use) for _ in range(2)]
 for thread in threads:
     thread.start()
+sizes = [memory_of(os.getpid()).own_bytes]  # before the threads go on, which would have begun to allocate
 before.wait()
-sizes = [memory_of(os.getpid()).own_bytes]
 freed.wait()
 sizes.append(memory_of(os.getpid()).own_bytes)
 trim_freed_memory()
