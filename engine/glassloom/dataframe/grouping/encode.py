@@ -6,8 +6,8 @@ Groups are those that ``DataFrame.groupby`` makes: which values are equal, missi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.arrow.blocks import TextKey
 from glassloom.dataframe.arrow.taking import taken
 from glassloom.dataframe.arrow.text import encode_text, is_text, sorted_codes
+from glassloom.dataframe.grouping.sums import dtype_of_sum, sums_by_code, sums_of_columns
 from glassloom.dataframe.grouping.tables import CodedKey, column_of
 from glassloom.dataframe.numbered_levels import level_at
 from glassloom.dataframe.sorting import are_mostly_distinct, is_in_order, is_nearly_sorted, run_numbers, sorted_runs
@@ -57,13 +58,15 @@ class Groups:
     codes
         The number of each row's group, -1 for rows of none.
     count
-        Number of groups. Each has a row.
+        Number of groups. Each has a row, unless `has_absent`.
     columns
         The encoded keys; without the codes of the rows if `cells` are known.
     cells
         The combination of key codes of each group as one number, or None if there are too many combinations.
     has_outsiders
         Whether rows belong to no group.
+    has_absent
+        Whether there may be groups without rows, see `encode`.
     """
 
     codes: Codes
@@ -71,6 +74,7 @@ class Groups:
     columns: tuple[Column, ...]
     cells: Codes | None
     has_outsiders: bool
+    has_absent: bool = False
 
     @cached_property
     def first(self) -> Codes:
@@ -80,20 +84,23 @@ class Groups:
     @cached_property
     def sizes(self) -> Codes:
         """The number of rows of each group."""
-        return self.weighed(None)
+        return sums_by_code(self.codes, 1, self.count, np.intp)
 
-    def weighed(self, weights: Any) -> Any:
-        """Return the sum of the rows' weights of each group, a float; without weights, the number of rows."""
-        if self.has_outsiders:
-            sums = np.bincount(self.codes + 1, weights, minlength=self.count + 1)[1:]
-        else:
-            sums = np.bincount(self.codes, weights, minlength=self.count)
-        # NumPy counts where there are no rows, whatever the weights.
-        return sums if weights is None else sums.astype(np.float64, copy=False)
+    def sums(self, values: Any) -> Any:
+        """Return the sum of the rows' values of each group, in their dtype: ``float64``, ``int64`` or ``uint64``."""
+        return sums_by_code(self.codes, values, self.count, values.dtype)
+
+    def sums_of_columns(self, columns: Sequence[Any], as_floats: Set[int] = frozenset()) -> list[Any]:
+        """Return the sums of several columns, of any dtype of numbers: see `sums.sums_of_columns`. None in place of one is for `sizes`."""
+        found = sums_of_columns(self.codes, columns, self.count, as_floats)
+        for values, sums in zip(columns, found, strict=True):
+            if values is None:
+                self.__dict__["sizes"] = sums
+        return found
 
     def counted(self, rows: Any) -> Codes:
         """Return how many of some rows are in each group."""
-        return np.bincount(self.codes[rows] + 1, minlength=self.count + 1)[1:]
+        return sums_by_code(self.codes[rows], 1, self.count, np.intp)
 
     def extreme(self, better: Any, values: Any) -> Any:
         """Return the smallest or largest value of each group, by `numpy.minimum` or `numpy.maximum`."""
@@ -110,6 +117,13 @@ class Groups:
     def distinct(self, place: int) -> Any:
         """Return the distinct values of a key column, to which its codes refer."""
         return self.columns[place].values
+
+    def without_absent(self) -> tuple[Groups, Codes | None]:
+        """Return the groups that have rows, and their numbers among these groups, or None if all have. Rows have no codes any more then."""
+        present = np.flatnonzero(self.sizes) if self.has_absent else None
+        if present is None or self.cells is None or len(present) == self.count:
+            return self, None
+        return replace(self, codes=_NO_CODES, count=len(present), cells=self.cells[present], has_absent=False), present
 
     @cached_property
     def key_codes(self) -> list[Any]:
@@ -157,7 +171,7 @@ class GroupsInOrder(Groups):
 
     def __init__(self, values: Any, first: Codes) -> None:
         self.__dict__.update(n_rows=len(values), count=len(first), values=values[first], first=first)
-        self.__dict__.update(has_outsiders=False)
+        self.__dict__.update(has_outsiders=False, has_absent=False)
 
     n_rows: int
     values: Any
@@ -182,9 +196,17 @@ class GroupsInOrder(Groups):
         """The number of rows of each group."""
         return np.diff(self.first, append=self.n_rows)
 
-    def weighed(self, weights: Any) -> Any:
-        """See `Groups.weighed`."""
-        return self.sizes if weights is None else self._reduced(np.add, weights.astype(np.float64, copy=False))
+    def sums(self, values: Any) -> Any:
+        """See `Groups.sums`."""
+        return self._reduced(np.add, values)
+
+    def sums_of_columns(self, columns: Sequence[Any], as_floats: Set[int] = frozenset()) -> list[Any]:
+        """See `Groups.sums_of_columns`. Rows in order are summed column by column."""
+        dtypes = [dtype_of_sum(values, place in as_floats) for place, values in enumerate(columns)]
+        return [
+            self.sizes if values is None else self.sums(values.astype(dtype, copy=False))
+            for values, dtype in zip(columns, dtypes, strict=True)
+        ]
 
     def extreme(self, better: Any, values: Any) -> Any:
         """See `Groups.extreme`."""
@@ -228,7 +250,9 @@ class GroupsByFirstKey(Groups):
 
     def __init__(self, by_first: Groups, others: Sequence[Any], *, sort: bool, arrow: bool) -> None:
         self.__dict__.update(by_first=by_first, others=tuple(others), sort=sort, arrow=arrow)
-        self.__dict__.update(count=by_first.count, first=by_first.first, cells=None, has_outsiders=False)
+        self.__dict__.update(
+            count=by_first.count, first=by_first.first, cells=None, has_outsiders=False, has_absent=False
+        )
 
     by_first: Groups
     others: tuple[Any, ...]
@@ -245,9 +269,13 @@ class GroupsByFirstKey(Groups):
         """The number of rows of each group."""
         return self.by_first.sizes
 
-    def weighed(self, weights: Any) -> Any:
-        """See `Groups.weighed`."""
-        return self.by_first.weighed(weights)
+    def sums(self, values: Any) -> Any:
+        """See `Groups.sums`."""
+        return self.by_first.sums(values)
+
+    def sums_of_columns(self, columns: Sequence[Any], as_floats: Set[int] = frozenset()) -> list[Any]:
+        """See `Groups.sums_of_columns`."""
+        return self.by_first.sums_of_columns(columns, as_floats)
 
     def extreme(self, better: Any, values: Any) -> Any:
         """See `Groups.extreme`."""
@@ -285,7 +313,9 @@ class GroupsByFirstKey(Groups):
         return made
 
 
-def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool = True) -> Groups:
+def encode(
+    keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool = True, keeps_absent: bool = False
+) -> Groups:
     """Return the groups of rows.
 
     Parameters
@@ -299,6 +329,8 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
         the keys where most rows are a group of their own, so that sorting several such results together is quick.
     arrow
         Whether Arrow may encode text.
+    keeps_absent
+        Whether there may be groups without rows, where it takes no time to find these: `Groups.without_absent` leaves them out.
     """
     in_order = _encode_in_order(keys[0]) if len(keys) == 1 else None
     if in_order is not None:
@@ -307,7 +339,10 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
         by_first = encode(keys[:1], dropna=dropna, order=order, arrow=arrow)
         if by_first.count * _FEW_GROUPS >= len(keys[0]) and _follow_from_first(keys, by_first):
             return GroupsByFirstKey(by_first, keys[1:], sort=order == "sorted", arrow=arrow)
-    columns = tuple(_encode_column(key, dropna, sort=order == "sorted", arrow=arrow) for key in keys)
+    from_zero = keeps_absent and len(keys) == 1
+    columns = tuple(
+        _encode_column(key, dropna, sort=order == "sorted", arrow=arrow, from_zero=from_zero) for key in keys
+    )
     cells, size, is_whole = _cells(columns)
     outside = _outside(columns) if dropna else None
     is_sparse = size > _DENSE + _DENSE_FACTOR * len(cells)
@@ -316,17 +351,16 @@ def encode(keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool
         cells, size, is_whole = _cells(columns)
     if outside is not None:
         cells = np.where(outside, -1, cells)
-    sizes = None
-    if order != "appearance" and not is_sparse:
-        codes, occurring, sizes = _look_up(cells, size, outside is not None)
+    has_absent = order != "appearance" and keeps_absent and is_whole and size * _DENSE_FACTOR <= len(cells)
+    if has_absent:
+        codes, occurring = cells, np.arange(size)
+    elif order != "appearance" and not is_sparse:
+        codes, occurring = _look_up(cells, size)
     else:
         codes, occurring = _hash(cells, outside, is_sorted=order == "sorted", in_order=order == "appearance")
     if is_whole:  # the codes' memory is free for aggregations
         columns = tuple(one._replace(codes=_NO_CODES) for one in columns)
-    found = Groups(codes, len(occurring), columns, occurring if is_whole else None, outside is not None)
-    if sizes is not None:
-        found.__dict__["sizes"] = sizes
-    return found
+    return Groups(codes, len(occurring), columns, occurring if is_whole else None, outside is not None, has_absent)
 
 
 def _may_follow_from_first(keys: Sequence[Any], arrow: bool) -> bool:
@@ -395,9 +429,10 @@ def _encode_in_order(key: Any) -> Groups | None:
     return GroupsInOrder(values, np.flatnonzero(begins))
 
 
-def _encode_column(key: Any, dropna: bool, *, sort: bool, arrow: bool) -> Column:
-    codes, values = _codes(key, sort=sort, arrow=arrow)
-    has_missing = bool(len(codes)) and bool(codes.min() < 0)
+def _encode_column(key: Any, dropna: bool, *, sort: bool, arrow: bool, from_zero: bool = False) -> Column:
+    codes, values = _codes(key, sort=sort, arrow=arrow, from_zero=from_zero)
+    may_miss = not isinstance(key.dtype, np.dtype) or key.dtype.kind not in "iub"
+    has_missing = may_miss and bool(len(codes)) and bool(codes.min() < 0)
     if not dropna and has_missing:
         missing = codes < 0
         place = int(missing.argmax())
@@ -422,7 +457,7 @@ def _missing_of(key: Any, place: int) -> Any:
     return key.array[place : place + 1]
 
 
-def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
+def _codes(key: Any, *, sort: bool, arrow: bool, from_zero: bool = False) -> tuple[Codes, Any]:
     if isinstance(key, CodedKey):
         codes = key.codes.astype(np.intp, copy=False)
         return sorted_codes(codes, key.values) if sort else (codes, key.values)
@@ -434,7 +469,7 @@ def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
     if isinstance(dtype, pd.CategoricalDtype):
         return key.array.codes.astype(np.intp), pd.Categorical.from_codes(np.arange(len(dtype.categories)), dtype=dtype)
     if isinstance(dtype, np.dtype) and dtype.kind in "iub" and len(key):
-        near = _near_numbers(key.to_numpy())
+        near = _near_numbers(key.to_numpy(), from_zero)
         if near is not None:
             return near
     encoded = encode_text(key, sort=sort) if arrow else None
@@ -447,10 +482,16 @@ def _codes(key: Any, *, sort: bool, arrow: bool) -> tuple[Codes, Any]:
     return codes.astype(np.intp, copy=False), values.array if isinstance(values, pd.Index) else values
 
 
-def _near_numbers(values: Any) -> tuple[Codes, Any] | None:
-    """Return whole numbers as their distance from the least, if the range isn't much longer than the column."""
+def _near_numbers(values: Any, from_zero: bool) -> tuple[Codes, Any] | None:
+    """Return whole numbers as their distance from the least, if the range isn't much longer than the column; `from_zero`: from 0, if
+    they are small.
+    """
     if values.dtype.kind == "b":
         return values.astype(np.intp), np.array([False, True])
+    if from_zero:
+        most = int(values.view(f"u{values.dtype.itemsize}").max())  # numbers below 0 seem large
+        if most * _DENSE_FACTOR < len(values):
+            return values.astype(np.intp, copy=False), np.arange(most + 1).astype(values.dtype)
     least, most = int(values.min()), int(values.max())
     if most - least > _DENSE + _DENSE_FACTOR * len(values):
         return None
@@ -484,22 +525,16 @@ def _outside(columns: Sequence[Column]) -> Any:
     return found
 
 
-def _look_up(cells: Codes, size: int, has_outsiders: bool) -> tuple[Codes, Codes, Codes | None]:
-    """Return group numbers in the order of the cells, by a table of all cells; the cells that occur; and how often, if known."""
-    counts = None
-    if has_outsiders or size > len(cells):
-        occurs = np.zeros(size + 1, bool)  # the last one stands for -1
-        occurs[cells] = True
-        occurs[-1] = False
-        occurring = np.flatnonzero(occurs)
-    else:
-        counts = np.bincount(cells, minlength=size)
-        occurring = np.flatnonzero(counts)
+def _look_up(cells: Codes, size: int) -> tuple[Codes, Codes]:
+    """Return group numbers in the order of the cells, by a table of all cells; and the cells that occur."""
+    occurs = np.zeros(size + 1, bool)  # the last one stands for -1
+    occurs[cells] = True
+    occurring = np.flatnonzero(occurs[:-1])
     if len(occurring) == size:
-        return cells, occurring, counts
+        return cells, occurring
     numbers = np.full(size + 1, -1, np.intp)
     numbers[occurring] = np.arange(len(occurring))
-    return numbers[cells], occurring, None if counts is None else counts[occurring]
+    return numbers[cells], occurring
 
 
 def _hash(cells: Codes, outside: Any, *, is_sorted: bool, in_order: bool) -> tuple[Codes, Codes]:

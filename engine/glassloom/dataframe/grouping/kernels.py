@@ -5,7 +5,7 @@ Each function gives what ``Series.groupby(...)`` gives for groups that all occur
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from glassloom.dataframe.arrow.text import encode_text, is_text
 from glassloom.dataframe.grouping.encode import Groups, take
 from glassloom.dataframe.value_steps import is_float
 
-_EXACT = 2**53
-"""Up to here whole numbers are exact as floats."""
+Pair = tuple[int, str]
+_SUMS = {"sum": "iuf", "floats": "iufb"}
+"""The aggregations that are sums, and the kinds of numbers of which NumPy makes them."""
 
 
 def aggregate(groups: Groups, column: Any, how: str, *, arrow: bool = True) -> Any:
@@ -44,6 +45,51 @@ def aggregate(groups: Groups, column: Any, how: str, *, arrow: bool = True) -> A
     return by_pandas(groups.codes, groups.count, column, how) if found is None else found
 
 
+def aggregate_together(
+    groups: Groups, columns: Mapping[Pair, Any], *, again: bool = False, needs_sizes: bool = False
+) -> dict[Pair, Any]:
+    """Return those of several aggregations that are made together: sums of plain numbers, and the number of rows.
+
+    Parameters
+    ----------
+    groups
+        The group of each row.
+    columns
+        Of each pair of a column's number and what is computed of it (see `aggregate`), the column.
+    again
+        Whether these are partial results (see `aggregate_again`).
+    needs_sizes
+        Whether the groups' sizes will be asked for; they are known afterwards then, if that costs little more.
+    """
+    summed = {pair: column.to_numpy() for pair, column in columns.items() if _is_summed(column, pair[1])}
+    arrays: list[Any] = list(summed.values())
+    if summed and needs_sizes and "sizes" not in vars(groups):
+        arrays.append(None)
+    if len(arrays) < 2:
+        return {}
+    found = groups.sums_of_columns(arrays, {place for place, (_, how) in enumerate(summed) if how == "floats"})
+    made = dict(zip(summed, found, strict=False))  # without the sizes
+    if again:
+        return made
+    for (place, how), values in summed.items():
+        if values.dtype.kind == "f" and np.isnan(made[place, how]).any():
+            made[place, how] = _sum_floats(groups, values)
+        elif (place, "count") in columns:  # none is missing
+            made[place, "count"] = groups.sizes
+    return made
+
+
+def are_quick_sums(columns: Mapping[Pair, Any]) -> bool:
+    """Whether these aggregations are all sums of plain numbers, or numbers of rows: NumPy makes them of groups without rows, too."""
+    return all(
+        how == "size" or _is_summed(column, "floats" if how == "count" else how) for (_, how), column in columns.items()
+    )
+
+
+def _is_summed(column: Any, how: str) -> bool:
+    return how in _SUMS and isinstance(column.dtype, np.dtype) and column.dtype.kind in _SUMS[how]
+
+
 def aggregate_again(groups: Groups, column: Any, how: str, *, arrow: bool = True) -> Any:
     """Return an array with the value of each group of partial results, as `aggregate` does: sums are NaN where a partial one is.
 
@@ -52,7 +98,7 @@ def aggregate_again(groups: Groups, column: Any, how: str, *, arrow: bool = True
     if how not in ("sum", "prod") or not is_float(column.dtype):
         return aggregate(groups, column, how, arrow=arrow)
     if how == "sum" and column.dtype in (np.float64, np.float32):
-        return groups.weighed(column.to_numpy())
+        return groups.sums(_doubles(column.to_numpy()))
     found = aggregate(groups, column, how, arrow=arrow)
     missing = _missing(column)
     if missing is None:
@@ -98,24 +144,27 @@ def _missing(column: Any) -> Any:
 
 
 def _sum(groups: Groups, column: Any) -> Any:
-    """Return sums: of floats in 64 bits, of whole numbers where floats are exact. Of 32-bit floats they are rounded when all are joined."""
+    """Return sums in 64 bits. Of 32-bit floats they are rounded when all are joined."""
     if not isinstance(column.dtype, np.dtype):
         return None
     values = column.to_numpy()
     if column.dtype in (np.float64, np.float32):
         return _sum_floats(groups, values)
-    if column.dtype.kind in "iu" and len(values):
-        if max(abs(int(values.min())), abs(int(values.max()))) * len(values) >= _EXACT:
-            return None
-        return groups.weighed(values).astype(np.int64 if column.dtype.kind == "i" else np.uint64)
+    if column.dtype.kind in "iu":
+        return groups.sums(values.astype(np.int64 if column.dtype.kind == "i" else np.uint64, copy=False))
     return None
 
 
 def _sum_floats(groups: Groups, values: Any) -> Any:
-    sums = groups.weighed(values)
+    values = _doubles(values)
+    sums = groups.sums(values)
     if np.isnan(sums).any():  # also of infinities
-        sums = groups.weighed(np.where(np.isnan(values), 0.0, values))
+        sums = groups.sums(np.where(np.isnan(values), 0.0, values))
     return sums
+
+
+def _doubles(values: Any) -> Any:
+    return values.astype(np.float64, copy=False)
 
 
 def _float_sum(groups: Groups, column: Any) -> Any:
@@ -148,7 +197,7 @@ def _squares(groups: Groups, column: Any) -> Any:
     distances *= distances
     if missing is not None:
         distances[missing] = 0.0
-    return groups.weighed(distances)
+    return groups.sums(distances)
 
 
 def _means(groups: Groups, values: Any) -> tuple[Any, Any]:
@@ -156,7 +205,7 @@ def _means(groups: Groups, values: Any) -> tuple[Any, Any]:
     missing = np.isnan(values)
     has_missing = bool(missing.any())
     counts = groups.counted(~missing) if has_missing else groups.sizes
-    sums = groups.weighed(np.where(missing, 0.0, values) if has_missing else values)
+    sums = groups.sums(np.where(missing, 0.0, values) if has_missing else values)
     means = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
     return means, missing if has_missing else None
 

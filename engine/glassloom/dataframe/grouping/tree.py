@@ -22,8 +22,9 @@ from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
 from glassloom.dataframe.arrow.forms import takes_blocks
 from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.grouping.encode import Groups, encode, find_groups, take
-from glassloom.dataframe.grouping.kernels import aggregate, aggregate_again
+from glassloom.dataframe.grouping.kernels import Pair, aggregate, aggregate_again, aggregate_together, are_quick_sums
 from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, Recipe
+from glassloom.dataframe.grouping.sums import sums_by_code
 from glassloom.dataframe.grouping.tables import Table, column_of, frame_of, joined, key_of, rows_of, series_of, table_of
 from glassloom.dataframe.grouping.wanted import AGAIN, Wanted
 from glassloom.dataframe.grouping.wider import NoRows, as_said, no_rows, together
@@ -79,9 +80,9 @@ class Aggregation:
 
     @property
     def parts(self) -> dict[tuple[int, str], str]:
-        """The column of each partial result: (place of the value column, part), each once. The first is the size."""
-        needed = [(one.place, part) for one in self.wanted for part in one.parts]
-        return {part: f"p{number}" for number, part in enumerate(dict.fromkeys([(-1, "size"), *needed]))}
+        """The column of each partial result: (place of the value column, part), each once. There is always one."""
+        needed = dict.fromkeys((one.place, part) for one in self.wanted for part in one.parts)
+        return {part: f"p{number}" for number, part in enumerate(needed or [(-1, "size")])}
 
     @property
     def distinct(self) -> list[int]:
@@ -128,16 +129,25 @@ def chunk_of_rows(plan: Aggregation, table: pd.DataFrame) -> Partial:
 def _partial(plan: Aggregation, keys: Sequence[Any], values: Sequence[Any]) -> Partial:
     recipe = plan.recipe
     order = "runs" if recipe.sort else "appearance"
-    groups = encode(keys, dropna=recipe.drops_early, order=order, arrow=recipe.arrow)
-    made = _key_table(plan, keys, groups)
-    known: dict[tuple[int, str], Any] = {}
+    columns: dict[Pair, Any] = {}
+    pairs: dict[str, Pair] = {}
     for (place, part), name in plan.parts.items():
         column = values[place] if place >= 0 else keys[0]
         how = AGAIN[part] if plan.of_aggregates and place >= 0 else part
-        same = (place, "sum" if how == "floats" and column.dtype == np.float64 else how)
-        if same not in known:
-            known[same] = column_of(aggregate(groups, column, same[1], arrow=recipe.arrow))
-        made[name] = known[same]
+        pairs[name] = pair = (place, "sum" if how == "floats" and column.dtype == np.float64 else how)
+        columns[pair] = column
+    keeps_absent = not plan.distinct and are_quick_sums(columns)
+    groups = encode(keys, dropna=recipe.drops_early, order=order, arrow=recipe.arrow, keeps_absent=keeps_absent)
+    needs_sizes = groups.has_absent or any(how in ("size", "count") for _, how in columns)
+    known = aggregate_together(groups, columns, needs_sizes=needs_sizes)
+    for pair, column in columns.items():
+        if pair not in known:
+            known[pair] = aggregate(groups, column, pair[1], arrow=recipe.arrow)
+    groups, present = groups.without_absent()
+    if present is not None:
+        known = {pair: found[present] for pair, found in known.items()}
+    shared = {pair: column_of(found) for pair, found in known.items()}
+    made = {**_key_table(plan, keys, groups), **{name: shared[pair] for name, pair in pairs.items()}}
     distinct = tuple(_distinct(plan, keys, values[place], groups) for place in plan.distinct)
     return Partial(made, distinct)
 
@@ -309,14 +319,17 @@ def _distinct_again(plan: Aggregation, table: Any) -> Any:
 def _joined_parts(plan: Aggregation, table: Table, groups: Groups) -> dict[str, Any]:
     parts = plan.parts
     made: dict[str, Any] = {}
-    known: dict[tuple[int, str], Any] = {}
+    added = {
+        (id(table[name]), AGAIN[part]): series_of(table[name]) for (_, part), name in parts.items() if part in AGAIN
+    }
+    known = {pair: column_of(found) for pair, found in aggregate_together(groups, added, again=True).items()}
     for (place, part), name in parts.items():
         if part in AGAIN:
-            same = (id(table[name]), AGAIN[part])
-            if same not in known:
-                found = aggregate_again(groups, series_of(table[name]), AGAIN[part], arrow=plan.recipe.arrow)
-                known[same] = column_of(found)
-            made[name] = known[same]
+            pair = (id(table[name]), AGAIN[part])
+            if pair not in known:
+                found = aggregate_again(groups, added[pair], AGAIN[part], arrow=plan.recipe.arrow)
+                known[pair] = column_of(found)
+            made[name] = known[pair]
         elif part == "middle":  # and the squares with it
             squares = parts[place, "squares"]
             columns = [series_of(table[one]) for one in (parts[place, "count"], name, squares)]
@@ -330,13 +343,11 @@ def _floats(column: Any) -> Any:
 
 def _join_moments(groups: Groups, counts: Any, means: Any, squares: Any) -> tuple[Any, Any]:
     """Return the means and the sums of squared distances of the joined groups (see reduce.py for the source)."""
-    codes = groups.codes + 1  # rows of no group come first, and go
     means = np.where(counts > 0, means, 0.0)
-    totals = np.bincount(codes, counts, groups.count + 1)
-    sums = np.bincount(codes, counts * means, groups.count + 1)
+    totals, sums = groups.sums(counts), groups.sums(counts * means)
     joined = np.divide(sums, totals, out=np.zeros(len(sums)), where=totals > 0)
-    within = np.where(counts > 0, squares + counts * (means - joined[codes]) ** 2, 0.0)
-    return joined[1:], np.bincount(codes, within, groups.count + 1)[1:]
+    within = np.where(counts > 0, squares + counts * (means - np.append(joined, 0.0)[groups.codes]) ** 2, 0.0)
+    return joined, groups.sums(within)
 
 
 # The result.
@@ -464,7 +475,7 @@ def _count_distinct(plan: Aggregation, one: Wanted, index: Any, table: Any) -> A
     """Return the number of distinct values of each group."""
     counted = table if not one.dropna else table[table[_VALUE].notna()]
     codes = find_groups(index, [counted[name] for name in plan.key_columns], arrow=plan.recipe.arrow)
-    return pd.Series(np.bincount(codes + 1, minlength=len(index) + 1)[1:])
+    return pd.Series(sums_by_code(codes, 1, len(index), np.intp))
 
 
 def _result(plan: Aggregation, meta: Any, index: Any, columns: list[Any]) -> Any:
