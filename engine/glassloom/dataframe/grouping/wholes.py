@@ -21,10 +21,11 @@ from glassloom.backends.pandas_ import concat, guarded, of_samples
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.derived_meta import derived_meta
-from glassloom.dataframe.grouping.encode import encode, find_groups
+from glassloom.dataframe.grouping.encode import find_groups
+from glassloom.dataframe.grouping.numbered import by_numbers, is_of_numbers, of_numbered, with_numbers
 from glassloom.dataframe.grouping.recipe import LEVEL, Recipe
-from glassloom.dataframe.grouping.spec import Call, users_of
-from glassloom.dataframe.grouping.tree import Aggregation, chunk, combine, finish, index_of
+from glassloom.dataframe.grouping.spec import users_of
+from glassloom.dataframe.grouping.tree import Aggregation, chunk, combine, finish
 from glassloom.dataframe.grouping.wanted import Wanted
 from glassloom.dataframe.grouping.wider import of_no_rows
 from glassloom.dataframe.lazy_closures import require_at_hand_values
@@ -201,6 +202,17 @@ def of_groups(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: 
     """
     if grouping.node.npartitions == 1:
         return OfBlock(grouping.node, grouping.blocks, _direct(grouping, call, title), meta)
+    recipe, keys = grouping.recipe, [block.meta for block in grouping.blocks]
+    if is_of_numbers(recipe, call, recipe.key_values(grouping.node.meta, keys), is_series=grouping.is_series):
+        sizes = group_sizes(grouping)
+        split = partial(_split_numbers, recipe, count)
+        places = tuple(Block(number) for number in range(len(grouping.blocks) + 2))
+        numbering = Split(grouping.node, (*grouping.blocks, sizes), BlockCall(split, places, label="split-by-group"))
+        like = with_numbers(recipe, grouping.node.meta, np.zeros(0, np.intp))
+        finish = partial(of_numbered, recipe, call, grouping.node.meta, meta)
+        return OfBlock(
+            WholeGroups(numbering, count, like), (sizes,), BlockCall(finish, (Block(0), Block(1)), label=title), meta
+        )
     has_few_rows = getattr(call, "method", "") in ("idxmax", "idxmin")  # see `extremes.py`
     moved = moved_groups(grouping, count, returns=False, rows_each=ROWS_EACH if has_few_rows else 1)
     blockwise = BlockCall(partial(_of_moved, Layout.of(grouping), call, meta), (Block(0),), label=title)
@@ -295,36 +307,13 @@ def _direct(grouping: Grouping, call: Callable[..., Any], title: str, *, with_bl
 
 def _of_block(recipe: Recipe, call: Callable[..., Any], with_block: bool, block: Any, *keys: Any) -> Any:
     block, blocks = guarded(block), list(keys)
-    found = None if with_block else _by_numbers(recipe, call, block, blocks)
+    found = None if with_block else by_numbers(recipe, call, block, blocks)
     if found is not None:
         return found
     if getattr(call, "ignores_labels", False) and all(key.kind != LEVEL for key in recipe.keys):
         block, *blocks = (one.reset_index(drop=True) for one in (block, *blocks))
     grouped = recipe.grouped(block, *blocks)
     return call_users_function(call, grouped, block) if with_block else call_users_function(call, grouped)
-
-
-_OF_NUMBERS = frozenset(["kurt", "median", "skew"])
-"""Methods that give a row for each group and look at nothing but the values."""
-
-
-def _by_numbers(recipe: Recipe, call: Callable[..., Any], block: Any, blocks: Sequence[Any]) -> Any:
-    """Return what a call makes of groups that were numbered as partial results are, which takes less than pandas' own way.
-
-    None if the result could be another one.
-    """
-    if not (type(call) is Call and call.method in _OF_NUMBERS and call.chain is None):
-        return None
-    if not (recipe.sort and recipe.as_index and (isinstance(block, pd.Series) or recipe.selection is not None)):
-        return None
-    keys = recipe.key_values(block, blocks)
-    if not len(block) or any(isinstance(key.dtype, pd.CategoricalDtype) for key in keys):
-        return None
-    groups = encode(keys, dropna=recipe.dropna, order="sorted", arrow=recipe.arrow)
-    numbers: Any = pd.Categorical.from_codes(groups.codes, categories=pd.RangeIndex(groups.count), validate=False)
-    values = block if isinstance(block, pd.Series) else block[recipe.selection]
-    result = call(values.reset_index(drop=True).groupby(numbers, observed=False))
-    return result.set_axis(index_of([key.name for key in recipe.keys], groups))
 
 
 # Rows as they move.
@@ -394,12 +383,29 @@ def _split_by_group(layout: Layout, count: int, rows_each: int, returns: bool, b
     elif len(groups) and groups.min() < 0:
         kept = groups >= 0
         frame, groups = frame[kept], groups[kept]
+    return split(frame, _outputs(sizes, count, rows_each)[groups], count, keeps_no_views=True)
+
+
+@keeps_no_views
+def _split_numbers(recipe: Recipe, count: int, block: Any, *others: Any) -> Any:
+    """Return the values of a partition's rows by the output that their group goes to, with its number."""
+    *blocks, sizes = others
+    groups = find_groups(sizes.index, recipe.key_values(block, blocks), arrow=recipe.arrow)
+    frame = with_numbers(recipe, block, groups)
+    if len(groups) and groups.min() < 0:
+        kept = groups >= 0
+        frame, groups = frame[kept], groups[kept]
+    return split(frame, _outputs(sizes, count, 1)[groups], count, keeps_no_views=True)
+
+
+def _outputs(sizes: Any, count: int, rows_each: int) -> Any:
+    """Return the output that each group goes to, so that they get about as many rows each. The last one is that of rows of no group."""
     if not len(sizes):
-        return split(frame, np.full(len(groups), count - 1), count, keeps_no_views=True)
+        return np.full(1, count - 1)
     ends = np.cumsum(sizes.to_numpy())
     filled = min(count, int(ends[-1]) // rows_each + 1)
     places = np.minimum((ends - 1) * filled // max(int(ends[-1]), 1), filled - 1)
-    return split(frame, np.append(places, count - 1)[groups], count, keeps_no_views=True)
+    return np.append(places, count - 1)
 
 
 def _of_moved(layout: Layout, call: Callable[[Any], Any], meta: Any, frame: Any) -> Any:
