@@ -6,6 +6,7 @@ Groups are those that ``DataFrame.groupby`` makes: which values are equal, missi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -596,6 +597,9 @@ def find_groups(index: Any, keys: Sequence[Any], *, arrow: bool = True) -> Codes
     if not len(index) or not len(keys[0]):
         return np.full(len(keys[0]), -1, np.intp)
     groups = encode(keys, dropna=False, arrow=arrow)
+    by_level = _found_by_level(index, keys, groups) if isinstance(index, pd.MultiIndex) else None
+    if by_level is not None:
+        return by_level[groups.codes]
     levels = [level_at(index, level) for level in range(index.nlevels)]
     pairs = zip(levels, groups.keys(keys), strict=True)
     both = [concat([pd.Series(level.array), pd.Series(own)]) for level, own in pairs]
@@ -603,3 +607,26 @@ def find_groups(index: Any, keys: Sequence[Any], *, arrow: bool = True) -> Codes
     places = np.full(codes.max() + 1, -1, np.intp)
     places[codes[: len(index)]] = np.arange(len(index))
     return places[codes[len(index) :]][groups.codes]
+
+
+def _found_by_level(index: pd.MultiIndex, keys: Sequence[Any], groups: Groups) -> Codes | None:
+    """Return the place in the index of each group, -1 if it isn't there, by a table of all combinations of the levels' values.
+
+    None if there are many more of them than labels, or if values could be equal that are of unlike dtypes, or missing.
+    """
+    sizes = [max(len(level), 1) for level in index.levels]
+    if math.prod(sizes) > _DENSE + _DENSE_FACTOR * len(index):
+        return None
+    cells, own = np.zeros(len(index), np.intp), np.zeros(groups.count, np.intp)
+    is_there = np.ones(groups.count, bool)
+    for number, (level, codes) in enumerate(zip(index.levels, index.codes, strict=True)):
+        dtype, values = keys[number].dtype, groups.distinct(number)
+        is_plain = dtype.kind in "iub" if isinstance(dtype, np.dtype) else is_text(dtype)
+        if not (is_plain and dtype == level.dtype) or groups.columns[number].has_missing or bool((codes < 0).any()):
+            return None
+        places = level.get_indexer(pd.Index(values))[groups.key_codes[number]]
+        is_there &= places >= 0
+        cells, own = cells * sizes[number] + codes, own * sizes[number] + places
+    found = np.full(math.prod(sizes), -1, np.intp)
+    found[cells] = np.arange(len(index))
+    return np.where(is_there, found[np.where(is_there, own, 0)], -1)
