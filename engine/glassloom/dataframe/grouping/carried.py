@@ -13,7 +13,8 @@ import pandas as pd
 from glassloom.backends.label_tables import holds_frames
 from glassloom.backends.pandas_ import columns_of, concat
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.grouping.encode import Groups, encode
+from glassloom.dataframe.grouping.encode import encode
+from glassloom.dataframe.grouping.groups import Groups
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.wholes import Grouping, OfRows
 from glassloom.dataframe.nodes import FrameExpr

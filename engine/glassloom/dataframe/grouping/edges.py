@@ -18,7 +18,8 @@ from glassloom.backends.label_tables import holds_frames
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.carried import cumulated, has_carried_form, of_one_dtype
-from glassloom.dataframe.grouping.encode import Groups, encode, take
+from glassloom.dataframe.grouping.encode import encode
+from glassloom.dataframe.grouping.groups import Groups, take
 from glassloom.dataframe.grouping.recipe import COLUMN, Key, Recipe
 from glassloom.dataframe.grouping.spec import Call
 from glassloom.dataframe.grouping.wholes import ROWS_EACH, Grouping, OfBlock, OfRows, of_rows

@@ -12,7 +12,8 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import columns_of
 from glassloom.dataframe.call import Block, BlockCall
-from glassloom.dataframe.grouping.encode import Groups, encode
+from glassloom.dataframe.grouping.encode import encode
+from glassloom.dataframe.grouping.groups import Groups
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.spec import Call
 from glassloom.dataframe.grouping.wholes import Grouping

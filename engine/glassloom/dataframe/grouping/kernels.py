@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.dataframe.arrow.text import encode_text, is_text
-from glassloom.dataframe.grouping.encode import Groups, take
+from glassloom.dataframe.grouping.groups import Groups, take
 from glassloom.dataframe.value_steps import is_float
 
 Pair = tuple[int, str]

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import concat
-from glassloom.dataframe.grouping.encode import Groups, encode
+from glassloom.dataframe.grouping.encode import encode
+from glassloom.dataframe.grouping.groups import Groups
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.wholes import Grouping
 from glassloom.dataframe.nodes import FrameExpr

@@ -14,7 +14,8 @@ from glassloom.backends.pandas_ import concat
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.column_nodes import are_some, of_needed
-from glassloom.dataframe.grouping.encode import find_groups, take
+from glassloom.dataframe.grouping.encode import find_groups
+from glassloom.dataframe.grouping.groups import take
 from glassloom.dataframe.grouping.recipe import Recipe
 from glassloom.dataframe.grouping.spec import column_and_function
 from glassloom.dataframe.grouping.wholes import Grouping, OfRows, group_sizes

@@ -21,11 +21,22 @@ from glassloom.dataframe import on_device
 from glassloom.dataframe.arrow.blocks import ColumnBlock, is_block
 from glassloom.dataframe.arrow.forms import takes_blocks
 from glassloom.dataframe.arrow.text import is_text
-from glassloom.dataframe.grouping.encode import Groups, encode, find_groups, take
+from glassloom.dataframe.grouping.encode import encode, find_groups
+from glassloom.dataframe.grouping.groups import Groups, RepeatedGroups, take
 from glassloom.dataframe.grouping.kernels import Pair, aggregate, aggregate_again, aggregate_together, are_quick_sums
 from glassloom.dataframe.grouping.recipe import BLOCK, COLUMN, Recipe
 from glassloom.dataframe.grouping.sums import sums_by_code
-from glassloom.dataframe.grouping.tables import Table, column_of, frame_of, joined, key_of, rows_of, series_of, table_of
+from glassloom.dataframe.grouping.tables import (
+    CodedKey,
+    Table,
+    column_of,
+    frame_of,
+    joined,
+    key_of,
+    rows_of,
+    series_of,
+    table_of,
+)
 from glassloom.dataframe.grouping.wanted import AGAIN, Wanted
 from glassloom.dataframe.grouping.wider import NoRows, as_said, no_rows, together
 from glassloom.dataframe.reduction_nodes import keeps_no_views, picks_columns
@@ -294,22 +305,51 @@ def _joined(
     if not filled:
         return None
     recipe = plan.recipe
-    table = joined([one.table for one in filled])
-    keys = [key_of(table[name]) for name in plan.key_columns]
+    are_same = len(filled) > 1 and _have_same_keys(plan, filled)
+    table = joined(
+        [{name: one.table[name] for name in plan.parts.values()} if are_same else one.table for one in filled]
+    )
+    keys = [key_of((filled[0].table if are_same else table)[name]) for name in plan.key_columns]
     in_order = "sorted" if is_last else "runs"
-    groups = encode(
+    own = encode(
         keys,
         dropna=recipe.drops_early,
         order=in_order if recipe.sort else "appearance",
         arrow=recipe.arrow,
     )
+    groups = RepeatedGroups(own, len(filled)) if are_same else own
     is_index_made = is_last and recipe.drops_early and not any(isinstance(k.dtype, pd.CategoricalDtype) for k in keys)
-    made = {} if is_index_made and not keeps_keys else _key_table(plan, keys, groups)
+    made = {} if is_index_made and not keeps_keys else _key_table(plan, keys, own)
     made.update(_joined_parts(plan, table, groups))
     distinct = tuple(
         _distinct_again(plan, concat(list(many))) for many in zip(*[one.distinct for one in filled], strict=True)
     )
     return Partial(made, distinct), groups
+
+
+def _have_same_keys(plan: Aggregation, partials: Sequence[Partial]) -> bool:
+    """Whether partial results are of the same groups, in the same order, none of which has a missing key."""
+    first = partials[0].table
+    for name in plan.key_columns:
+        key = first[name]
+        if isinstance(key, CodedKey):
+            if len(key) and key.codes.min() < 0:
+                return False
+        elif not (isinstance(key, np.ndarray) and key.dtype.kind in "iub"):
+            return False
+        if not all(_is_same_key(key, one.table[name]) for one in partials[1:]):
+            return False
+    return True
+
+
+def _is_same_key(key: Any, other: Any) -> bool:
+    if type(other) is not type(key) or len(other) != len(key) or other.dtype != key.dtype:
+        return False
+    if isinstance(key, CodedKey):
+        return np.array_equal(key.codes, other.codes) and (
+            key.values is other.values or key.values.equals(other.values)
+        )
+    return np.array_equal(key, other)
 
 
 def _distinct_again(plan: Aggregation, table: Any) -> Any:
