@@ -1,21 +1,21 @@
-"""Sums of the rows of each group. Those of several columns are made together.
+"""Sums of the rows of each group. Those of several columns of whole numbers are made together.
 
-NumPy adds one row after the other, and no other thread runs Python meanwhile. So columns of whole numbers become fields of one number,
-as long as floats are exact, and two columns of floats one of complex numbers, whose parts are added each for itself: the additions and
-their order are those of each column alone, so are the results, to the last bit.
+NumPy adds one row after the other, and no other thread runs Python meanwhile. So several columns of whole numbers become fields of one
+number of 64 bits, as many as fit, whatever the rows of a group are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Codes = np.ndarray[Any, np.dtype[np.intp]]
+_BITS = 63
+"""So many bits of a number are fields: without its sign."""
 _EXACT_BITS = 53
-"""Whole numbers of so many bits are exact as floats, the sign included."""
+"""Whole numbers of so many bits are exact as floats."""
 _FEWEST = 2**13
 """Of fewer rows, columns are summed one by one in less time."""
 
@@ -61,82 +61,82 @@ def sums_of_columns(codes: Codes, columns: Sequence[Any], count: int, as_floats:
     """
     dtypes = [dtype_of_sum(values, place in as_floats) for place, values in enumerate(columns)]
     found: list[Any] = [None] * len(columns)
-    lanes: list[_Lane] = []
+    packs: list[_Pack] = []
     for place, (values, dtype) in enumerate(zip(columns, dtypes, strict=True)):
-        bits = _bits(values, len(codes)) if len(columns) > 1 and len(codes) >= _FEWEST else None
-        if bits is None:  # alone
+        sums = _range_of_sums(values, len(codes)) if len(columns) > 1 and len(codes) >= _FEWEST else None
+        if sums is None or (place in as_floats and sums.bits > _EXACT_BITS):  # alone
             own = 1 if values is None else values.astype(dtype, copy=False)
             found[place] = sums_by_code(codes, own, count, dtype)
             continue
-        lane = next((lane for lane in lanes if lane.bits + bits <= _EXACT_BITS), None)
-        if lane is None:
-            lanes.append(lane := _Lane())
-        lane.add(place, bits)
-    for one, other in zip_longest(lanes[::2], lanes[1::2]):
-        if other is None:
-            numbers = one.packed(columns)
-            one.unpack(sums_by_code(codes, numbers, count, numbers.dtype), found)
-        else:
-            pairs = np.empty(len(codes), np.complex128)
-            pairs.real, pairs.imag = one.packed(columns), other.packed(columns)
-            sums = sums_by_code(codes, pairs, count, pairs.dtype)
-            one.unpack(sums.real, found)
-            other.unpack(sums.imag, found)
+        pack = next((pack for pack in packs if pack.bits + sums.bits <= _BITS), None)
+        if pack is None:
+            packs.append(pack := _Pack())
+        pack.add(place, sums)
+    for pack in packs:
+        pack.unpack(sums_by_code(codes, pack.numbers(columns), count, np.int64), found)
     return [sums.astype(dtype, copy=False) for sums, dtype in zip(found, dtypes, strict=True)]
 
 
-class _Lane:
-    """What is summed as one number: columns of whole numbers as fields of it, lowest first, or one of floats, which needs all bits."""
+class _Range(NamedTuple):
+    """How many bits sums take, with their sign if some may be below 0."""
+
+    bits: int
+    is_signed: bool
+
+
+class _Pack:
+    """Columns of whole numbers that are summed as one: fields of it, lowest first."""
 
     def __init__(self) -> None:
-        self.fields: list[tuple[int, int]] = []
-        """The place of each column, and how many bits are its own."""
+        self.fields: list[tuple[int, _Range]] = []
+        """The place of each column, and the range of its sums."""
         self.bits = 0
 
-    def add(self, place: int, bits: int) -> None:
+    def add(self, place: int, sums: _Range) -> None:
         """Add a column as the highest field."""
-        self.fields.append((place, bits))
-        self.bits += bits
+        self.fields.append((place, sums))
+        self.bits += sums.bits
 
-    def packed(self, columns: Sequence[Any]) -> Any:
-        """Return the number of each row, ``int64`` or ``float64``; one for all if they are equal."""
+    def numbers(self, columns: Sequence[Any]) -> Any:
+        """Return the number of each row, or one for all if they are equal."""
         own = [columns[place] for place, _ in self.fields]
         if len(own) == 1 and own[0] is not None:
-            return own[0].astype(np.float64 if own[0].dtype.kind == "f" else np.int64, copy=False)
+            return own[0].astype(np.int64, copy=False)
         made: Any = 0
-        for values, (_, bits) in zip(reversed(own), reversed(self.fields), strict=True):
-            made *= 1 << bits
+        for values, (_, range_) in zip(reversed(own), reversed(self.fields), strict=True):
+            made *= 1 << range_.bits
             if values is None:
                 made += 1
             elif isinstance(made, int):
                 made += values.astype(np.int64)
             else:
                 made += values.astype(np.int64, copy=False)
-        return made if isinstance(made, np.ndarray) else np.int64(made)
+        return made
 
     def unpack(self, sums: Any, found: list[Any]) -> None:
         """Put the sums of the columns at their places."""
-        if len(self.fields) == 1:
-            found[self.fields[0][0]] = np.ascontiguousarray(sums)
-            return
-        rest = sums.astype(np.int64)
-        for place, bits in self.fields:
-            half = 1 << (bits - 1)
-            found[place] = low = ((rest & (2 * half - 1)) ^ half) - half  # with its sign
-            rest = (rest - low) >> bits
+        for place, (bits, is_signed) in self.fields[:-1]:
+            low = sums & ((1 << bits) - 1)
+            if is_signed:
+                sign = 1 << (bits - 1)
+                low = (low ^ sign) - sign
+            found[place] = low
+            sums = (sums - low) >> bits
+        found[self.fields[-1][0]] = sums
 
 
-def _bits(values: Any, n_rows: int) -> int | None:
-    """Return how many bits any sum of some of the values takes, with its sign; None if the column can't be summed with others."""
+def _range_of_sums(values: Any, n_rows: int) -> _Range | None:
+    """Return the range of sums of some of the values, whichever; None if the column can't be summed with others."""
     if values is None or values.dtype.kind == "b":
-        return n_rows.bit_length() + 1
+        return _Range(n_rows.bit_length(), False)
     if values.dtype.kind == "f":
-        return _EXACT_BITS
+        return None
     most = int(values.view(f"u{values.dtype.itemsize}").max())  # numbers below 0 seem large
-    if values.dtype.kind == "i" and most >= 1 << (8 * values.dtype.itemsize - 1):
+    is_signed = values.dtype.kind == "i" and most >= 1 << (8 * values.dtype.itemsize - 1)
+    if is_signed:
         most = max(int(values.max()), -int(values.min()))
-    bits = (most * n_rows).bit_length() + 1
-    return bits if bits <= _EXACT_BITS else None
+    found = _Range((most * n_rows).bit_length() + is_signed, is_signed)
+    return found if found.bits <= _BITS else None
 
 
 def dtype_of_sum(values: Any, as_float: bool) -> np.dtype[Any]:
