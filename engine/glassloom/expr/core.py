@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
-from glassloom.graph import Handle, Key, Origin, Task, TaskRef, tokenize, user_origin
+from glassloom.graph import Handle, HeldValue, Key, Origin, Task, TaskRef, tokenize, user_origin
 
 _Node = TypeVar("_Node", bound="Expr")
 
@@ -208,24 +208,14 @@ class Persisted:
     def tasks(self, keys: Iterable[Key]) -> dict[Key, Task]:
         """Return tasks that yield the held results; none for those that a cluster holds."""
         held = self.held or {}
-        return {key: Task(key, _Held(held[key])) for key in keys if key in held and not isinstance(held[key], Handle)}
+        return {
+            key: Task(key, HeldValue(held[key])) for key in keys if key in held and not isinstance(held[key], Handle)
+        }
 
 
 def renamed_key(key: Key, name: str) -> Key:
     """Return the key of a block that is another node's of its place."""
     return name if isinstance(key, str) else (name, *key[1:])
-
-
-class _Held:
-    """A call that returns a value which is at hand."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __call__(self) -> Any:
-        return self.value
 
 
 def walk(roots: Iterable[Expr]) -> list[Expr]:

@@ -7,7 +7,7 @@ from glassloom.graph.keys import Key, function_label, key_index, key_layer, key_
 from glassloom.graph.lazy_registration import load_for, load_later
 from glassloom.graph.origin import Origin, user_origin
 from glassloom.graph.random_tokens import random_token
-from glassloom.graph.task import Handle, Task, TaskRef, find_refs, resolve
+from glassloom.graph.task import Handle, HeldValue, Task, TaskRef, find_refs, resolve
 from glassloom.graph.tokenize import CallTokenizer, extend_token, normalize_token, token_of_plain_call, tokenize
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "FunctionCache",
     "Graph",
     "Handle",
+    "HeldValue",
     "Key",
     "Origin",
     "Task",

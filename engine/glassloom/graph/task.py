@@ -38,6 +38,18 @@ class Handle:
     key: Key
 
 
+class HeldValue:
+    """A call that returns a value which is at hand, such as a block of a persisted collection."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __call__(self) -> Any:
+        return self.value
+
+
 class Task:
     """One call to be made: ``func(*args, **kwargs)``, whose result is known as `key`.
 

@@ -31,6 +31,7 @@ from glassloom.errors import DataLost, GraphError, ThreadPoolEnded, WorkerLost
 from glassloom.graph import Key, Task
 from glassloom.local.computation import Computation, TaskError
 from glassloom.local.default import run_inside_task
+from glassloom.local.held import TaskOfValues
 from glassloom.local.slot import Finished, SliceRun, Slot
 from glassloom.local.synchronous import SynchronousRuntime
 from glassloom.local.task_call import explain, measure
@@ -496,7 +497,7 @@ class ThreadPool:
     def _make_sampler(self, interval_s: float | None) -> StackSampler | None:
         if interval_s is None:
             return None
-        stacks = TaskStacks([Task.run.__code__], is_engine_file)
+        stacks = TaskStacks([Task.run.__code__, TaskOfValues.run.__code__], is_engine_file)
         return StackSampler(interval_s, self._sampled, lambda: bool(self.computations), stacks)
 
     def _sampled(self) -> list[SampledThread]:

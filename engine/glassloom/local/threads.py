@@ -26,6 +26,7 @@ from glassloom.graph.cell_runs import tell_of_cell_run
 from glassloom.graph.run_info import RunInfo, run_info
 from glassloom.local.computation import Computation
 from glassloom.local.default import refuse_held, register_runtime
+from glassloom.local.held import with_values
 from glassloom.local.thread_pool import ThreadPool
 from glassloom.protocol.annotations import current_annotations
 from glassloom.protocol.identity import asker_id
@@ -77,7 +78,7 @@ class ThreadsRuntime:
             tell_of_cell_run(id(self), self.cluster_record)
         info = run_info(kind, user_origin(), asker_id()) if self._publish else RunInfo(kind)
         with gc_paused():
-            return Computation(graph, keys, current_annotations(), info)
+            return Computation(with_values(graph, keys), keys, current_annotations(), info)
 
     def _run(self, computation: Computation) -> list[Any]:
         if config.get("compute.tune-allocators"):
