@@ -78,9 +78,9 @@ def test_no_rows_are_computed_that_take_many_tasks_or_whose_function_names_lazy_
     computed.clear()
     with pytest.raises(MetaError, match="made-up rows"):
         moved.apply(lambda name: name.split(",")[1])
-    longest = lazy.name.str.len().max()
-    with pytest.raises(MetaError, match="'longest' is a lazy Scalar"):
-        lazy.name.apply(lambda name: name.split(",")[1].ljust(longest))
+    lengths = lazy.name.str.len()
+    with pytest.raises(MetaError, match="'lengths' is a lazy Series"):
+        lazy.name.apply(lambda name: name.split(",")[1].ljust(lengths))
     assert not computed
     assert lazy.name.apply(lambda name: name.split(",")[1]).dtype == "str"
     assert computed == [0]
