@@ -33,7 +33,10 @@ def _made_of_operands(node: FrameExpr) -> Any:
         made = source.call(*map(sample, metas))
     except Exception:  # pandas refuses in many ways, and it may call a user's function
         return None
-    return made.rename(node.meta.name) if isinstance(made, pd.Series) and made.dtype == object else None
+    if not isinstance(made, pd.Series) or made.dtype != object:
+        return None
+    made.name = node.meta.name
+    return made
 
 
 def _source_of(node: FrameExpr) -> FrameExpr:
