@@ -270,7 +270,17 @@ def test_functions_keep_lazy_scalars_of_which_they_ask_what_values_have_not():
     assert seen >= len(PLAIN)
 
 
-def test_scalars_that_functions_name_are_computed_once_together(monkeypatch):
+def test_scalars_stay_lazy_in_functions_of_lazy_columns():
+    read = []
+    lazy = gd.from_map(lambda number: read.append(number) or PLAIN, [0, 1], meta=PLAIN[:0])
+    most = lazy.x.max()
+    made = [lazy[["x", "y"]].apply(lambda column: column - most, **axis) for axis in ({}, {"axis": "index"})]
+    assert not read
+    for one in made:
+        assert_same(one.compute(**INLINE), pd.concat([PLAIN, PLAIN])[["x", "y"]] - 7.5)
+
+
+def test_scalars_that_functions_name_are_computed_once_together():
     lazy = gd.from_map(lambda number: read.append(number) or PLAIN, [0, 1], meta=PLAIN[:0])
     least, most = lazy.x.min(), lazy.x.max()
     read = []

@@ -69,7 +69,7 @@ def _checking(method: Callable[..., Any], where: str) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def checking(*args: Any, **kwargs: Any) -> Any:
-        if is_calling:
+        if is_calling and not _gives_columns(where, args, kwargs):
             own, *others, kwargs = with_scalars_at_hand((*args, kwargs))
             args = (own, *others)
         if holds_lazy(args[1:]) or (kwargs and holds_lazy(kwargs.values())):
@@ -79,6 +79,12 @@ def _checking(method: Callable[..., Any], where: str) -> Callable[..., Any]:
 
     checking.checks_lazy_arguments = True  # type: ignore[attr-defined]
     return hiding_as(method, checking)
+
+
+def _gives_columns(where: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a method gives functions lazy columns, beside which lazy scalars stay lazy."""
+    axis = kwargs.get("axis", args[2] if len(args) > 2 else 0)
+    return where == "DataFrame.apply" and isinstance(axis, (int, str)) and axis in (0, "index", "rows")
 
 
 def hiding_as(method: Callable[..., Any], around: Callable[..., Any]) -> Callable[..., Any]:
