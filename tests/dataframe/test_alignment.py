@@ -478,3 +478,16 @@ def test_partitions_without_rows_have_labels_like_the_others_after_an_inner_join
         assert_same(made.loc[: hours[9]].compute(), expected.loc[: hours[9]])
         assert_same(made[made.index < hours[9]].compute(), expected[expected.index < hours[9]])
         assert_same(made.shift(1, freq="h").compute(), expected.shift(1, freq="h"))
+
+
+@pytest.mark.parametrize("method", ["sub", "radd", "div", "gt", "eq"])
+def test_methods_align_sorted_rows_with_those_that_were_sorted(method):
+    plain = pd.DataFrame({"k": [1, 2, 1, 2, 1, 2], "x": [6.0, 5, 4, 3, 2, 1]})
+    lazy = gd.from_pandas(plain, npartitions=3)
+
+    def both(frame):
+        after = frame.sort_values(["k", "x"]).groupby("k").x.shift(-1)
+        return getattr(after, method)(frame.x), getattr(frame.x, method)(after)
+
+    for found, expected in zip(both(lazy), both(plain), strict=True):
+        pd.testing.assert_series_equal(found.compute(scheduler="inline"), expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections import Counter, deque
 
 import glassloom
 import glassloom.dataframe as gd
@@ -190,3 +191,13 @@ def test_arguments_of_a_sort_that_say_where_rows_move_are_none_of_its_function(n
         glassloom.errors.OptionError, match=rf"sort_function_kwargs= has \['{name}'\], which say where rows move"
     ):
         lazy.sort_values("a", sort_function_kwargs={name: None})
+
+
+@pytest.mark.parametrize("method", [Counter().update, [].append, set().add, deque().extend])
+def test_methods_that_take_values_in_are_no_functions_of_values(method):
+    lazy = gd.from_pandas(pd.Series(["a", "b"]), npartitions=2)
+    name = f"{type(method.__self__).__name__}.{method.__name__}"
+    for call in (lazy.apply, lazy.map, lazy.to_frame().map):
+        with pytest.raises(NotImplementedError, match=f"of {name}: it would change an object that only this process"):
+            call(method)
+    assert not method.__self__

@@ -114,3 +114,16 @@ def test_large_ones_are_not_computed_unasked(monkeypatch):
         gd.crosstab(lazy.sex, [1, 2])
     with pytest.raises(AssertionError, match="must have the same length: rownames=.* names 1 series"):
         gd.crosstab(lazy.sex, lazy.kind, rownames=["a", "b"])
+
+
+def test_numpy_computes_a_lazy_scalar_whose_value_it_needs():
+    lazy = gd.from_pandas(pd.DataFrame({"x": [1.0, 2, 5]}), npartitions=2)
+    assert np.linspace(lazy.x.min(), lazy.x.max(), 3).tolist() == [1, 3, 5]
+    assert np.array([lazy.x.min(), lazy.x.sum()]).tolist() == [1, 8] and np.isclose(lazy.x.sum(), 8)
+    assert np.asarray(lazy.x.sum(), dtype="int8").dtype == "int8"
+    assert isinstance(np.sqrt(lazy.x.sum()), gd.Scalar)
+
+
+def test_numpy_may_write_into_the_copy_that_it_asks_for():
+    lazy = gd.from_pandas(pd.Series([1.0, np.nan]), npartitions=2)
+    assert np.nan_to_num(lazy).tolist() == [1, 0]

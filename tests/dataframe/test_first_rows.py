@@ -3,6 +3,7 @@
 import ast
 import datetime
 import json
+import operator
 import re
 
 import glassloom.dataframe as gd
@@ -78,9 +79,9 @@ def test_no_rows_are_computed_that_take_many_tasks_or_whose_function_names_lazy_
     computed.clear()
     with pytest.raises(MetaError, match="made-up rows"):
         moved.apply(lambda name: name.split(",")[1])
-    longest = lazy.name.str.len().max()
-    with pytest.raises(MetaError, match="'longest' is a lazy Scalar"):
-        lazy.name.apply(lambda name: name.split(",")[1].ljust(longest))
+    lengths = lazy.name.str.len()
+    with pytest.raises(MetaError, match="'lengths' is a lazy Series"):
+        lazy.name.apply(lambda name: name.split(",")[1].ljust(lengths))
     assert not computed
     assert lazy.name.apply(lambda name: name.split(",")[1]).dtype == "str"
     assert computed == [0]
@@ -113,3 +114,16 @@ def test_operands_of_one_partition_are_given_whole():
         lambda prices, numbers: prices.str[1:].str.replace(",", "").astype(float) + len(numbers), other
     )
     assert made.compute(**INLINE).tolist() == [1030, 32.5, 33, 70]
+
+
+def test_objects_that_an_operation_makes_of_times_are_made_up_where_rows_take_many_tasks():
+    plain = pd.DataFrame({"user": np.arange(40) % 7, "time": pd.date_range("2020-01-01", periods=40, freq="9D")})
+
+    def months(frame):
+        month, first = frame.time.dt.to_period("M"), frame.groupby("user").time.transform("min").dt.to_period("M")
+        made = frame.assign(gap=month - first, other=0)
+        return (month - first).apply(lambda gap: gap.n), made.gap.apply(operator.attrgetter("n"))
+
+    for found, expected in zip(months(gd.from_pandas(plain, npartitions=8)), months(plain), strict=True):
+        assert found.dtype == expected.dtype
+        assert_same(found.compute(**INLINE), expected)

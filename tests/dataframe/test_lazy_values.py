@@ -209,8 +209,8 @@ def with_common(value):
     return value - COMMON
 
 
-def closures(f):
-    mean, kept = f.x.mean(), {"mean": f.x.mean()}
+def closures(f, mean):
+    kept = {"mean": mean}
     return {
         "map": lambda: f.x.map(lambda v: v - mean),
         "map of a default": lambda: f.x.map(lambda v, m=mean: v - m),
@@ -223,7 +223,7 @@ def closures(f):
         "agg of a dict": lambda: f.groupby("y").agg({"x": lambda s: s.sum() - mean}),
         "apply of groups": lambda: f.groupby("y").x.apply(lambda s: s.sum() - mean),
         "map_partitions": lambda: f.map_partitions(lambda block: block.x - mean),
-        "map_overlap": lambda: f.x.map_overlap(lambda block: (block - mean).sum(), 1, 0),
+        "map_overlap": lambda: f.x.map_overlap(lambda block: block - mean, 1, 0),
         "reduction": lambda: f.x.reduction(lambda block: (block - mean).sum()),
         "combine": lambda: f.x.combine(f.y, lambda one, other: one + other - mean),
         "rename": lambda: f.rename(index=lambda label: label + mean),
@@ -233,27 +233,76 @@ def closures(f):
     }
 
 
-@pytest.mark.parametrize("case", closures(gd.from_pandas(PLAIN, npartitions=1)))
+CLOSURES = list(closures(gd.from_pandas(PLAIN, npartitions=1), 1))
+
+
+@pytest.mark.parametrize("case", [case for case in CLOSURES if case not in ("map of a dict", "from_map")])
+def test_functions_that_name_lazy_scalars_get_their_values(case, monkeypatch):
+    lazy, mean = gd.from_pandas(PLAIN, npartitions=2), PLAIN.x.mean()
+    monkeypatch.setitem(globals(), "COMMON", mean)
+    expected = closures(lazy, mean)[case]().compute(**INLINE)
+    monkeypatch.setitem(globals(), "COMMON", lazy.x.mean())
+    assert_same(closures(lazy, lazy.x.mean())[case]().compute(**INLINE), expected)
+
+
+@pytest.mark.parametrize("case", CLOSURES)
 def test_functions_that_make_lazy_values_of_computed_ones_are_refused(case, monkeypatch):
     lazy = gd.from_pandas(PLAIN, npartitions=2)
-    monkeypatch.setitem(globals(), "COMMON", lazy.x.mean())
+    monkeypatch.setitem(globals(), "COMMON", lazy.y)
     with pytest.raises(
         TypeError,
         match=r"the function gets computed values and returned a lazy one, since .*compute\(\) it before the call",
     ):
-        closures(lazy)[case]()
+        closures(lazy, lazy.y)[case]()
+
+
+def test_functions_keep_lazy_scalars_of_which_they_ask_what_values_have_not():
+    lazy = gd.from_pandas(PLAIN, npartitions=2)
+    mean, seen = lazy.x.mean(), 0
+
+    def counted(value):
+        nonlocal seen
+        seen += 1
+        return value - float(mean)
+
+    assert_same(lazy.x.map(lambda value: value - mean.compute(**INLINE)).compute(**INLINE), PLAIN.x - PLAIN.x.mean())
+    assert_same(lazy.x.map(counted).compute(**INLINE), PLAIN.x - PLAIN.x.mean())
+    assert seen >= len(PLAIN)
+
+
+def test_scalars_stay_lazy_in_functions_of_lazy_columns():
+    read = []
+    lazy = gd.from_map(lambda number: read.append(number) or PLAIN, [0, 1], meta=PLAIN[:0])
+    most = lazy.x.max()
+    made = [lazy[["x", "y"]].apply(lambda column: column - most, **axis) for axis in ({}, {"axis": "index"})]
+    assert not read
+    for one in made:
+        assert_same(one.compute(**INLINE), pd.concat([PLAIN, PLAIN])[["x", "y"]] - 7.5)
+
+
+def test_scalars_that_functions_name_are_computed_once_together():
+    lazy = gd.from_map(lambda number: read.append(number) or PLAIN, [0, 1], meta=PLAIN[:0])
+    least, most = lazy.x.min(), lazy.x.max()
+    read = []
+    made = lazy.groupby("y").agg(
+        a=("x", lambda values: (values.sum() - least) / most), b=("x", lambda values: values.max() == most)
+    )
+    assert sorted(read) == [0, 1]
+    plain = pd.concat([PLAIN, PLAIN]).groupby("y").x
+    expected = pd.DataFrame({"a": (plain.sum() - 1) / 7.5, "b": plain.max() == 7.5})
+    assert_same(made.compute(**INLINE), expected)
 
 
 def test_the_lazy_values_that_functions_name_are_named():
     lazy = gd.from_pandas(PLAIN, npartitions=2)
-    mean = lazy.x.mean()
-    with pytest.raises(TypeError, match="map: the function .* since 'mean' is a lazy Scalar"):
+    mean = lazy.y
+    with pytest.raises(TypeError, match="map: the function .* since 'mean' is a lazy Series"):
         lazy.x.map(lambda value: value - mean)
     with pytest.raises(
-        MetaError, match=r"'mean' is a lazy Scalar; .*: compute\(\) it before.*the truth of a lazy Scalar isn't known"
+        MetaError, match=r"'mean' is a lazy Series; .*: compute\(\) it before.*the truth of a lazy Series isn't known"
     ):
         lazy.x.map(lambda value: 1 if value > mean else 0)
-    with pytest.raises(MetaError, match=r"groupby-transform.*'mean' is a lazy Scalar; .*: compute\(\) it before"):
+    with pytest.raises(MetaError, match=r"groupby-transform.*'mean' is a lazy Series|since 'mean' is a lazy Series"):
         lazy.groupby("y").x.transform(lambda values: values - mean)
     with pytest.raises(TypeError, match="sort_values|key="):
         lazy.sort_values("x", key=lambda values: (values - mean).abs()).compute(**INLINE)
@@ -261,8 +310,8 @@ def test_the_lazy_values_that_functions_name_are_named():
 
 def test_functions_with_meta_are_refused_too():
     lazy = gd.from_pandas(PLAIN, npartitions=2)
-    mean = lazy.x.mean()
-    with pytest.raises(TypeError, match="since 'mean' is a lazy Scalar"):
+    mean = lazy.y
+    with pytest.raises(TypeError, match="since 'mean' is a lazy Series"):
         lazy.groupby("y").x.agg(lambda values: values.sum() - mean, meta=("x", "f8"))
     for made in (
         lazy.x.map(lambda value: value - mean, meta=("x", "f8")),
@@ -272,8 +321,7 @@ def test_functions_with_meta_are_refused_too():
             made.compute(**INLINE)
 
 
-def texts_and_lookups(f, **meta):
-    mean = f.x.mean()
+def texts_and_lookups(f, mean, **meta):
     return {
         "f-string": lambda: f.x.map(lambda v: f"{v}{mean}", **meta),
         "str": lambda: f.x.apply(lambda v: str(mean), **meta),
@@ -292,12 +340,24 @@ def texts_and_lookups(f, **meta):
     }
 
 
+TEXTS_AND_LOOKUPS = list(texts_and_lookups(gd.from_pandas(PLAIN, npartitions=1), 1))
+
+
+@pytest.mark.parametrize("case", TEXTS_AND_LOOKUPS)
+def test_the_text_and_the_hash_of_a_lazy_scalar_are_those_of_its_value(case):
+    lazy = gd.from_pandas(PLAIN, npartitions=2)
+    found, expected = (
+        texts_and_lookups(lazy, mean)[case]().compute(**INLINE) for mean in (lazy.x.mean(), PLAIN.x.mean())
+    )
+    assert_same(found, expected)
+
+
 @pytest.mark.parametrize("meta", [{}, {"meta": ("x", object)}])
-@pytest.mark.parametrize("case", texts_and_lookups(gd.from_pandas(PLAIN, npartitions=1)))
+@pytest.mark.parametrize("case", TEXTS_AND_LOOKUPS)
 def test_the_text_and_the_hash_of_a_lazy_value_are_no_data(case, meta):
     lazy = gd.from_pandas(PLAIN, npartitions=2)
     with pytest.raises((TypeError, MetaError), match=r"a lazy .*compute\(\) it before"):
-        texts_and_lookups(lazy, **meta)[case]().compute(**INLINE)
+        texts_and_lookups(lazy, lazy.y, **meta)[case]().compute(**INLINE)
 
 
 def test_lazy_values_have_text_and_hash_elsewhere():
@@ -319,18 +379,22 @@ def test_functions_may_compute_lazy_values_and_ask_what_is_known():
     assert_same(lazy.assign(z=lambda frame: frame.x - mean).compute(**INLINE), PLAIN.assign(z=PLAIN.x - PLAIN.x.mean()))
 
 
-def test_lazy_values_among_those_that_a_function_of_groups_returns_are_refused():
-    """The made-up rows miss no value, so that none is filled in there."""
+def test_lazy_scalars_with_which_functions_fill_values_are_computed():
+    """The made-up rows miss no value, so that none is filled in there. A scalar in a dict isn't one that the function names."""
     frame = pd.DataFrame({"k": [1, 2, 1, 2], "x": [1.0, np.nan, 3.0, np.nan]})
-    lazy = gd.from_pandas(frame, npartitions=2)
-    mean = lazy.x.mean()
-    for make in (
-        lambda: lazy.groupby("k").x.transform(lambda values: values.fillna(mean)),
-        lambda: lazy.groupby("k")[["x"]].apply(lambda rows: rows.fillna(mean)),
-        lambda: lazy.x.reduction(lambda part: part.fillna(mean).sum()),
+    lazy, kept = gd.from_pandas(frame, npartitions=2), {}
+
+    def filled(values):
+        return values.fillna(kept["mean"])
+
+    for of in (
+        lambda f: f.groupby("k").x.transform(filled),
+        lambda f: f.groupby("k")[["x"]].apply(filled),
     ):
-        with pytest.raises(TypeError, match="'mean' is a lazy Scalar: compute"):
-            make().compute(**INLINE)
+        kept["mean"] = frame.x.mean()
+        expected = of(frame)
+        kept["mean"] = lazy.x.mean()
+        assert_same(of(lazy).compute(**INLINE), expected)
 
 
 def test_what_is_changed_after_a_call_changes_no_result():

@@ -151,3 +151,39 @@ def test_labels_and_values_of_several_kinds_stay_what_they_are(npartitions):
         some, own = gd.from_pandas(values, npartitions=npartitions), values.copy()
         some.loc[10] = own.loc[10] = value
         assert_same(some.compute(), own)
+
+
+OTHER_LABELS = {
+    "times": pd.date_range("2020-01-01", periods=5, name="when"),
+    "times of a zone": pd.date_range("2020-01-01", periods=5, tz="UTC"),
+    "periods": pd.period_range("2020Q1", periods=5, freq="Q"),
+    "durations": pd.to_timedelta(range(5), unit="D"),
+    "intervals": pd.interval_range(0, 5),
+    "categories": pd.CategoricalIndex([*"vwxyz"], name="kind"),
+    "categories that are intervals": pd.CategoricalIndex(pd.cut(range(5), 5)),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_LABELS)
+def test_a_row_of_totals_is_added_to_labels_of_another_kind(kind):
+    frame = pd.DataFrame({"a": range(5), "b": np.arange(5) / 4}, index=OTHER_LABELS[kind])
+
+    def with_totals(some):
+        some.loc["Total"] = some.sum()
+        if some.ndim == 2:
+            some.loc["Half", "a"] = 5
+        return some
+
+    for plain in (frame, frame.a):
+        pieces = [plain[:0], plain[:2], plain[2:], plain[:0]]
+        for lazy in (gd.from_pandas(plain, npartitions=2), gd.from_map(pieces.__getitem__, range(4), meta=plain[:0])):
+            assert_same(with_totals(lazy).compute(**INLINE), with_totals(plain.copy()))
+
+
+def test_a_text_that_is_a_time_or_a_category_is_a_label_of_these():
+    times = gd.from_pandas(pd.Series([1, 2], index=pd.date_range("2020-01-01", periods=2)), npartitions=2)
+    times.loc["2020-01-02"] = 5
+    assert times.compute(**INLINE).tolist() == [1, 5]
+    kinds = gd.from_pandas(pd.Series([1, 2], index=pd.CategoricalIndex(["x", "y"])), npartitions=2)
+    kinds.loc["y"] = 5
+    assert kinds.compute(**INLINE).tolist() == [1, 5]

@@ -412,7 +412,7 @@ def test_labels_are_asked_for_and_compared():
     assert (lazy.index > "c").compute(**INLINE).tolist() == (plain.index > "c").tolist()
 
 
-@pytest.mark.parametrize("text", ["2000-01-05 00:00:00.000000001", "2001", "NaT", "nonsense"])
+@pytest.mark.parametrize("text", ["2000-01-05 00:00:00.000000001", "2001", "NaT"])
 @pytest.mark.parametrize("unit", ["s", "us", "ns"])
 def test_a_text_that_is_none_of_the_times_sets_no_row(text, unit):
     labels = pd.date_range("2000-01-01", periods=5, unit=unit)

@@ -396,3 +396,46 @@ def test_a_partition_without_rows_gets_none_of_a_series_that_is_set(name, chosen
         SETTINGS[name](frame[frame.index.isin(chosen)], frame.assign(gap=frame.t * 2)) for frame in (lazy, SORTED)
     )
     assert_same(found.compute(**INLINE), expected)
+
+
+DAYS = pd.DataFrame(
+    {
+        "k": [1, 2, 3, 4, 5, 6],
+        "t": pd.to_datetime(["2020-01-01", "2020-01-05", "2020-02-01", "2020-03-03", None, None]),
+        "s": ["a", "bb", None, "c", "dd", "e"],
+    }
+)
+FRACTIONS = {
+    "a whole number": 7,
+    "a fraction": 2.5,
+    "a median": lambda frame: frame.days.median(),
+    "fractions": lambda frame: frame.k * 1.3,
+    "whole numbers": lambda frame: (frame.t.max() - frame.t).dt.days,
+}
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+@pytest.mark.parametrize("of_missing", [True, False])
+@pytest.mark.parametrize("name", FRACTIONS)
+def test_whole_numbers_that_miss_values_take_fractions(name, of_missing, npartitions):
+    def changed(frame):
+        frame["days"] = (frame.t - pd.Timestamp("2020-01-01")).dt.days
+        frame["long"] = frame.s.str.len()
+        value = FRACTIONS[name](frame) if callable(FRACTIONS[name]) else FRACTIONS[name]
+        for column in ("days", "long"):
+            frame.loc[frame[column].isna() if of_missing else frame.k == 2, column] = value
+        return frame
+
+    found, expected = changed(gd.from_pandas(DAYS, npartitions=npartitions)), changed(DAYS.copy())
+    assert_same(found.compute(**INLINE), expected)
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="pandas 2 makes floats of whole numbers")
+def test_whole_numbers_without_missing_values_take_no_fractions():
+    lazy = gd.from_pandas(DAYS, npartitions=2)
+    with pytest.raises(TypeError, match="Invalid value '2.5' for dtype 'int64'"):
+        lazy.loc[lazy.k > 2, "k"] = 2.5
+    lazy["days"] = (lazy.t.fillna(pd.Timestamp(2020, 1, 1)) - pd.Timestamp("2020-01-01")).dt.days
+    lazy.loc[lazy.k > 2, "days"] = 2.5
+    with pytest.raises(TypeError, match="Invalid value '2.5' for dtype 'int64'"):
+        lazy.compute(**INLINE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, MutableSequence, MutableSet
 from typing import Any
 
 import pandas as pd
@@ -162,3 +162,22 @@ def distance(where: str, name: str, value: Any) -> Any:
     if found is None or found.n <= 0:
         raise OptionError(f"{where}: {name}={value!r} should be a distance between times, such as '1h' or '7D'")
     return found
+
+
+_CHANGES = frozenset(["add", "append", "appendleft", "extend", "insert", "setdefault", "subtract", "update"])
+
+
+def require_changes_nothing(where: str, function: Any) -> None:
+    """Check that a function of values isn't the method by which a list, dict or set at hand takes them in.
+
+    Raises
+    ------
+    NotImplementedError
+        If it is.
+    """
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    if name in _CHANGES and isinstance(owner, (MutableMapping, MutableSequence, MutableSet)):
+        raise NotImplementedError(
+            f"{where} of {type(owner).__name__}.{name}: it would change an object that only this process has, and take in made-up values "
+            "too; use the values of compute(), or value_counts() (after explode(), if they are lists)"
+        )

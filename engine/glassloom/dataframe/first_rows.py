@@ -13,6 +13,7 @@ from glassloom.backends.pandas_ import guarded, is_frame, rows_between
 from glassloom.collection import Collection, compute
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.lazy_closures import LazyResult, failed_on_samples, lazy_hint, require_at_hand_values
+from glassloom.dataframe.made_up_objects import of_made_up_objects
 from glassloom.dataframe.nodes import BlockOp, FrameExpr
 from glassloom.dataframe.partitions import Partitions
 from glassloom.expr import lower, optimize
@@ -45,6 +46,8 @@ def of_first_rows(
         If the function fails on these rows too, if there are none, or if they take many tasks to be made.
     """
     rows = None if lazy_hint(users) else _first_rows(nodes)
+    if rows is None:
+        rows = of_made_up_objects(nodes)
     if rows is None:
         raise failed_on_samples(what, error, users, how)
     try:

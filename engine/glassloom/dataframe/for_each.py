@@ -17,6 +17,7 @@ import pandas as pd
 from glassloom._users_functions import call_users_function
 from glassloom.backends.pandas_ import concat, sample
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
+from glassloom.dataframe.argument_kinds import require_changes_nothing
 from glassloom.dataframe.arrow.text import of_distinct_texts
 from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.inferring import some_of_each_kind
@@ -121,6 +122,7 @@ def call_user(method: str, frame: Any, function: Any, args: tuple[Any, ...], kwa
     label = f"{method}-{function_label(function)}" if callable(function) else method
     function, kwargs = with_own_arguments(function, kwargs)
     if callable(function):  # it may tell 1 from 1.0
+        require_changes_nothing(method, function)
         is_of_values = method == "map" or (isinstance(frame.expr.meta, pd.Series) and method != "combine")
         frame = with_one_dtype(with_numbers_for_functions(frame) if is_of_values else frame)
     nodes, call = bind(CallForEach(method), (frame, function, *args), kwargs, label=label)

@@ -12,6 +12,7 @@ from typing import Any
 
 from glassloom.collection import Collection
 from glassloom.dataframe.keys_at_hand import is_lazy_scalar
+from glassloom.dataframe.scalars_in_functions import CALLING, with_scalars_at_hand
 from glassloom.dataframe.whole_numbers import WholeNumbers
 from glassloom.dataframe.wrap import holds_lazy
 
@@ -64,9 +65,13 @@ def require_at_hand(where: str, **arguments: Any) -> None:
 
 def _checking(method: Callable[..., Any], where: str) -> Callable[..., Any]:
     numbers = WholeNumbers(method)
+    is_calling = method.__name__ in CALLING
 
     @functools.wraps(method)
     def checking(*args: Any, **kwargs: Any) -> Any:
+        if is_calling and not _gives_columns(where, args, kwargs):
+            own, *others, kwargs = with_scalars_at_hand((*args, kwargs))
+            args = (own, *others)
         if holds_lazy(args[1:]) or (kwargs and holds_lazy(kwargs.values())):
             _check(method, where, args, kwargs)
         args, kwargs = numbers.taken(args, kwargs)
@@ -74,6 +79,12 @@ def _checking(method: Callable[..., Any], where: str) -> Callable[..., Any]:
 
     checking.checks_lazy_arguments = True  # type: ignore[attr-defined]
     return hiding_as(method, checking)
+
+
+def _gives_columns(where: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a method gives functions lazy columns, beside which lazy scalars stay lazy."""
+    axis = kwargs.get("axis", args[2] if len(args) > 2 else 0)
+    return where == "DataFrame.apply" and isinstance(axis, (int, str)) and axis in (0, "index", "rows")
 
 
 def hiding_as(method: Callable[..., Any], around: Callable[..., Any]) -> Callable[..., Any]:

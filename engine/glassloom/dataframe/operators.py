@@ -155,11 +155,16 @@ def _combined(function: Callable[[Any, Any], Any], one: Any, other: Any, label: 
     try:
         return operate(function, one, other, kind=_kind(function, one, other), label=label)
     except DivisionError:
-        are_lazy = is_node(one) and is_node(other) and function not in _COMPARISONS
-        pair = in_rows_of_one(one.expr, other.expr) if are_lazy else None
+        pair = None if function in _COMPARISONS else _in_rows_of_one(one, other)
         if pair is None:
             raise
-    return operate(function, *map(wrap, pair), label=label)
+    return operate(function, *pair, label=label)
+
+
+def _in_rows_of_one(one: Any, other: Any) -> list[Any] | None:
+    """Return two series that have the same rows in other orders, both in that of their labels; None if it isn't known that they have."""
+    pair = in_rows_of_one(one.expr, other.expr) if is_node(one) and is_node(other) else None
+    return None if pair is None else list(map(wrap, pair))
 
 
 def _reflected(function: Callable[[Any, Any], Any], label: str = "") -> Callable[[Any, Any], Any]:
@@ -283,7 +288,13 @@ def _by_method(
     order = _ORDERS_BY_NAME.get(getattr(called, "__name__", "")) if not kwargs else None
     if order is not None and _are_unknown(lazy, other):
         return _compared(order, lazy, other, label or order.__name__)
-    return operate(called, lazy, other, kwargs=kwargs, label=label)
+    try:
+        return operate(called, lazy, other, kwargs=kwargs, label=label)
+    except DivisionError:
+        pair = _in_rows_of_one(lazy, other)
+        if pair is None:
+            raise
+    return operate(called, *pair, kwargs=kwargs, label=label)
 
 
 def divided_by_method(lazy: Any, name: str, other: Any, fill_value: Any) -> tuple[Any, Any]:

@@ -22,6 +22,7 @@ from glassloom.dataframe.column_nodes import ChosenByColumns, are_some
 from glassloom.dataframe.column_places import columns_at, columns_named, numeric_columns
 from glassloom.dataframe.columns import has_known_categories, require_columns
 from glassloom.dataframe.columnwise import instead_of
+from glassloom.dataframe.downcasting import downcast_numbers
 from glassloom.dataframe.kept_rows import keep_some
 from glassloom.dataframe.moving.numbering import renumber
 from glassloom.dataframe.nodes import BlockOp, LabelKeeping, SomeRows
@@ -446,12 +447,17 @@ def to_timedelta(arg: Any, unit: str | None = None, errors: str = "raise") -> An
 
 @with_function_arguments()
 def to_numeric(arg: Any, errors: str = "raise", downcast: Any = None, dtype_backend: str | None = None) -> Any:
-    """Return text as numbers. Each partition finds out whether they are whole; only errors "raise" and "coerce"."""
+    """Return text as numbers. Each partition finds out whether they are whole; only errors "raise" and "coerce".
+
+    With `downcast` ("integer", "signed", "unsigned", "float") the smallest dtype that holds all numbers is found out now.
+    """
     arg = lazy_rows("to_numeric", arg)
     if errors == "ignore":
         raise refused("to_numeric", "errors", errors, "'coerce' makes missing values of what is no number")
     if downcast is not None:
-        raise refused("to_numeric", "downcast", downcast, "astype(...) afterwards")
+        if not isinstance(arg.expr.meta, pd.Series):
+            raise refused("to_numeric", "downcast", downcast, "it is for series; astype(...) afterwards")
+        return downcast_numbers(to_numeric(arg, errors, dtype_backend=dtype_backend), downcast)
     more = {} if dtype_backend is None else {"dtype_backend": dtype_backend}
     made = _converted(pd.to_numeric, arg, {"errors": errors, **more}, "to-numeric")
     is_nullable = isinstance(made.expr.meta, pd.Series) and not isinstance(made.expr.meta.dtype, np.dtype)

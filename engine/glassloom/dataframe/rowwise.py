@@ -251,7 +251,8 @@ class RowByRow(TimeLabels):
         return self._computed_by_pandas().to_numpy(dtype=dtype, copy=copy, na_value=na_value)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return np.asarray(self._computed_by_pandas(), dtype=dtype)
+        made = np.asarray(self._computed_by_pandas(), dtype=dtype)
+        return made.copy() if copy else made
 
     @property
     def axes(self) -> list[Any]:

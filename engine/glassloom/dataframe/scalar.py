@@ -83,6 +83,10 @@ class Scalar(Frame):
     def __float__(self) -> float:
         return float(self.compute())
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """Compute, and return the value as an array of no axis, for NumPy. Functions that NumPy has for each value stay lazy."""
+        return np.array(self.compute(), dtype=dtype)
+
     def __complex__(self) -> complex:
         return complex(self.compute())
 

@@ -17,6 +17,7 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import columns_of, sample
 from glassloom.dataframe.call import BlockCall
+from glassloom.dataframe.columns import has_known_categories
 from glassloom.dataframe.moving.shape import conform
 from glassloom.dataframe.nodes import FrameBlockwise, FrameExpr, Projection, empty
 from glassloom.dataframe.prefix import OfPartitionsBefore
@@ -121,15 +122,34 @@ def _can_be_added(node: FrameExpr, label: Any) -> bool:
     index = node.meta.index
     if not pd.api.types.is_scalar(label) or pd.isna(label) or isinstance(label, time) or node.backend != "pandas":
         return False
-    if isinstance(index, (pd.MultiIndex, pd.IntervalIndex, pd.CategoricalIndex)):
-        return False
-    if isinstance(label, str) and isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex)):
+    has_own_labels = isinstance(index, (pd.MultiIndex, pd.IntervalIndex, pd.CategoricalIndex))
+    is_text_of_time = isinstance(label, str) and isinstance(
+        index, (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex)
+    )
+    if (has_own_labels or is_text_of_time) and not _is_of_another_kind(index, label):
         return False
     return isinstance(node.meta, pd.Series) or node.meta.columns.is_unique
 
 
+def _is_of_another_kind(index: pd.Index, label: Any) -> bool:
+    """Whether a label is a text, such as ``"Total"``, that can't be among some labels: it is no time, no interval, or none of the categories."""
+    if not isinstance(label, str):
+        return False
+    if isinstance(index, pd.CategoricalIndex):
+        return has_known_categories(index) and label not in index.categories
+    if not isinstance(index, (pd.DatetimeIndex, pd.PeriodIndex, pd.TimedeltaIndex)):
+        return isinstance(index, pd.IntervalIndex)
+    try:
+        pd.Timedelta(label) if isinstance(index, pd.TimedeltaIndex) else pd.Period(label, freq="D")
+    except ValueError:
+        return True
+    return False
+
+
 def _is_outside(node: FrameExpr, label: Any) -> bool:
-    """Whether divisions are known that leave a label out."""
+    """Whether a label is of another kind than those there are, or divisions are known that leave it out."""
+    if _is_of_another_kind(node.meta.index, label):
+        return True
     known = node.divisions
     if known[0] is None or node.meta.index.dtype == object:
         return False

@@ -21,7 +21,8 @@ from glassloom.dataframe.moving.values_by_label import with_rows_of
 from glassloom.dataframe.nodes import FrameExpr, empty
 from glassloom.dataframe.prefix import Carried
 from glassloom.dataframe.setting_rows import RowsToSet, is_mask
-from glassloom.dataframe.widening import can_miss_nothing, with_common_dtypes
+from glassloom.dataframe.unlike_dtypes import may_miss_values, with_one_dtype
+from glassloom.dataframe.widening import can_miss_nothing, is_narrowing, with_common_dtypes
 from glassloom.dataframe.wrap import bind, is_node, operate, paired_among, wrap
 
 
@@ -33,7 +34,7 @@ class Cell:
 
 
 class _WiderIfNeeded(Carried):
-    """Values set in partitions that get a wider dtype only where one of them doesn't fit: pandas 2 keeps whole numbers if only such are set."""
+    """Values set in partitions that get a wider dtype only where one of them doesn't fit, or have it already."""
 
     makes_unlike_dtypes = True
 
@@ -138,6 +139,9 @@ def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
     if is_node(value) and not HAS_COPY_ON_WRITE:  # since pandas 3 the dtype stays, and values that don't fit are errors
         wide = with_common_dtypes(_tried(series, rows, value), value.expr.meta)
         return _of_rows(_with_rows_set, series, rows, value, wide, _WiderIfNeeded)
+    if HAS_COPY_ON_WRITE and series.dtype.kind in "iu" and _has_fractions(value) and may_miss_values(series.expr):
+        series = with_one_dtype(series)  # floats if a value is missing in any partition: only these take fractions
+        return _of_rows(_with_rows_set, series, rows, value, series.expr.meta, _WiderIfNeeded)
     if _has_each(value) and len(value):
         array = _as_set(series, value)
         wide = series.expr.meta.astype(array.dtype)  # what these values need, and not made-up ones
@@ -150,6 +154,14 @@ def _set(series: Any, rows: RowsToSet | None, value: Any) -> Any:
     else:
         wide = _with_lazy_values(series, rows, value) if is_node(value) else _tried(series, rows, value)
     return _of_rows(partial(_with_rows_set, dtype=wide.dtype), series, rows, value, wide)
+
+
+def _has_fractions(value: Any) -> bool:
+    """Whether a constant is no whole number, or a lazy value may be none."""
+    if isinstance(value, (float, np.floating)):
+        return not np.isnan(value) and not float(value).is_integer()
+    dtype = getattr(value.expr.meta, "dtype", None) if is_node(value) else None
+    return isinstance(dtype, np.dtype) and dtype.kind == "f"
 
 
 def _tried(series: Any, rows: RowsToSet, value: Any) -> Any:
@@ -463,8 +475,9 @@ def _of_labels(condition: Any, labels: Any) -> Any:
 
 
 def _is_alike(own: Any, wide: Any) -> bool:
-    """Whether a partition keeps its dtype: also categories, which partitions may have of their own."""
-    return bool(own == wide) or isinstance(own, pd.CategoricalDtype)
+    """Whether a partition keeps its dtype: also categories, which partitions may have of their own, and what it is where values are missing."""
+    has_missing = can_miss_nothing(wide) and is_narrowing(own, wide)
+    return bool(own == wide) or isinstance(own, pd.CategoricalDtype) or has_missing
 
 
 def _taken(numbers: Any, values: Any) -> Any:

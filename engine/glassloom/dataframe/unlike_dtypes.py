@@ -110,6 +110,11 @@ def unlike_places(node: FrameExpr, *, as_read: bool = True) -> list[int]:
     return [place for place, name in enumerate(meta.columns) if _may_differ(node, name, as_read)]
 
 
+def may_miss_values(node: FrameExpr) -> bool:
+    """Whether a series, of whole numbers as its meta says, may have missing values, so that pandas has floats: False only if it is known not to."""
+    return _may_differ(node, None, as_read=True, in_one=True)
+
+
 def places_shown(meta: Any, dtype: Any) -> list[int]:
     """Return the places of the columns of which ``astype(dtype)`` makes what shows the dtype that they had."""
     names = [meta.name] if isinstance(meta, pd.Series) else list(meta.columns)
@@ -198,10 +203,11 @@ class Alike(Rowwise):
         return self.frame.meta
 
 
-def _may_differ(node: FrameExpr, name: Any, as_read: bool) -> bool:
+def _may_differ(node: FrameExpr, name: Any, as_read: bool, in_one: bool = False) -> bool:
     """Whether a column of a frame (None: a series) may have other dtypes in some partitions: False only if it is known not to.
 
-    Columns of whole numbers and booleans do where they would miss a value; others where a user's function makes the values.
+    Columns of whole numbers and booleans do where they would miss a value; others where a user's function makes the values. With `in_one`
+    the only partition of a frame may have another dtype than its meta, too.
     """
     left: list[_Column] = [(node, name)]
     seen: set[tuple[str, Any]] = set()
@@ -210,7 +216,8 @@ def _may_differ(node: FrameExpr, name: Any, as_read: bool) -> bool:
         if (one.name, label) in seen:
             continue
         seen.add((one.name, label))
-        made_of = None if _is_read_unlike(one) and not as_read else _made_of(one, label)
+        is_unlike = _is_read_unlike(one) and not as_read
+        made_of = None if is_unlike else [] if one.npartitions == 1 and not in_one else _made_of(one, label)
         if made_of is None:
             return True
         left += made_of
@@ -244,8 +251,6 @@ _Column = tuple[FrameExpr, Any]
 
 def _made_of(node: FrameExpr, name: Any) -> list[_Column] | None:
     """Return the columns of whose dtypes that of a column follows, all of them; None if it may differ between partitions by itself."""
-    if node.npartitions == 1:
-        return []
     if isinstance(node, Projection):
         return [(node.frame, name if isinstance(node.columns, list) else node.columns)]
     is_of_rows = isinstance(node, (Filter, Extended, Restored)) or (isinstance(node, Assign) and name not in node.names)
