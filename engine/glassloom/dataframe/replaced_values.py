@@ -1,11 +1,13 @@
-"""`replace` of texts by values of another kind, such as numbers: pandas makes objects of a column of which one is replaced.
+"""`replace` by values that a column's dtype can't hold: pandas makes another column as soon as one is replaced, of all rows.
 
-Columns of other dtypes, of which no row may have what is replaced (``n.replace(-999, None)``), are planned as they are.
+Text is planned as objects. Columns of other dtypes, of which no row may have what is replaced (``n.replace(-999, None)``), are planned as
+they are, and get the dtype that their partitions have together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,9 @@ from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.for_each import WithMeta
-from glassloom.dataframe.nodes import Rowwise
+from glassloom.dataframe.nodes import FrameExpr, Rowwise
+from glassloom.dataframe.unlike_dtypes import with_dtypes_of_all
+from glassloom.dataframe.widening import dtypes_of
 from glassloom.dataframe.wrap import bind, holds_lazy, operate, wrap
 
 _Pair = tuple[Any, tuple[Any, ...]]
@@ -49,9 +53,14 @@ class Replaced(Method):
 def replaced(frame: Any, kwargs: dict[str, Any]) -> Any:
     """Return what `replace` makes of a lazy frame or series, as objects where values of another kind are put into a column that is named.
 
-    Whether one is replaced isn't known: the dtype is that of a column in which one is. For what is replaced in all columns of a frame, it
-    is that of a column in which none is.
+    Whether one is replaced isn't known: the dtype of text is that of a column in which one is, and in all columns of a frame, that of a column
+    in which none is. Others get the dtype of all partitions, where it may be another one.
     """
+    made = _replaced(frame, kwargs)
+    return with_dtypes_of_all(made, _unlike_places(frame.expr, kwargs)) if frame.npartitions > 1 else made
+
+
+def _replaced(frame: Any, kwargs: dict[str, Any]) -> Any:
     meta = frame.expr.meta
     asked = _asked(meta, kwargs) if HAS_COPY_ON_WRITE else {}
     objects = [name for name, one in asked.items() if _makes_objects(meta if name is None else meta[name], one)]
@@ -118,3 +127,93 @@ def _is_replaced_by_object(dtype: Any, key: Any, arguments: tuple[Any, ...]) -> 
         return bool(pd.api.types.is_object_dtype(some.replace(*arguments).dtype))
     except (TypeError, ValueError, OverflowError):  # no value of this column
         return False
+
+
+# Columns that aren't text: those of a partition in which a value is replaced may have another dtype.
+
+
+def _unlike_places(node: FrameExpr, kwargs: dict[str, Any]) -> list[int]:
+    """Return the places of columns, but for text, that may get another dtype where a value is replaced.
+
+    Not of whole numbers of 64 bits that become floats (``n.replace(-999, np.nan)``): these are computed with alike, but beyond 2**53, and large
+    frames would be kept until all is read. `unlike_dtypes` knows of them.
+    """
+    if node.backend != "pandas":
+        return []
+    dtypes, given = dtypes_of(node.meta), kwargs["to_replace"]
+    if holds_lazy([given, kwargs.get("value"), kwargs["regex"]]):
+        return [place for place, dtype in enumerate(dtypes) if _may_become_another(dtype)]
+    leaves = list(_leaves(given))
+    are_alike = isinstance(node.meta, pd.Series) or not isinstance(given, dict)
+    found: dict[Any, bool] = {}
+    places = []
+    for place, dtype in enumerate(dtypes):
+        if not _may_become_another(dtype):
+            continue
+        key = dtype if are_alike else place
+        if key not in found:
+            found[key] = _changes_dtype(node.meta, place, _fitting(leaves, dtype), kwargs)
+        places += [place] if found[key] else []
+    return places
+
+
+def _may_become_another(dtype: Any) -> bool:
+    return not (is_text(dtype) or pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype))
+
+
+def _leaves(given: Any) -> Iterator[Any]:
+    """Yield all values in dicts and lists: those that are replaced among them."""
+    if isinstance(given, Mapping):
+        for key, one in given.items():
+            yield key
+            yield from _leaves(one)
+    elif isinstance(given, (list, tuple, set, np.ndarray, pd.Series, pd.Index)):
+        for one in given:
+            yield from _leaves(one)
+    else:
+        yield given
+
+
+def _fitting(values: list[Any], dtype: Any) -> pd.Series | None:
+    """Return those of some values that a column of a dtype may have."""
+    objects = np.empty(len(values), object)
+    objects[:] = values
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return _equal_ones(objects, dtype)
+        except (TypeError, ValueError, OverflowError):  # not all are values of this column
+            parts = [_one_fitting(objects[place : place + 1], dtype) for place in range(len(objects))]
+    kept = [part for part in parts if part is not None and len(part)]
+    return pd.concat(kept, ignore_index=True) if kept else None
+
+
+def _one_fitting(value: np.ndarray, dtype: Any) -> pd.Series | None:
+    try:
+        return _equal_ones(value, dtype)
+    except (TypeError, ValueError, OverflowError):  # no value of this column
+        return None
+
+
+def _equal_ones(objects: np.ndarray, dtype: Any) -> pd.Series:
+    """Return values in a dtype, without those that become others. (Of times they may be given as text.)"""
+    values = pd.Series(objects, dtype=object)
+    made = values.astype(dtype)
+    if dtype.kind in "mM":
+        return made
+    is_same = (made.astype(object) == values).to_numpy(bool) | (made.isna() & values.isna()).to_numpy(bool)
+    return made[is_same]
+
+
+def _changes_dtype(meta: Any, place: int, values: pd.Series | None, kwargs: dict[str, Any]) -> bool:
+    """Whether replacing changes the dtype of a column with some values."""
+    if values is None or not len(values):
+        return False
+    some: Any = values if isinstance(meta, pd.Series) else values.to_frame(meta.columns[place])
+    try:
+        (made,) = dtypes_of(some.replace(**kwargs))
+    except (TypeError, ValueError, OverflowError):  # what pandas objects to is raised when the node is made
+        return False
+    (own,) = dtypes_of(some)
+    are_large_floats = isinstance(own, np.dtype) and own.kind in "iu" and own.itemsize == 8 and made == np.float64
+    return bool(made != own) and not are_large_floats
