@@ -200,3 +200,33 @@ def test_a_file_that_says_nothing_of_missing_values_and_is_damaged_is_named(tmp_
     path.write_bytes(raw)
     with pytest.raises(ReadError, match=r"a\.parquet' can't be read"):
         gd.read_parquet(str(path))
+
+
+EPOCH = pd.Timestamp("1970-01-01")
+NO_TIMES = {
+    "before": lambda f: f[f.t < pd.Timestamp("2020-01-01")],
+    "not before": lambda f: f[~(f.t < pd.Timestamp("2020-01-01"))].x,
+    "equal": lambda f: f[f.t == EPOCH].x,
+    "missing": lambda f: f[f.t.isna()].x,
+    "there": lambda f: f[f.t.notna()].x,
+    "the first": lambda f: f[f.t == f.t.min()].x,
+    "between": lambda f: f[f.t.between("1960-01-01", "2020-01-01")].t.dt.year,
+}
+
+
+@pytest.mark.parametrize("unit", ["ns", "us"])
+@pytest.mark.parametrize("says", [True, False])
+@pytest.mark.parametrize("case", NO_TIMES)
+def test_the_number_of_a_missing_time_is_one_in_conditions_though_a_file_has_it_as_a_value(tmp_path, unit, says, case):
+    for name, numbers in {"a": [-(2**63), 0, 10**9], "b": [5, None, -(2**63)], "c": [7, 8, 9]}.items():
+        times = pa.array(numbers, pa.int64()).cast(pa.timestamp(unit))
+        pq.write_table(pa.table({"t": times, "x": [1, 2, 3]}), tmp_path / f"{name}.parquet", write_statistics=says)
+    expected = NO_TIMES[case](pd.read_parquet(tmp_path).reset_index(drop=True))
+    assert_same(NO_TIMES[case](gd.read_parquet(str(tmp_path))).compute(**INLINE), expected)
+
+
+def test_rows_are_chosen_by_times_while_they_are_read_where_no_file_has_the_number_of_a_missing_one(tmp_path):
+    pq.write_table(pa.table({"t": pa.array([0, None, 9], pa.timestamp("us"))}), tmp_path / "a.parquet")
+    lazy = gd.read_parquet(str(tmp_path))
+    (read,) = reads(lazy[lazy.t < pd.Timestamp("2020-01-01")])
+    assert read.condition

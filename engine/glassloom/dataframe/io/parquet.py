@@ -41,7 +41,7 @@ from glassloom.dataframe.io.parquet_files import (
     hive_columns,
 )
 from glassloom.dataframe.io.parquet_filters import KnownFilters, filter_expression, known_filters, require_known_filters
-from glassloom.dataframe.io.parquet_missing import columns_with_missing
+from glassloom.dataframe.io.parquet_missing import columns_with_missing, columns_with_no_times
 from glassloom.dataframe.io.parquet_rows import (
     fragment_of,
     may_match,
@@ -440,6 +440,7 @@ def _layout(
         files=files,
         backend=backend,
         like=common.like,
+        no_times=_no_times(schema, footers, [*everything, noted.column]),
     )
     where = condition_of_filters(filters, lambda comparison: accepted(comparison, layout, exact=True))
     return layout if where is None else layout._replace(filters=None, where=where)
@@ -479,6 +480,12 @@ def _casts(
 
 def _may_not_miss(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
+def _no_times(schema: pa.Schema, footers: Sequence[Any], names: Sequence[Any]) -> frozenset[str]:
+    fields = [(place, field) for place, field in enumerate(schema) if field.name in names]
+    places = {field.name: place for place, field in fields if pa.types.is_timestamp(field.type)}
+    return columns_with_no_times(places, footers) if places else frozenset()
 
 
 def _has_no_value(schema: pa.Schema, name: str) -> bool:

@@ -21,7 +21,7 @@ from glassloom.dataframe.io.filesystems import Files, State
 from glassloom.errors import OptionError, ReadError
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_NOT_A_TIME = -(2**63)
+NOT_A_TIME = -(2**63)
 """The number by which pandas marks a missing time."""
 _MOST_STATISTICS = 200_000
 """Of row groups' columns, that are looked at: half a second."""
@@ -286,7 +286,7 @@ def group_bounds(one: Any, group: int, name: str, kind: pa.DataType, place: int 
         low, high = (found.min, found.max) if found.has_min_max else (None, None)
     except OverflowError:  # times that Python's don't reach to
         low, high = None, None
-    if low is None or high is None:
+    if low is None or high is None or pd.isna(low):
         return Bounds(None, None, may_be_missing, may_be_present)
     if pa.types.is_timestamp(kind):
         low, high = (_timestamp(value, kind) for value in (low, high))
@@ -370,7 +370,7 @@ def _is_complete(chunk: Any, kinds: Mapping[str, pa.DataType]) -> bool:
     found = chunk.statistics if kind is not None and chunk.is_stats_set else None
     if found is None or not found.has_null_count or found.null_count:
         return False
-    return not pa.types.is_timestamp(kind) or (found.has_min_max and found.min_raw > _NOT_A_TIME)
+    return not pa.types.is_timestamp(kind) or (found.has_min_max and found.min_raw > NOT_A_TIME)
 
 
 def _label(value: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Which columns of Parquet files have missing values: their footers say it, or where these don't, what is in the columns."""
+"""Which columns of Parquet files have missing values: their footers say it, or where these don't, what is in the columns.
+
+pandas takes the least number of a time for a missing one, too.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from glassloom.dataframe.io.filesystems import Files, State
-from glassloom.dataframe.io.parquet_files import place_in_group
+from glassloom.dataframe.io.parquet_files import NOT_A_TIME, place_in_group
 from glassloom.errors import ReadError
 
 
@@ -36,6 +39,32 @@ def columns_with_missing(
         if any(name not in found for names in groups.values() for name in names):
             found |= _found_in(state, one, groups, found, files)
     return found
+
+
+def columns_with_no_times(places: Mapping[str, int], footers: Sequence[Any]) -> frozenset[str]:
+    """Return the columns of times that may have the number by which pandas marks a missing one: a file has a value there.
+
+    Which don't is known of the least value. (Those of 96 bits have no such number.)
+    """
+    found: set[str] = set()
+    for one in footers:
+        for group in range(one.num_row_groups):
+            row_group = one.row_group(group)
+            left = {name: place for name, place in places.items() if name not in found}
+            found |= {name for name, place in left.items() if _may_be_no_time(row_group, name, place)}
+    return frozenset(found)
+
+
+def _may_be_no_time(row_group: Any, name: str, probable: int) -> bool:
+    place = place_in_group(row_group, name, probable)
+    chunk = None if place is None else row_group.column(place)
+    if chunk is None or not chunk.num_values or chunk.physical_type != "INT64":
+        return False
+    known = chunk.statistics if chunk.is_stats_set else None
+    if known is None:
+        return True
+    has_none = known.has_null_count and known.null_count == chunk.num_values
+    return not has_none and not (known.has_min_max and known.min_raw > NOT_A_TIME)
 
 
 def _untold(one: Any, places: Mapping[str, int], found: set[str]) -> dict[int, list[str]]:
