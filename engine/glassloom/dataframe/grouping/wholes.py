@@ -49,6 +49,12 @@ class Grouping:
     def is_series(self) -> bool:
         return isinstance(self.node.meta, pd.Series)
 
+    @property
+    def has_categories(self) -> bool:
+        """Whether a key is categorical."""
+        keys = self.recipe.key_values(self.node.meta, [block.meta for block in self.blocks])
+        return any(isinstance(key.dtype, pd.CategoricalDtype) for key in keys)
+
     def of_rows(self, call: Callable[[Any], Any], *rows: Any) -> Any:
         """Return what a function makes of pandas' groups of some rows of the node, and of its keys' nodes."""
         return call(self.recipe.grouped(*rows))
