@@ -171,6 +171,34 @@ def test_labels_of_extremes_are_those_of_pandas_though_few_rows_move(name, how, 
     assert "extremes" in str(lazy.explain())
 
 
+@pytest.mark.parametrize("how", ["idxmin", "idxmax"])
+def test_a_missing_value_beside_a_missing_key_raises_as_in_pandas(how):
+    frame = pd.DataFrame({"k": [1, 1, 2, 2, None, 3], "x": [1.0, 2, 3, 4, None, 5], "s": list("abcdef")})
+    frame["c"] = frame.k.astype(pd.CategoricalDtype([1.0, 2.0, 3.0]))
+    calls = {
+        "a column": lambda f: f.groupby("k").x,
+        "columns": lambda f: f.groupby("k")[["x"]],
+        "a series": lambda f: f.x.groupby(f.k),
+        "several keys": lambda f: f.groupby(["k", "s"]).x,
+        "categories": lambda f: f.groupby("c", observed=True).x,
+    }
+    for call in calls.values():
+        for groups in (call(frame), call(gd.from_pandas(frame, npartitions=3))):
+            with pytest.raises(ValueError, match=f"{how} with skipna=False encountered an NA value"):
+                made = getattr(groups, how)(skipna=False)
+                made.compute(**INLINE)
+        assert_same(
+            getattr(call(gd.from_pandas(frame, npartitions=3)), how)().compute(**INLINE), getattr(call(frame), how)()
+        )
+    lazy = gd.from_pandas(frame, npartitions=3)
+    expected = frame.groupby("c", observed=False).x.idxmin(skipna=False)
+    assert_same(lazy.groupby("c", observed=False).x.idxmin(skipna=False).compute(**INLINE), expected)
+    with_text = frame.assign(x=1.0, s=["a", "b", "c", "d", None, "f"])
+    for source in (with_text, gd.from_pandas(with_text, npartitions=3)):
+        with pytest.raises(ValueError, match=f"{how} with skipna=False encountered an NA value"):
+            getattr(source.groupby("k")[["x", "s"]], how)(skipna=False, numeric_only=True).compute()
+
+
 def test_only_rows_of_extremes_move():
     frame = pd.DataFrame({"k": [1, 2] * 500, "x": range(1000)})
     grouping = gd.from_pandas(frame, npartitions=4).groupby("k").x._grouping
