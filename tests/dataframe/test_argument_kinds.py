@@ -190,3 +190,15 @@ def test_arguments_of_a_sort_that_say_where_rows_move_are_none_of_its_function(n
         glassloom.errors.OptionError, match=rf"sort_function_kwargs= has \['{name}'\], which say where rows move"
     ):
         lazy.sort_values("a", sort_function_kwargs={name: None})
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(
+    "options", [{"how": None}, {"how": "none"}, {"how": "any", "thresh": 2}, {"how": None, "subset": ["x"]}], ids=str
+)
+def test_dropna_refuses_what_pandas_refuses(options, axis):
+    frame = pd.DataFrame({"x": [1, None, 3], "y": [1.0, 2, None]})
+    options = {**options, "axis": axis} if "subset" not in options else options
+    for source in (frame, gd.from_pandas(frame, npartitions=2)):
+        with pytest.raises((ValueError, TypeError), match="how"):
+            source.dropna(**options)
