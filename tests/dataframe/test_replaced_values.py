@@ -1,5 +1,7 @@
 """`replace` of values by others of another kind: what follows is planned for objects, as pandas makes them."""
 
+from unittest import mock
+
 import glassloom.dataframe as gd
 import numpy as np
 import pandas as pd
@@ -80,6 +82,8 @@ ONE_DTYPE = {
     "a column and a value": lambda f: f.replace({"a": 1}, "one").a * 2,
     "inferred": lambda f: f.a.replace({1: None}).infer_objects() + 100,
     "rows before": lambda f: f.a.replace({202: None})[f.x < 2],
+    "missing numbers by text": lambda f: f.x.where(f.x > 1).replace(np.nan, "none")[f.a > 3],
+    "by column": lambda f: f.replace({"a": 1, "n": 2}, {"a": "one", "n": 30})[["a", "n"]][f.a > 3],
     "what isn't there": lambda f: f.a.replace({99: None}) + 100,
     "mask by text": lambda f: f.a.mask(f.a == 1, "one") * 2,
     "where by text of a column": lambda f: f.a.where(f.a > 1, f.s) * 2,
@@ -109,3 +113,12 @@ def test_what_fits_is_replaced_without_asking_other_partitions():
     ):
         assert "common-dtypes" not in labels(made)
     assert "common-dtypes" in labels(lazy.a.replace({1: None}))
+
+
+def test_many_values_are_replaced_without_trying_each():
+    """A dict for each column, and one of many values of several kinds: `replace` of pandas itself is asked a few times a column."""
+    lazy = gd.from_pandas(pd.DataFrame({f"c{number}": [1, 2] for number in range(20)}), npartitions=2)
+    for given in ({name: {1: "one"} for name in lazy.columns}, dict.fromkeys(range(2000), 7), {1: 2.5, "a": "b"}):
+        with mock.patch.object(pd.DataFrame, "replace", autospec=True, side_effect=pd.DataFrame.replace) as replace:
+            lazy.replace(given)
+        assert replace.call_count <= 3 * len(lazy.columns)

@@ -6,6 +6,7 @@ they are, and get the dtype that their partitions have together.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -140,29 +141,40 @@ def _unlike_places(node: FrameExpr, kwargs: dict[str, Any]) -> list[int]:
     """
     if node.backend != "pandas":
         return []
-    dtypes, given = dtypes_of(node.meta), kwargs["to_replace"]
-    if holds_lazy([given, kwargs.get("value"), kwargs["regex"]]):
-        return [place for place, dtype in enumerate(dtypes) if _may_become_another(dtype)]
-    leaves = list(_leaves(given))
-    are_alike = isinstance(node.meta, pd.Series) or not isinstance(given, dict)
+    dtypes = dtypes_of(node.meta)
+    places = [place for place, dtype in enumerate(dtypes) if _may_become_another(dtype)]
+    if holds_lazy([kwargs["to_replace"], kwargs.get("value"), kwargs["regex"]]):
+        return places
     found: dict[Any, bool] = {}
-    places = []
-    for place, dtype in enumerate(dtypes):
-        if not _may_become_another(dtype):
-            continue
-        key = dtype if are_alike else place
+    kept = []
+    for place in places:
+        values, of_column = _said_of(node.meta, place, kwargs)
+        key = place if of_column else dtypes[place]
         if key not in found:
-            found[key] = _changes_dtype(node.meta, place, _fitting(leaves, dtype), kwargs)
-        places += [place] if found[key] else []
-    return places
+            found[key] = _changes_dtype(node.meta, place, dtypes[place], values, kwargs)
+        kept += [place] if found[key] else []
+    return kept
 
 
 def _may_become_another(dtype: Any) -> bool:
     return not (is_text(dtype) or pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype))
 
 
+def _said_of(meta: Any, place: int, kwargs: dict[str, Any]) -> tuple[list[Any], bool]:
+    """Return all values that are named for a column, those that are replaced and those that they are replaced by; and whether for it alone."""
+    given, values = kwargs["to_replace"], [kwargs["value"]] if "value" in kwargs else []
+    is_nested = isinstance(given, Mapping) and (bool(values) or any(isinstance(one, Mapping) for one in given.values()))
+    if not isinstance(meta, pd.DataFrame) or not is_nested:
+        of_all = isinstance(meta, pd.DataFrame) and any(isinstance(one, Mapping) for one in values)
+        values = [_of_column(one, meta.columns[place]) for one in values] if of_all else values
+        return list(_leaves([given, *values])), of_all
+    name = meta.columns[place]
+    named = [given[name]] if name in given else []
+    return list(_leaves([*named, *(_of_column(one, name) for one in values)])) if named else [], True
+
+
 def _leaves(given: Any) -> Iterator[Any]:
-    """Yield all values in dicts and lists: those that are replaced among them."""
+    """Yield all values in dicts and lists, keys of dicts too."""
     if isinstance(given, Mapping):
         for key, one in given.items():
             yield key
@@ -174,46 +186,54 @@ def _leaves(given: Any) -> Iterator[Any]:
         yield given
 
 
-def _fitting(values: list[Any], dtype: Any) -> pd.Series | None:
-    """Return those of some values that a column of a dtype may have."""
-    objects = np.empty(len(values), object)
-    objects[:] = values
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return _equal_ones(objects, dtype)
-        except (TypeError, ValueError, OverflowError):  # not all are values of this column
-            parts = [_one_fitting(objects[place : place + 1], dtype) for place in range(len(objects))]
-    kept = [part for part in parts if part is not None and len(part)]
-    return pd.concat(kept, ignore_index=True) if kept else None
-
-
-def _one_fitting(value: np.ndarray, dtype: Any) -> pd.Series | None:
-    try:
-        return _equal_ones(value, dtype)
-    except (TypeError, ValueError, OverflowError):  # no value of this column
-        return None
-
-
-def _equal_ones(objects: np.ndarray, dtype: Any) -> pd.Series:
-    """Return values in a dtype, without those that become others. (Of times they may be given as text.)"""
-    values = pd.Series(objects, dtype=object)
-    made = values.astype(dtype)
-    if dtype.kind in "mM":
-        return made
-    is_same = (made.astype(object) == values).to_numpy(bool) | (made.isna() & values.isna()).to_numpy(bool)
-    return made[is_same]
-
-
-def _changes_dtype(meta: Any, place: int, values: pd.Series | None, kwargs: dict[str, Any]) -> bool:
-    """Whether replacing changes the dtype of a column with some values."""
-    if values is None or not len(values):
+def _changes_dtype(meta: Any, place: int, own: Any, values: list[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether replacing may change the dtype of a column for which some values are named."""
+    fitting = values
+    if isinstance(own, np.dtype) and own.kind in "iufb":
+        fitting = [one for one in values if _is_number_of(one, own)]
+        if len(fitting) == len(values):
+            return False
+        if own.kind == "f":  # which are missing in it
+            fitting += [np.nan for one in values if pd.api.types.is_scalar(one) and pd.isna(one)][:1]
+    elif len(values) > _MOST_TRIED:
+        return True
+    some: Any = _column_of(fitting, own) if fitting else None
+    if some is None:
         return False
-    some: Any = values if isinstance(meta, pd.Series) else values.to_frame(meta.columns[place])
+    some = some if isinstance(meta, pd.Series) else some.to_frame(meta.columns[place])
     try:
         (made,) = dtypes_of(some.replace(**kwargs))
     except (TypeError, ValueError, OverflowError):  # what pandas objects to is raised when the node is made
         return False
-    (own,) = dtypes_of(some)
     are_large_floats = isinstance(own, np.dtype) and own.kind in "iu" and own.itemsize == 8 and made == np.float64
     return bool(made != own) and not are_large_floats
+
+
+_MOST_TRIED = 100
+"""Values that may be times or such, of which it is tried out whether they are. Of more a column is taken to change."""
+
+
+def _is_number_of(value: Any, dtype: Any) -> bool:
+    """Whether a column of numbers or booleans may have a value."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(dtype.kind == "b")
+    if dtype.kind == "b" or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    if dtype.kind == "f":
+        return True
+    ends = np.iinfo(dtype)
+    return bool(ends.min <= value <= ends.max) and int(value) == value
+
+
+def _column_of(values: list[Any], dtype: Any) -> pd.Series | None:
+    """Return those of some values that a column of a dtype may have; None if there are none. (Times may be given as text.)"""
+    parts = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return pd.Series(values, dtype=object).astype(dtype)
+        except (TypeError, ValueError, OverflowError):  # not all are values of this column
+            for value in values:
+                with contextlib.suppress(TypeError, ValueError, OverflowError):
+                    parts.append(pd.Series([value], dtype=object).astype(dtype))
+    return pd.concat(parts, ignore_index=True) if parts else None
