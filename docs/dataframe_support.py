@@ -136,9 +136,9 @@ RESULTS = (
         "objects if one is replaced; so are all computed rows here",
     ),
     (
-        "`replace` of whole numbers of 64 bits by missing values or fractions",
-        "partitions in which none is replaced are computed on as whole numbers: results differ beyond 2**53, and `** -1` is an error; `astype(float)` before makes them floats",
-        "floats if one is replaced; so are all computed rows here",
+        "`replace` of whole numbers of 64 bits by missing values or fractions, and of floats by None",
+        "partitions in which none is replaced are computed on as they are: whole numbers differ beyond 2**53, and `** -1` is an error (`astype(float)` before makes them floats)",
+        "floats, or objects, if one is replaced; so are all computed rows here",
     ),
     (
         "`merge` on the name of the left side's labels, which are whole numbers, with floats, over several partitions, where the keys of both are unlike",

@@ -110,6 +110,8 @@ def test_what_fits_is_replaced_without_asking_other_partitions():
         lazy.a.replace({-999: None}),
         lazy.x.replace(1.5, np.nan),
         lazy.replace("u", "U"),
+        lazy[["x", "s"]].replace(np.nan, None),
+        lazy.x.replace({1.5: None}),
     ):
         assert "common-dtypes" not in labels(made)
     assert "common-dtypes" in labels(lazy.a.replace({1: None}))

@@ -136,8 +136,8 @@ def _is_replaced_by_object(dtype: Any, key: Any, arguments: tuple[Any, ...]) -> 
 def _unlike_places(node: FrameExpr, kwargs: dict[str, Any]) -> list[int]:
     """Return the places of columns, but for text, that may get another dtype where a value is replaced.
 
-    Not of whole numbers of 64 bits that become floats (``n.replace(-999, np.nan)``): these are computed with alike, but beyond 2**53, and large
-    frames would be kept until all is read. `unlike_dtypes` knows of them.
+    Not of whole numbers of 64 bits that become floats (``n.replace(-999, np.nan)``), nor of floats some of which become None: these are computed
+    with alike, but beyond 2**53 or divided by zero, and large frames would be kept until all is read. `unlike_dtypes` knows of the whole ones.
     """
     if node.backend != "pandas":
         return []
@@ -202,11 +202,19 @@ def _changes_dtype(meta: Any, place: int, own: Any, values: list[Any], kwargs: d
         return False
     some = some if isinstance(meta, pd.Series) else some.to_frame(meta.columns[place])
     try:
-        (made,) = dtypes_of(some.replace(**kwargs))
+        made = some.replace(**kwargs)
     except (TypeError, ValueError, OverflowError):  # what pandas objects to is raised when the node is made
         return False
-    are_large_floats = isinstance(own, np.dtype) and own.kind in "iu" and own.itemsize == 8 and made == np.float64
-    return bool(made != own) and not are_large_floats
+    return bool(dtypes_of(made)[0] != own) and not _is_computed_with_alike(own, made.to_numpy().ravel())
+
+
+def _is_computed_with_alike(own: Any, values: np.ndarray) -> bool:
+    """Whether operations make of a column of numbers of 64 bits the same values as of what some were replaced by."""
+    if not isinstance(own, np.dtype) or own.itemsize != 8:
+        return False
+    if own.kind in "iu":
+        return values.dtype == np.float64
+    return own.kind == "f" and all([value is None or isinstance(value, float) for value in values])
 
 
 _MOST_TRIED = 100
