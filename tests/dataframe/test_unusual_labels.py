@@ -232,9 +232,9 @@ OF_NAN = {
     "sorted": lambda f: f.sort_values(np.nan, ascending=False),
     "filtered by it": lambda f: f[f[np.nan] > 3],
     "filtered by others": lambda f: f[f[1.5] > 3][np.nan],
-    "groups by it": lambda f: f.groupby(np.nan)[1.5].sum(),
+    "groups by it": lambda f: f.groupby(np.nan)[1.5].sum().rename_axis("k"),
     "groups of it": lambda f: f.groupby(1.5)[np.nan].max(),
-    "all groups": lambda f: f.groupby(np.nan).sum(),
+    "all groups": lambda f: f.groupby(np.nan).sum().rename_axis("k"),
     "a column before": lambda f: _with_first(f, f[np.nan]),
 }
 

@@ -202,7 +202,9 @@ def _changes_dtype(meta: Any, place: int, own: Any, values: list[Any], kwargs: d
         return False
     some = some if isinstance(meta, pd.Series) else some.to_frame(meta.columns[place])
     try:
-        made = some.replace(**kwargs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = some.replace(**kwargs)
     except (TypeError, ValueError, OverflowError):  # what pandas objects to is raised when the node is made
         return False
     return bool(dtypes_of(made)[0] != own) and not _is_computed_with_alike(own, made.to_numpy().ravel())

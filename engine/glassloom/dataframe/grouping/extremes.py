@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import columns_of
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.encode import Groups, encode
 from glassloom.dataframe.grouping.recipe import Recipe
@@ -41,10 +42,10 @@ def with_extremes_only(grouping: Grouping, call: Callable[[Any], Any]) -> Groupi
 def _with_missing_refused(grouping: Grouping, call: Callable[[Any], Any]) -> Grouping:
     """Return a grouping that raises where pandas does if a value is missing, though it be in a row whose key is missing and that doesn't move.
 
-    pandas doesn't look for missing values where it lists all categories of a key: these raise if one has no rows.
+    Before version 3 pandas refuses none. It doesn't look for missing values where it lists all categories of a key: these raise if one has no rows.
     """
     is_extreme = type(call) is Call and call.method in ("idxmin", "idxmax") and call.chain is None
-    if not is_extreme or (*call.args, call.kwargs.get("skipna", True))[0] is not False:  # type: ignore[attr-defined]
+    if not HAS_COPY_ON_WRITE or not is_extreme or (*call.args, call.kwargs.get("skipna", True))[0] is not False:  # type: ignore[attr-defined]
         return grouping
     recipe, meta = grouping.recipe, grouping.node.meta
     if not recipe.observed and grouping.has_categories:
