@@ -131,6 +131,21 @@ RESULTS = (
         "the column's dtype",
     ),
     (
+        "`replace` of numbers by None, text or others that their dtype can't hold, and `where` and `mask` by such",
+        "`dtype` says before computing that they are numbers, and `describe` and `combine_first` take them for numbers",
+        "objects if one is replaced; so are all computed rows here",
+    ),
+    (
+        "`replace` of whole numbers of 64 bits by missing values or fractions, and of floats by None",
+        "partitions in which none is replaced are computed on as they are: whole numbers differ beyond 2**53, and `** -1` is an error (`astype(float)` before makes them floats)",
+        "floats, or objects, if one is replaced; so are all computed rows here",
+    ),
+    (
+        "`merge` on the name of the left side's labels, which are whole numbers, with floats, over several partitions, where the keys of both are unlike",
+        "the key has the dtype that the partitions' joins have together",
+        "whole numbers or floats, depending on which keys have no partner and whether all are whole",
+    ),
+    (
         "whole numbers and booleans of which some rows miss values (`str.len()`, `groupby().cumcount()`, sums of frames of other rows, columns set by series of other rows, rows without a partner in `merge`, `join` and `concat(axis=1)`, `cut` with edges and `labels=False`)",
         "`dtype` says before computing what they are if none is missing; rows of some partitions alone, as `head()` has them, or those that a condition leaves, may be such",
         "floats or objects where any row misses one; so are all computed rows here",

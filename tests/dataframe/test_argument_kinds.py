@@ -201,3 +201,15 @@ def test_methods_that_take_values_in_are_no_functions_of_values(method):
         with pytest.raises(NotImplementedError, match=f"of {name}: it would change an object that only this process"):
             call(method)
     assert not method.__self__
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(
+    "options", [{"how": None}, {"how": "none"}, {"how": "any", "thresh": 2}, {"how": None, "subset": ["x"]}], ids=str
+)
+def test_dropna_refuses_what_pandas_refuses(options, axis):
+    frame = pd.DataFrame({"x": [1, None, 3], "y": [1.0, 2, None]})
+    options = {**options, "axis": axis} if "subset" not in options else options
+    for source in (frame, gd.from_pandas(frame, npartitions=2)):
+        with pytest.raises((ValueError, TypeError), match="how"):
+            source.dropna(**options)

@@ -84,3 +84,32 @@ def test_meta_of_functions_of_groups_may_be_a_lazy_frame():
     pd.testing.assert_frame_equal(made.compute(**INLINE).sort_index(), expected.sort_index())
     with pytest.raises(TypeError, match=r"GroupBy.apply: meta= is a dict of lazy values"):
         lazy.groupby("k").apply(len, meta={"x": lazy.x.max()})
+
+
+_BESIDE = {
+    "counts of values": lambda f, p: p.concat([f.g.value_counts(), f.groupby("g").x.apply(_spread)], axis=1),
+    "sums": lambda f, p: p.concat([f.groupby("g").x.apply(_spread), f.groupby("g").x.sum().rename("sum")], axis=1),
+    "some groups": lambda f, p: p.concat([f.groupby("g").x.sum(), _large(f.groupby("g").x.apply(_spread))], axis=1),
+    "groups that all have": lambda f, p: p.concat(
+        [f.groupby("g").x.sum(), f.groupby("g").x.apply(_spread).rename("y")], axis=1, join="inner"
+    ),
+    "divided": lambda f, p: f.groupby("g").x.apply(_spread) / f.groupby("g").x.count(),
+    "another key": lambda f, p: p.concat([f.groupby("g").x.apply(_spread), f.groupby("x").x.apply(_spread)], axis=1),
+}
+
+
+def _spread(values):
+    return values.max() - values.min()
+
+
+def _large(spreads):
+    return spreads[spreads > 15]
+
+
+@pytest.mark.parametrize("case", _BESIDE)
+def test_what_functions_make_of_groups_is_combined_with_aggregations(case):
+    random = np.random.default_rng(7)
+    frame = pd.DataFrame({"g": random.integers(0, 9, 60).astype(float), "x": random.integers(0, 20, 60)})
+    frame["g"] = frame.g.where(frame.g != 4)
+    expected = _BESIDE[case](frame, pd)
+    assert_same(_BESIDE[case](gd.from_pandas(frame, npartitions=4), gd).compute(scheduler="inline"), expected)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from frame_helpers import assert_same, blocks_of, by_keys, cut_frames
 from glassloom import config
-from glassloom.backends.pandas_version import PANDAS_VERSION
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE, PANDAS_VERSION
 from glassloom.dataframe.grouping.encode import encode
 from glassloom.dataframe.grouping.extremes import with_extremes_only
 from glassloom.dataframe.grouping.spec import Call
@@ -169,6 +169,35 @@ def test_labels_of_extremes_are_those_of_pandas_though_few_rows_move(name, how, 
         lazy = _EXTREMES[name](gd.from_pandas(frame, npartitions=5).groupby(by, **options), how)
         assert_same(lazy.compute(**INLINE), expected)
     assert "extremes" in str(lazy.explain())
+
+
+@pytest.mark.skipif(not HAS_COPY_ON_WRITE, reason="before, pandas refuses no missing value")
+@pytest.mark.parametrize("how", ["idxmin", "idxmax"])
+def test_a_missing_value_beside_a_missing_key_raises_as_in_pandas(how):
+    frame = pd.DataFrame({"k": [1, 1, 2, 2, None, 3], "x": [1.0, 2, 3, 4, None, 5], "s": list("abcdef")})
+    frame["c"] = frame.k.astype(pd.CategoricalDtype([1.0, 2.0, 3.0]))
+    calls = {
+        "a column": lambda f: f.groupby("k").x,
+        "columns": lambda f: f.groupby("k")[["x"]],
+        "a series": lambda f: f.x.groupby(f.k),
+        "several keys": lambda f: f.groupby(["k", "s"]).x,
+        "categories": lambda f: f.groupby("c", observed=True).x,
+    }
+    for call in calls.values():
+        for groups in (call(frame), call(gd.from_pandas(frame, npartitions=3))):
+            with pytest.raises(ValueError, match=f"{how} with skipna=False encountered an NA value"):
+                made = getattr(groups, how)(skipna=False)
+                made.compute(**INLINE)
+        assert_same(
+            getattr(call(gd.from_pandas(frame, npartitions=3)), how)().compute(**INLINE), getattr(call(frame), how)()
+        )
+    lazy = gd.from_pandas(frame, npartitions=3)
+    expected = frame.groupby("c", observed=False).x.idxmin(skipna=False)
+    assert_same(lazy.groupby("c", observed=False).x.idxmin(skipna=False).compute(**INLINE), expected)
+    with_text = frame.assign(x=1.0, s=["a", "b", "c", "d", None, "f"])
+    for source in (with_text, gd.from_pandas(with_text, npartitions=3)):
+        with pytest.raises(ValueError, match=f"{how} with skipna=False encountered an NA value"):
+            getattr(source.groupby("k")[["x", "s"]], how)(skipna=False, numeric_only=True).compute()
 
 
 def test_only_rows_of_extremes_move():

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from frame_helpers import assert_same, plan, reads
+from glassloom.errors import ReadError
 
 INLINE = {"scheduler": "inline"}
 N = 12
@@ -153,3 +154,79 @@ def test_folders_names_and_given_dtypes(tmp_path):
         nullable.count().compute(**INLINE),
         pd.read_parquet(tmp_path / "rows", dtype_backend="numpy_nullable").count(),
     )
+
+
+SAID = pa.table(
+    {"n": pa.array([1, 2, 250, 4], pa.uint8()), "yes": [True, False, True, True], "x": [1.0, 2.0, 3.0, 4.0]}
+)
+MISSED = pa.table(
+    {"n": pa.array([1, None, 250, 5], pa.uint8()), "yes": [True, None, False, True], "x": [1.0, 2.0, 3.0, 4.0]}
+)
+UNTOLD = {
+    "rows": lambda f: f,
+    "added to": lambda f: f.n + 100,
+    "compared": lambda f: f[f.n > 2],
+    "booleans": lambda f: f[f.yes == True],  # noqa: E712
+    "text": lambda f: f.n.astype(str),
+    "groups": lambda f: f.groupby("n").x.sum(),
+    "joined": lambda f: f.merge(f[["n"]].drop_duplicates(), on="n", how="left").groupby("n").x.count(),
+    "without missing ones": lambda f: f[f.n.notna()].n,
+}
+
+
+@pytest.mark.parametrize("with_statistics", [(), ("a",), ("c",)])
+@pytest.mark.parametrize("case", UNTOLD)
+def test_whole_numbers_of_files_that_say_nothing_of_missing_values_are_floats_where_one_is_missing(
+    tmp_path, case, with_statistics
+):
+    for name, table in {"a": SAID, "b": SAID, "c": MISSED}.items():
+        pq.write_table(table, tmp_path / f"{name}.parquet", write_statistics=name in with_statistics)
+    expected = UNTOLD[case](pd.read_parquet(tmp_path))
+    lazy = gd.read_parquet(str(tmp_path))
+    assert lazy.dtypes.astype(str).to_dict() == {"n": "float64", "yes": "object", "x": "float64"}
+    assert_same(UNTOLD[case](lazy).compute(**INLINE), expected)
+
+
+def test_whole_numbers_of_files_that_say_nothing_stay_such_where_none_is_missing(tmp_path):
+    pq.write_table(SAID, tmp_path / "a.parquet", write_statistics=False)
+    assert gd.read_parquet(str(tmp_path)).dtypes.astype(str).to_dict() == {"n": "uint8", "yes": "bool", "x": "float64"}
+
+
+def test_a_file_that_says_nothing_of_missing_values_and_is_damaged_is_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(SAID, path, write_statistics=False, compression="snappy")
+    raw = bytearray(path.read_bytes())
+    raw[4:60] = b"\xff" * 56
+    path.write_bytes(raw)
+    with pytest.raises(ReadError, match=r"a\.parquet' can't be read"):
+        gd.read_parquet(str(path))
+
+
+EPOCH = pd.Timestamp("1970-01-01")
+NO_TIMES = {
+    "before": lambda f: f[f.t < pd.Timestamp("2020-01-01")],
+    "not before": lambda f: f[~(f.t < pd.Timestamp("2020-01-01"))].x,
+    "equal": lambda f: f[f.t == EPOCH].x,
+    "missing": lambda f: f[f.t.isna()].x,
+    "there": lambda f: f[f.t.notna()].x,
+    "the first": lambda f: f[f.t == f.t.min()].x,
+    "between": lambda f: f[f.t.between("1960-01-01", "2020-01-01")].t.dt.year,
+}
+
+
+@pytest.mark.parametrize("unit", ["ns", "us"])
+@pytest.mark.parametrize("says", [True, False])
+@pytest.mark.parametrize("case", NO_TIMES)
+def test_the_number_of_a_missing_time_is_one_in_conditions_though_a_file_has_it_as_a_value(tmp_path, unit, says, case):
+    for name, numbers in {"a": [-(2**63), 0, 10**9], "b": [5, None, -(2**63)], "c": [7, 8, 9]}.items():
+        times = pa.array(numbers, pa.int64()).cast(pa.timestamp(unit))
+        pq.write_table(pa.table({"t": times, "x": [1, 2, 3]}), tmp_path / f"{name}.parquet", write_statistics=says)
+    expected = NO_TIMES[case](pd.read_parquet(tmp_path).reset_index(drop=True))
+    assert_same(NO_TIMES[case](gd.read_parquet(str(tmp_path))).compute(**INLINE), expected)
+
+
+def test_rows_are_chosen_by_times_while_they_are_read_where_no_file_has_the_number_of_a_missing_one(tmp_path):
+    pq.write_table(pa.table({"t": pa.array([0, None, 9], pa.timestamp("us"))}), tmp_path / "a.parquet")
+    lazy = gd.read_parquet(str(tmp_path))
+    (read,) = reads(lazy[lazy.t < pd.Timestamp("2020-01-01")])
+    assert read.condition

@@ -225,3 +225,40 @@ def test_reductions_by_column_keep_the_name_of_the_columns():
         assert_same(lazy.agg(wanted).compute(), rows.agg(wanted))
     both = {"a": ["sum", "min"], "b": ["sum", "min"]}
     assert_same(lazy.agg(both)[["b"]].compute(), rows.agg(both)[["b"]])
+
+
+OF_NAN = {
+    "set": lambda f: f.assign(),
+    "sorted": lambda f: f.sort_values(np.nan, ascending=False),
+    "filtered by it": lambda f: f[f[np.nan] > 3],
+    "filtered by others": lambda f: f[f[1.5] > 3][np.nan],
+    "groups by it": lambda f: f.groupby(np.nan)[1.5].sum().rename_axis("k"),
+    "groups of it": lambda f: f.groupby(1.5)[np.nan].max(),
+    "all groups": lambda f: f.groupby(np.nan).sum().rename_axis("k"),
+    "a column before": lambda f: _with_first(f, f[np.nan]),
+}
+
+
+def _with_first(frame, column):
+    made = frame.copy()
+    made.insert(0, "first", column)
+    return made
+
+
+@pytest.mark.parametrize("case", OF_NAN)
+@pytest.mark.parametrize("labels", [[1.5, 2.0, np.nan], [1.5, np.nan, 2.0]], ids=repr)
+def test_a_column_labelled_nan_among_floats_is_found(labels, case):
+    rows = pd.DataFrame(np.arange(18.0).reshape(6, 3), columns=labels)
+    lazy = gd.from_pandas(rows, npartitions=2)
+    for frame in (rows, lazy):
+        frame[np.nan] = frame[1.5] * 2
+    assert_same(OF_NAN[case](lazy).compute(scheduler="inline"), OF_NAN[case](rows))
+
+
+def test_a_column_labelled_na_is_refused_where_it_is_chosen():
+    rows = pd.DataFrame(np.arange(6.0).reshape(2, 3), columns=pd.Index(["a", "b", pd.NA], dtype=object))
+    lazy = gd.from_pandas(rows, npartitions=2)
+    assert lazy.sum().compute(scheduler="inline").tolist() == rows.sum().tolist()
+    for choose in (lambda f: f[pd.NA], lambda f: f.sort_values(pd.NA), lambda f: f[["a", pd.NA]]):
+        with pytest.raises(NotImplementedError, match=r"labelled pd\.NA can't be chosen"):
+            choose(lazy)

@@ -12,6 +12,7 @@ import pandas as pd
 from glassloom.dataframe.arrow.blocks import TableBlock
 from glassloom.dataframe.arrow.forms import Form
 from glassloom.dataframe.call import Attribute, Block, BlockCall, Method
+from glassloom.dataframe.columns import are_told_apart
 from glassloom.dataframe.derived_meta import meta_with_labels, names_of
 from glassloom.dataframe.nodes import Assign, BlockOp, Columnwise, FrameExpr, Projection, RowsByLabel, Rowwise, SomeRows
 from glassloom.expr import Expr
@@ -288,7 +289,7 @@ def are_found_in_lists(columns: pd.Index) -> bool:
     if isinstance(columns, pd.MultiIndex):
         return all([(codes >= 0).all() for codes in columns.codes])
     if columns.dtype != object:
-        return bool(columns.dtype != np.bool_)
+        return bool(columns.dtype != np.bool_) and are_told_apart(columns)
     if columns.inferred_type == "string":
         return True
     return not columns.hasnans and not any(isinstance(one, (bool, np.bool_)) for one in columns)

@@ -49,6 +49,10 @@ def require_columns(names: Iterable[Any], frame: Any) -> None:
                 f"a {type(name).__name__} is no name of a column: {name!r}; give a name, or a list of them. "
                 f"The columns are {_listed(frame.columns)}"
             )
+        if name is pd.NA:
+            raise NotImplementedError(
+                "a column labelled pd.NA can't be chosen: that isn't equal to itself; rename it before, as frame.columns = [...]"
+            )
     unknown = [name for name in names if name not in frame.columns]
     if unknown and not all([_is_found(name, frame.columns) for name in unknown]):
         raise unknown_columns(unknown, frame.columns)
@@ -59,6 +63,13 @@ def _is_found(name: Any, columns: pd.Index) -> bool:
     if not isinstance(columns, pd.MultiIndex) or not isinstance(name, tuple) or len(name) != columns.nlevels:
         return False
     return bool((columns.get_indexer_for(pd.MultiIndex.from_tuples([name])) >= 0).any())
+
+
+def are_told_apart(columns: pd.Index) -> bool:
+    """Whether labels of columns are found among others: NaN of floats is another object each time, and `pd.NA` isn't compared."""
+    if isinstance(columns, pd.MultiIndex) or not columns.hasnans:
+        return True
+    return columns.dtype.kind != "f" and not any(label is pd.NA for label in columns)
 
 
 def listed_names(columns: Any, meta: Any) -> Any:

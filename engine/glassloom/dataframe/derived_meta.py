@@ -116,9 +116,14 @@ def _found_schema(meta: Any) -> Schema | None:
 
 
 def names_of(meta: Any) -> Sequence[Any]:
-    """Return the labels of a frame's columns, mostly as a tuple: of an index of text each is made anew of Arrow's whenever it is read."""
+    """Return the labels of a frame's columns, mostly as a tuple: of an index of text each is made anew of Arrow's whenever it is read, of floats NaN."""
     schema = schema_of(meta)
-    return meta.columns if schema is None else schema.names
+    if schema is not None:
+        return schema.names
+    columns = meta.columns
+    if columns.dtype.kind == "f" and columns.hasnans:
+        return tuple([np.nan if label != label else label for label in columns])
+    return columns
 
 
 def meta_of_schema(schema: Schema) -> Any:

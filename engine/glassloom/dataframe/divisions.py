@@ -13,7 +13,8 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat, rows_between, sample
 from glassloom.dataframe.alignment import describe_divisions, require_aligned
 from glassloom.dataframe.category_order import comparable
-from glassloom.dataframe.nodes import FrameExpr
+from glassloom.dataframe.nodes import Filter, FrameExpr, Projection, Rowwise
+from glassloom.dataframe.widening import concat_promised
 from glassloom.errors import DivisionError
 from glassloom.graph import Key, Task, TaskRef, tokenize
 
@@ -99,6 +100,18 @@ class _Nothing(Redivide):
     def tasks(self) -> dict[Key, Task]:
         first = TaskRef(self.frame.output_keys()[0])
         return {key: Task(key, _between, ([first], None, None)) for key in self.output_keys()}
+
+
+class _Gathered(Redivide):
+    """All rows of a frame, whose divisions aren't known, in one partition."""
+
+    @property
+    def has_unique_labels(self) -> bool:
+        return False
+
+    def tasks(self) -> dict[Key, Task]:
+        below = [TaskRef(one) for one in self.frame.output_keys()]
+        return {key: Task(key, concat_promised, (self.meta, below)) for key in self.output_keys()}
 
 
 def redivide(node: FrameExpr, divisions: Sequence[Any]) -> FrameExpr:
@@ -207,8 +220,17 @@ def cut_alike(
         ]
     if ignore_unknown and len({node.npartitions for node in nodes}) == 1:
         return list(nodes)
+    if have_labels and all(node.npartitions == 1 or _is_of_groups(node) for node in nodes):
+        return [node if node.npartitions == 1 else _Gathered(node, (None, None)) for node in nodes]
     require_aligned(nodes, what)
     return list(nodes)
+
+
+def _is_of_groups(node: FrameExpr) -> bool:
+    """Whether a node is what was made of groups, or some rows or columns of that: it has few rows, as aggregations in one partition have."""
+    while isinstance(node, (Projection, Filter, Rowwise)):
+        node = node.frame
+    return getattr(node, "is_of_groups", False)
 
 
 def has_no_rows(node: FrameExpr) -> bool:

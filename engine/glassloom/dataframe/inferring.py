@@ -12,9 +12,11 @@ import pandas as pd
 from glassloom.backends.pandas_ import concat
 from glassloom.collection import compute
 from glassloom.dataframe.base import Frame
+from glassloom.dataframe.call import Method
 from glassloom.dataframe.nodes import FrameExpr, Rowwise
 from glassloom.dataframe.options import given
 from glassloom.dataframe.reduce import Operation, tree
+from glassloom.dataframe.widening import dtypes_of
 from glassloom.dataframe.wrap import operate, wrap
 
 _DEFAULTS: dict[str, Any] = {
@@ -65,7 +67,9 @@ def _converted(frame: Any, method: str, options: dict[str, Any]) -> Any:
     found = dict(zip(asked, compute(*parts) if parts else (), strict=True))
     dtypes = tuple(getattr(found.get(place, column), method)(**options).dtype for place, column in enumerate(columns))
     # Dtypes are by position: all columns go there together.
-    return operate(_as_dtypes, frame, kind=Rowwise, kwargs={"dtypes": dtypes}, label=method.replace("_", "-"))
+    planned = tuple(place for place, column in enumerate(columns) if not pd.api.types.is_object_dtype(column.dtype))
+    kwargs = {"dtypes": dtypes, "unasked": (planned, Method(method), options)}
+    return operate(_as_dtypes, frame, kind=Rowwise, kwargs=kwargs, label=method.replace("_", "-"))
 
 
 def _depends_on_values(dtype: Any) -> bool:
@@ -115,12 +119,18 @@ def _kind(value: Any) -> Any:
     return (type(value), *(str(getattr(value, name, None)) for name in ("tzinfo", "freqstr", "closed")))
 
 
-def _as_dtypes(block: Any, dtypes: tuple[Any, ...]) -> Any:
+def _as_dtypes(block: Any, dtypes: tuple[Any, ...], unasked: tuple[tuple[int, ...], Any, dict[str, Any]]) -> Any:
+    """Return a block in dtypes. A column that was planned as others, and has objects since some are replaced, is converted by itself."""
+    places, method, options = unasked
+    own = dtypes_of(block)
+    others = [place for place in places if pd.api.types.is_object_dtype(own[place])]
     if isinstance(block, pd.Series):
-        return block.astype(dtypes[0])
+        return method(block, **options) if others else block.astype(dtypes[0])
     made = block.copy(deep=False)
     for place, dtype in enumerate(dtypes):
-        if block.dtypes.iloc[place] != dtype:
+        if place in others:
+            made.isetitem(place, method(block.iloc[:, place], **options))
+        elif own[place] != dtype:
             made.isetitem(place, block.iloc[:, place].astype(dtype))
     return made
 

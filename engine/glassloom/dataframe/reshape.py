@@ -144,7 +144,7 @@ class Reshaping(Frame):
         n = whole_number(method, "n", n)
         return wrap(keep_some(self._expr, method, {"n": n, "columns": columns, "keep": keep}, split_every))
 
-    def dropna(self, *, axis: Any = 0, how: Any = None, thresh: Any = _UNSET, subset: Any = None,
+    def dropna(self, *, axis: Any = 0, how: Any = _UNSET, thresh: Any = _UNSET, subset: Any = None,
                inplace: bool = False, ignore_index: bool = False) -> Any:  # fmt: skip
         """Return the rows without missing values.
 
@@ -168,15 +168,11 @@ class Reshaping(Frame):
                     "with axis=1 columns are looked at whole: frame.loc[rows].dropna(axis=1)",
                 )
             return self._without_columns(how, thresh)
-        options = {
-            "how": how,
-            "subset": None if subset is None else list(subset) if pd.api.types.is_list_like(subset) else [subset],
-        }
+        kwargs = {name: value for name, value in (("how", how), ("thresh", thresh)) if value is not _UNSET}
         if subset is not None:
-            require_columns(options["subset"], self._meta)
-        kwargs = {name: value for name, value in options.items() if value is not None}
-        kwargs |= {} if thresh is _UNSET else {"thresh": thresh}
-        looked_at = kwargs.get("subset", ()) if how in (None, "any") and thresh is _UNSET else ()
+            kwargs["subset"] = list(subset) if pd.api.types.is_list_like(subset) else [subset]
+            require_columns(kwargs["subset"], self._meta)
+        looked_at = kwargs.get("subset", ()) if how in (_UNSET, "any") and thresh is _UNSET else ()
         if 0 < len(looked_at) <= MOST_CONDITIONS and are_some(looked_at, self._expr):
             made = self[reduce(and_, [self[name].notna() for name in looked_at])]  # a condition, which reads may apply
         else:
@@ -186,10 +182,12 @@ class Reshaping(Frame):
 
     def _without_columns(self, how: Any, thresh: Any) -> Any:
         """Return the columns that have enough values, which are counted now."""
+        if how not in (_UNSET, "any", "all"):
+            raise OptionError(f"dropna: how={how!r} should be 'any' or 'all'")
+        if how is not _UNSET and thresh is not _UNSET:
+            raise TypeError(f"dropna(how={how!r}, thresh={thresh!r}): give one of them, as in pandas")
         frame: Any = self
         counts, rows = compute(frame.count(), frame.index.size)
-        if how not in (None, "any", "all"):
-            raise OptionError(f"dropna: how={how!r} should be 'any' or 'all'")
         least = thresh if thresh is not _UNSET else min(rows, 1) if how == "all" else rows
         return wrap(columns_at(frame.expr, np.flatnonzero((counts >= least).to_numpy()).tolist()))
 

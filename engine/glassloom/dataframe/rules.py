@@ -18,6 +18,7 @@ from glassloom.dataframe.column_nodes import (
     are_some,
     of_needed_columns,
 )
+from glassloom.dataframe.columns import are_told_apart
 from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.for_each import RawResults
 from glassloom.dataframe.io.read import Read
@@ -158,7 +159,7 @@ def project_before_exploding(node: Projection, inner: LabelKeeping) -> Expr | No
 def project_before_assign(node: Projection, inner: Assign) -> Expr | None:
     wanted, before = node.labels, inner.frame.meta.columns
     kept = [place for place, name in enumerate(inner.names) if name in wanted]
-    if isinstance(before, pd.MultiIndex):
+    if isinstance(before, pd.MultiIndex) or not are_told_apart(before):
         return None  # a label that is added gets empty ones at other levels
     if not kept:
         if isinstance(node.columns, list) and wanted and inner.meta.columns.dtype != before.dtype:

@@ -17,7 +17,7 @@ import pandas as pd
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.spec import Call, users_of
-from glassloom.dataframe.grouping.wholes import Grouping, OfBlock, lacks_texts, of_groups
+from glassloom.dataframe.grouping.wholes import Grouping, OfGroups, lacks_texts, of_groups
 from glassloom.dataframe.lazy_closures import require_at_hand_values
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.reduce import Operation, tree
@@ -137,8 +137,8 @@ def of_applied(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title:
     if call.kind == NOTHING or (call.kind == SERIES and is_of_frames):
         common = tree(node, Operation(_said, _common, _common), None, f"{title}-labels")
         finish = BlockCall(partial(_as_all, meta, call.kind, title), (Block(0), Block(1)), label=title)
-        return OfBlock(node, (common,), finish, meta)
-    return OfBlock(node, (), BlockCall(partial(_as_meta, meta), (Block(0),), label=title), meta)
+        return OfGroups(node, (common,), finish, meta)
+    return OfGroups(node, (), BlockCall(partial(_as_meta, meta), (Block(0),), label=title), meta)
 
 
 def with_labels_found(grouping: Grouping, call: TriedApply, meta: Any, title: str) -> Any:

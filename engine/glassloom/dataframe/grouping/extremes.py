@@ -1,4 +1,4 @@
-"""`idxmin` and `idxmax` of groups: before rows move, partitions leave out those that can't be the result."""
+"""`idxmin` and `idxmax` of groups: before rows move, partitions leave out those that can't be the result, and find missing values that raise."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from glassloom.backends.pandas_ import columns_of
+from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.call import Block, BlockCall
 from glassloom.dataframe.grouping.encode import encode
 from glassloom.dataframe.grouping.groups import Groups
@@ -24,8 +25,10 @@ from glassloom.dataframe.sorting import distinct_numbers
 def with_extremes_only(grouping: Grouping, call: Callable[[Any], Any]) -> Grouping:
     """Return a grouping of fewer rows of which a call makes the same, if it is ``idxmin`` or ``idxmax`` of numbers or times.
 
-    Of each group and column a partition's first extreme is left, the group's first row, and its first missing value.
+    Of each group and column a partition's first extreme is left, the group's first row, and its first missing value. Missing values that
+    pandas refuses raise before.
     """
+    grouping = _with_missing_refused(grouping, call)
     if not (type(call) is Call and call.method in ("idxmin", "idxmax") and call.chain is None) or grouping.blocks:
         return grouping
     meta = grouping.node.meta
@@ -35,6 +38,29 @@ def with_extremes_only(grouping: Grouping, call: Callable[[Any], Any]) -> Groupi
         return grouping
     function = partial(_extremes, grouping.recipe, call.method, None if grouping.is_series else list(names))
     return replace(grouping, node=SomeRows(grouping.node, (), BlockCall(function, (Block(0),), label="extremes")))
+
+
+def _with_missing_refused(grouping: Grouping, call: Callable[[Any], Any]) -> Grouping:
+    """Return a grouping that raises where pandas does if a value is missing, though it be in a row whose key is missing and that doesn't move.
+
+    Before version 3 pandas refuses none. It doesn't look for missing values where it lists all categories of a key: these raise if one has no rows.
+    """
+    is_extreme = type(call) is Call and call.method in ("idxmin", "idxmax") and call.chain is None
+    if not HAS_COPY_ON_WRITE or not is_extreme or (*call.args, call.kwargs.get("skipna", True))[0] is not False:  # type: ignore[attr-defined]
+        return grouping
+    recipe, meta = grouping.recipe, grouping.node.meta
+    if not recipe.observed and grouping.has_categories:
+        return grouping
+    names = None if grouping.is_series else list(recipe.selected or meta.columns.drop(recipe.key_columns))
+    function = partial(_require_values, call.method, names)  # type: ignore[attr-defined]
+    return replace(grouping, node=SomeRows(grouping.node, (), BlockCall(function, (Block(0),), label="require-values")))
+
+
+def _require_values(method: str, names: list[Any] | None, block: Any) -> Any:
+    values = block if names is None else columns_of(block, names)
+    if np.any(values.isna().to_numpy()):
+        raise ValueError(f"{method} with skipna=False encountered an NA value.")
+    return block
 
 
 def _extremes(recipe: Recipe, method: str, names: list[Any] | None, block: Any) -> Any:

@@ -19,6 +19,7 @@ from glassloom.dataframe.arguments import with_arguments
 from glassloom.dataframe.by_name import with_own_arguments
 from glassloom.dataframe.call import Block, BlockCall, Method
 from glassloom.dataframe.columns import require_columns, require_distinct
+from glassloom.dataframe.derived_meta import names_of
 from glassloom.dataframe.grouping import wholes
 from glassloom.dataframe.grouping.applying import WITHOUT_KEYS, TriedApply, of_applied, with_labels_found
 from glassloom.dataframe.grouping.bins import require_own_keys, with_bins
@@ -167,7 +168,7 @@ class GroupBy(Methods):
     @property
     def value_names(self) -> list[Any]:
         """The names of the columns that can be chosen, of the groups or of their windows."""
-        return [] if self._is_series else self._recipe.selected or list(self._frame.columns)
+        return [] if self._is_series else self._recipe.selected or list(names_of(self._frame.expr.meta))
 
     @property
     def _is_single(self) -> bool:
@@ -312,10 +313,7 @@ class GroupBy(Methods):
             return wrap(node)
         grouping = with_extremes_only(grouping, call)
         recipe = grouping.recipe
-        has_categories = any(
-            isinstance(key.dtype, pd.CategoricalDtype)
-            for key in recipe.key_values(grouping.node.meta, [block.meta for block in grouping.blocks])
-        )
+        has_categories = grouping.has_categories
         method = getattr(call, "method", "")
         is_odd = wholes.is_odd(method, recipe, has_categories=has_categories, in_one=split_out == 1)
         # Each partition would list all combinations of categories, or in pandas 2 only those that it has.
@@ -342,7 +340,8 @@ class GroupBy(Methods):
             return [self._grouping.node.meta.name]
         selected = self._recipe.selected
         keys = set(self._recipe.key_columns)
-        labels = list(selected) if selected is not None else [name for name in self._frame.columns if name not in keys]
+        names = names_of(self._frame.expr.meta)
+        labels = [name for name in names if name not in keys] if selected is None else list(selected)
         if (
             spec != "size"
             and spec is not None
@@ -364,9 +363,11 @@ class GroupBy(Methods):
             require_own_keys(self._binned, named_columns)
             of = self._frame if self._recipe.selected is None else self._frame[self._recipe.selected]
             require_columns(named_columns, of)
-        labels = named_columns if named_columns is not None else self._value_columns(None, options)
+        if options.get("skipna") is False:  # missing values of others may raise
+            options = {**options, "numeric_only": False}
+        labels = self._value_columns(None, options) if named_columns is None else named_columns
         needed = {*self._recipe.key_columns, *labels, *(self._recipe.selected or [])}
-        names = list(dict.fromkeys(grouping.node.meta.columns))
+        names = list(dict.fromkeys(names_of(grouping.node.meta)))
         columns = [name for name in names if name in needed] or names[:1]  # which brings the rows
         return grouping if columns == names else replace(grouping, node=Projection(grouping.node, columns))
 

@@ -50,6 +50,12 @@ class Grouping:
     def is_series(self) -> bool:
         return isinstance(self.node.meta, pd.Series)
 
+    @property
+    def has_categories(self) -> bool:
+        """Whether a key is categorical."""
+        keys = self.recipe.key_values(self.node.meta, [block.meta for block in self.blocks])
+        return any(isinstance(key.dtype, pd.CategoricalDtype) for key in keys)
+
     def of_rows(self, call: Callable[[Any], Any], *rows: Any) -> Any:
         """Return what a function makes of pandas' groups of some rows of the node, and of its keys' nodes."""
         return call(self.recipe.grouped(*rows))
@@ -91,7 +97,7 @@ def _out_of_order(some: Any) -> Any:
 
 
 class OfBlock(BlockOp):
-    """A function of partitions whose result is described by `given_meta`."""
+    """A function of partitions, or of groups in them, whose result is described by `given_meta`."""
 
     parameters = ("frame", "others", "call", "given_meta")
 
@@ -100,6 +106,12 @@ class OfBlock(BlockOp):
     @property
     def meta(self) -> Any:
         return self.given_meta
+
+
+class OfGroups(OfBlock):
+    """What is made of whole groups in each partition, in the order of the groups."""
+
+    is_of_groups = True
 
 
 class OfRows(Rowwise):
@@ -216,7 +228,7 @@ def of_groups(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: 
     has_few_rows = getattr(call, "method", "") in ("idxmax", "idxmin")  # see `extremes.py`
     moved = moved_groups(grouping, count, returns=False, rows_each=ROWS_EACH if has_few_rows else 1)
     blockwise = BlockCall(partial(_of_moved, Layout.of(grouping), call, meta), (Block(0),), label=title)
-    return OfBlock(moved, (), blockwise, meta)
+    return OfGroups(moved, (), blockwise, meta)
 
 
 def of_rows(

@@ -16,6 +16,7 @@ from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe.arguments import with_function_arguments
 from glassloom.dataframe.backend import to_backend
 from glassloom.dataframe.call import Block, BlockCall
+from glassloom.dataframe.columns import are_told_apart
 from glassloom.dataframe.io.read import Read, Source
 from glassloom.dataframe.wrap import wrap
 from glassloom.graph import tokenize
@@ -45,7 +46,7 @@ class PandasSource(Source):
         self.meta = rows_between(data, None, 0)
         self.divisions = divisions
         self.lengths = tuple(int(after - before) for before, after in zip(bounds, bounds[1:], strict=False))
-        self.can_project = isinstance(data, pd.DataFrame) and data.columns.is_unique
+        self.can_project = isinstance(data, pd.DataFrame) and data.columns.is_unique and are_told_apart(data.columns)
         self.token = tokenize(data, bounds)
         self.mirror = mirror
 

@@ -38,10 +38,10 @@ from glassloom.dataframe.io.parquet_files import (
     folder_names,
     footer,
     footer_digest,
-    has_missing,
     hive_columns,
 )
 from glassloom.dataframe.io.parquet_filters import KnownFilters, filter_expression, known_filters, require_known_filters
+from glassloom.dataframe.io.parquet_missing import columns_with_missing, columns_with_no_times
 from glassloom.dataframe.io.parquet_rows import (
     fragment_of,
     may_match,
@@ -89,6 +89,9 @@ def read_parquet(
     dataset: dict[str, Any] | None = None,
 ) -> Any:
     """Read Parquet files into a frame. Only the footers are read at once.
+
+    Where footers don't say how many values are missing, columns of whole numbers and booleans are read once to find out whether any is: they
+    are floats, or objects, then. `columns` and `dtype_backend` make that less, or needless.
 
     Parameters
     ----------
@@ -243,7 +246,7 @@ def _source(
         NotedIndex(None, None) if index is not None else noted_index(paths, schemas, [one.num_rows for one in footers])
     )
     hive, values = hive_columns(paths, common.schema.names, types)
-    layout = _layout(common, hive, schemas, footers, selected, index, noted, filters, files, dtype_backend)
+    layout = _layout(common, hive, schemas, states, footers, selected, index, noted, filters, files, dtype_backend)
     layout = layout._replace(engine=engine)
     _require_in_all(paths, schemas, layout, noted)
     pieces = _pieces(states, footers, values, digests, noted.ranges)
@@ -396,6 +399,7 @@ def _layout(
     common: CommonSchema,
     hive: list[HiveColumn],
     schemas: Sequence[pa.Schema],
+    states: Sequence[State],
     footers: list[Any],
     columns: Sequence[str] | None,
     index: str | bool | None,
@@ -426,7 +430,9 @@ def _layout(
         index_name=noted.name,
         start=noted.start,
         step=noted.step,
-        casts={} if backend else {**_casts(schema, schemas, footers, everything), **casts_of_folders(hive)},
+        casts={}
+        if backend
+        else {**_casts(schema, schemas, states, footers, everything, files), **casts_of_folders(hive)},
         filters=filters,
         where=(),
         schema=schema,
@@ -434,6 +440,7 @@ def _layout(
         files=files,
         backend=backend,
         like=common.like,
+        no_times=_no_times(schema, footers, [*everything, noted.column]),
     )
     where = condition_of_filters(filters, lambda comparison: accepted(comparison, layout, exact=True))
     return layout if where is None else layout._replace(filters=None, where=where)
@@ -448,20 +455,37 @@ def _with_labels(schema: pa.Schema, name: str) -> pa.Schema:
     return schema.set(place, pa.field(name, pa.int64())) if is_untyped else schema
 
 
-def _casts(schema: pa.Schema, schemas: Sequence[pa.Schema], footers: list[Any], columns: list[str]) -> dict[str, str]:
+def _casts(
+    schema: pa.Schema,
+    schemas: Sequence[pa.Schema],
+    states: Sequence[State],
+    footers: list[Any],
+    columns: list[str],
+    files: Files,
+) -> dict[str, str]:
     """Return what pandas makes of integer and boolean columns that have missing values somewhere, or aren't in all files."""
-    casts: dict[str, str] = {}
     nullable = nullable_columns(schema, None)
-    filled = [one for one in footers if one.num_rows]
     unlike = [own for own, one in zip(schemas, footers, strict=True) if one.num_rows and not own.equals(schema)]
-    for place, field in enumerate(schema):
-        name = field.name
-        numeric = pa.types.is_integer(field.type) or pa.types.is_boolean(field.type)
-        if name not in columns or not numeric or name in nullable:
-            continue
-        if any(_has_no_value(own, name) for own in unlike) or any(has_missing(one, name, place) for one in filled):
-            casts[name] = "object" if pa.types.is_boolean(field.type) else "float64"
-    return casts
+    places = {
+        field.name: place
+        for place, field in enumerate(schema)
+        if field.name in columns and field.name not in nullable and _may_not_miss(field.type)
+    }
+    missing = {name for name in places if any(_has_no_value(own, name) for own in unlike)}
+    asked = {name: place for name, place in places.items() if name not in missing}
+    missing |= columns_with_missing(asked, states, footers, files)
+    kinds = {name: schema.field(place).type for name, place in places.items() if name in missing}
+    return {name: "object" if pa.types.is_boolean(kind) else "float64" for name, kind in kinds.items()}
+
+
+def _may_not_miss(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
+def _no_times(schema: pa.Schema, footers: Sequence[Any], names: Sequence[Any]) -> frozenset[str]:
+    fields = [(place, field) for place, field in enumerate(schema) if field.name in names]
+    places = {field.name: place for place, field in fields if pa.types.is_timestamp(field.type)}
+    return columns_with_no_times(places, footers) if places else frozenset()
 
 
 def _has_no_value(schema: pa.Schema, name: str) -> bool:

@@ -21,7 +21,7 @@ from glassloom.dataframe.io.filesystems import Files, State
 from glassloom.errors import OptionError, ReadError
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_NOT_A_TIME = -(2**63)
+NOT_A_TIME = -(2**63)
 """The number by which pandas marks a missing time."""
 _MOST_STATISTICS = 200_000
 """Of row groups' columns, that are looked at: half a second."""
@@ -247,12 +247,20 @@ def hive_type(column: HiveColumn) -> pa.DataType:
 def statistics(one: Any, group: int, name: str, place: int | None = None) -> Any:
     """Return the statistics of a column in a row group of a footer, or None. `place`: where the column probably is."""
     row_group = one.row_group(group)
+    found = place_in_group(row_group, name, place)
+    if found is None:
+        return None
+    column = row_group.column(found)
+    return column.statistics if column.is_stats_set else None
+
+
+def place_in_group(row_group: Any, name: str, place: int | None = None) -> int | None:
+    """Return the place of a column in a row group, or None. `place`: where it probably is."""
     places = range(row_group.num_columns) if place is None or place >= row_group.num_columns else (place,)
     for candidate in places:
-        column = row_group.column(candidate)
-        if column.path_in_schema == name:
-            return column.statistics if column.is_stats_set else None
-    return None if place is None else statistics(one, group, name)
+        if row_group.column(candidate).path_in_schema == name:
+            return candidate
+    return None if place is None else place_in_group(row_group, name)
 
 
 def is_dictionary_encoded(one: Any, groups: Sequence[int], name: str, place: int) -> bool:
@@ -278,7 +286,7 @@ def group_bounds(one: Any, group: int, name: str, kind: pa.DataType, place: int 
         low, high = (found.min, found.max) if found.has_min_max else (None, None)
     except OverflowError:  # times that Python's don't reach to
         low, high = None, None
-    if low is None or high is None:
+    if low is None or high is None or pd.isna(low):
         return Bounds(None, None, may_be_missing, may_be_present)
     if pa.types.is_timestamp(kind):
         low, high = (_timestamp(value, kind) for value in (low, high))
@@ -297,15 +305,6 @@ def _timestamp(value: Any, kind: pa.DataType) -> pd.Timestamp:
     if kind.tz is None:
         return stamp.tz_localize(None)
     return stamp.tz_localize("UTC") if stamp.tzinfo is None else stamp
-
-
-def has_missing(one: Any, name: str, place: int) -> bool:
-    """Whether a footer says that a column has missing values."""
-    for group in range(one.num_row_groups):
-        found = statistics(one, group, name, place)
-        if found is not None and found.has_null_count and found.null_count:
-            return True
-    return False
 
 
 def divisions_of(
@@ -371,7 +370,7 @@ def _is_complete(chunk: Any, kinds: Mapping[str, pa.DataType]) -> bool:
     found = chunk.statistics if kind is not None and chunk.is_stats_set else None
     if found is None or not found.has_null_count or found.null_count:
         return False
-    return not pa.types.is_timestamp(kind) or (found.has_min_max and found.min_raw > _NOT_A_TIME)
+    return not pa.types.is_timestamp(kind) or (found.has_min_max and found.min_raw > NOT_A_TIME)
 
 
 def _label(value: Any) -> Any:

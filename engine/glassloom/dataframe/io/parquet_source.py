@@ -204,7 +204,9 @@ def accepted(comparison: Comparison, layout: Layout, *, exact: bool = False) -> 
         values = comparison.value if comparison.operator == "in" else (comparison.value,)
         is_like = all(value is None or isinstance(value, str) == is_text for value in values)
         return comparison if is_like and comparison.operator in ("==", "!=", "in", "isna", "notna") else None
-    if name not in layout.schema.names or (not exact and _is_told_by_dtype(comparison, layout)):
+    if name not in layout.schema.names or (
+        not exact and (name in layout.no_times or _is_told_by_dtype(comparison, layout))
+    ):
         return None
     return adapted(comparison, layout.schema.field(name).type, nullable=name in layout.nullable, exact=exact)
 

@@ -27,7 +27,8 @@ class Layout(NamedTuple):
     `index_column` names the column that becomes the index; if None, rows are numbered from `start` in steps of `step`.
     `casts` are integer and boolean columns that have missing values in some partition, and get the dtype that pandas
     gives to such columns in all partitions. The user's filters are `where`, or if they can't be that, an expression of
-    PyArrow's in `filters`. `like` is that of `CommonSchema`.
+    PyArrow's in `filters`. `like` is that of `CommonSchema`. `no_times`
+    are the columns of times that may have values which pandas takes for missing.
     """
 
     columns: tuple[str, ...]
@@ -43,6 +44,7 @@ class Layout(NamedTuple):
     files: Files
     backend: str | None
     like: dict[str, str]
+    no_times: frozenset[str] = frozenset()
     engine: str = "auto"
     n_values: int = 0
     """Values of these columns in all partitions."""
