@@ -222,7 +222,7 @@ def of_groups(grouping: Grouping, call: Callable[[Any], Any], meta: Any, title: 
         numbering = Split(grouping.node, (*grouping.blocks, sizes), BlockCall(split, places, label="split-by-group"))
         like = with_numbers(recipe, grouping.node.meta, np.zeros(0, np.intp))
         finish = partial(of_numbered, recipe, call, grouping.node.meta, meta)
-        return OfBlock(
+        return OfGroups(
             WholeGroups(numbering, count, like), (sizes,), BlockCall(finish, (Block(0), Block(1)), label=title), meta
         )
     has_few_rows = getattr(call, "method", "") in ("idxmax", "idxmin")  # see `extremes.py`
