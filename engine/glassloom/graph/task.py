@@ -37,6 +37,15 @@ class Handle:
     __slots__ = ()
     key: Key
 
+    @property
+    def client(self) -> Any:
+        """The runtime of this process that computes with it."""
+        raise NotImplementedError
+
+    def goes_along(self) -> bool:
+        """Return whether it is part of what the calling thread pickles, so that another process can compute with it."""
+        return False
+
 
 class Task:
     """One call to be made: ``func(*args, **kwargs)``, whose result is known as `key`.
