@@ -23,7 +23,7 @@ from glassloom.scheduler import Pressure
 from glassloom.store.mapping import unload_mapped
 from glassloom.store.segment import SegmentWriter, read_location
 from glassloom.store.store import Store
-from glassloom.worker.memory_monitor import TRIM_BYTES, MemoryMonitor, pressure_at
+from glassloom.worker.memory_monitor import TRIM_AFTER_S, TRIM_BYTES, MemoryMonitor, pressure_at
 from long_tests import LONG_TESTS
 
 MIB = 2**20
@@ -59,10 +59,17 @@ class Process:
         self.other_mib = other_mib
         self.kept_mib = 0
         self.mapped_mib = 0
+        self.now_s = 100.0
         self.told: list[tuple[Pressure, int]] = []
         self.store = Store(limits.bytes_at(limits.target), str(folder), lambda *_: None)
         self.watch = MemoryMonitor(
-            limits, self.store, self._note, measure=self._measure, trim=self._trim, unload=self._unload
+            limits,
+            self.store,
+            self._note,
+            measure=self._measure,
+            trim=self._trim,
+            unload=self._unload,
+            clock=lambda: self.now_s,
         )
 
     def _note(self, pressure: Pressure, own_bytes: int) -> None:
@@ -153,7 +160,23 @@ def test_large_drops_are_given_back_by_an_idle_worker(tmp_path: Path) -> None:
         process.store.drop(0)
         process.kept_mib = 40
         process.watch.look(is_idle=True)
+        process.now_s += TRIM_AFTER_S
+        process.watch.look(is_idle=True)
         assert process.kept_mib == kept
+
+
+def test_a_worker_that_was_idle_for_a_moment_keeps_what_its_next_tasks_take(tmp_path: Path) -> None:
+    process = Process(tmp_path, MemoryLimits(None))
+    process.store.put(0, b"", TRIM_BYTES)
+    process.store.drop(0)
+    process.kept_mib = 40
+    for is_idle, later_s in ((True, TRIM_AFTER_S / 2), (False, TRIM_AFTER_S), (True, TRIM_AFTER_S / 2), (True, 0)):
+        process.watch.look(is_idle=is_idle)
+        assert process.kept_mib == 40
+        process.now_s += later_s
+    process.now_s += TRIM_AFTER_S / 2
+    process.watch.look(is_idle=True)
+    assert process.kept_mib == 0
 
 
 def test_pages_of_shared_results_go_before_anything_goes_to_disk(process: Process) -> None:

@@ -129,6 +129,20 @@ class TwoArguments(Exception):
         super().__init__(f"{left} and {right}")
 
 
+class BadRow(ValueError):
+    def __init__(self, row: int) -> None:
+        super().__init__(f"bad row {row}")
+        self.row = row
+
+
+class OwnNew(Exception):
+    def __new__(cls, left: int, right: int) -> OwnNew:
+        return super().__new__(cls, f"{left} and {right}")
+
+    def __init__(self, left: int, right: int) -> None:
+        super().__init__(f"{left} and {right}")
+
+
 class OwnBase(BaseException):
     pass
 
@@ -158,7 +172,8 @@ ERRORS: dict[str, tuple[Callable[[], BaseException], type[BaseException], str]] 
     "surrogates": (lambda: ValueError("can't read \udcff.csv"), ValueError, "can't read"),
     "no text": (BadText, BadText, ""),
     "bad notes": (BadNotes, BadNotes, ""),
-    "doesn't unpickle": (lambda: TwoArguments(1, 2), RemoteError, "TwoArguments: 1 and 2"),
+    "arguments of its own": (lambda: TwoArguments(1, 2), TwoArguments, "1 and 2"),
+    "an own __new__": (lambda: OwnNew(1, 2), RemoteError, "OwnNew: 1 and 2"),
     "own base": (lambda: OwnBase("own"), RemoteError, "the task raised OwnBase: own"),
     "exit": (lambda: SystemExit(4), RemoteError, "the task raised SystemExit: 4"),
     "interrupt": (lambda: KeyboardInterrupt("me"), RemoteError, "the task raised KeyboardInterrupt: me"),
@@ -178,6 +193,13 @@ def test_an_exception_that_breaks_rules_is_the_tasks_error(client: Client, name:
     assert type(error).__name__ == kind.__name__
     if name not in ("no text", "bad notes"):
         assert text in str(error)
+
+
+def test_an_exceptions_text_is_made_once_and_its_attributes_arrive(client: Client) -> None:
+    with pytest.raises(BadRow, match=r"^bad row 7") as caught:
+        client.submit(lambda: raise_it(lambda: BadRow(7)), pure=False).result(timeout=60)
+    assert caught.value.row == 7
+    assert caught.value.args == ("bad row 7",)
 
 
 def test_a_recursion_without_end_is_the_tasks_error(client: Client) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import pickle
 from contextlib import suppress
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import Any
 
 import cloudpickle
@@ -168,7 +168,32 @@ class _Pickler(cloudpickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         """Return how to pickle an object."""
-        return obj.__reduce_ex__(5) if isinstance(obj, BaseException) else super().reducer_override(obj)
+        if not isinstance(obj, BaseException):
+            return super().reducer_override(obj)
+        kind, reduced = type(obj), obj.__reduce_ex__(5)
+        return (_made_again, (kind, obj.args), *reduced[2:]) if _calls_its_init_again(kind) else reduced
+
+
+def _calls_its_init_again(kind: type[BaseException]) -> bool:
+    """Tell whether unpickling calls a class's own `__init__` with what that gave to `BaseException`, which may be other arguments.
+
+    That fails, or adds to the text once more what the text has: ``super().__init__(f"row {number}: {why}")``.
+    """
+    return (
+        isinstance(kind.__init__, FunctionType)
+        and kind.__reduce__ is BaseException.__reduce__
+        and kind.__reduce_ex__ is object.__reduce_ex__
+        and not any(vars(base).get("__slots__") for base in kind.__mro__)  # which only `__init__` sets again
+    )
+
+
+def _made_again(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    """Return an exception as a class's `__init__` in Python has left it, but for the attributes in its `__dict__`."""
+    inits = (vars(base).get("__init__") for base in kind.__mro__)
+    built_in = next(init for init in inits if init is not None and not isinstance(init, FunctionType))
+    error = kind.__new__(kind, *args)
+    built_in(error, *args)
+    return error
 
 
 def repaired(error: BaseException) -> BaseException:

@@ -6,6 +6,7 @@ temporary arrays of tasks, caches of libraries, freed memory that the allocator 
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from glassloom.store.trim import trim_freed_memory
 
 TRIM_BYTES = 32 * 2**20
 """How much results must have freed before it is worth while to give it back."""
+TRIM_AFTER_S = 2.0
+"""For how long a worker must have had nothing to do before it gives that back: until then the next blocks are given the same pages."""
 TRIM_EVERY_S = 0.5
 """How often it is tried to give back what tasks may have freed, while memory is short."""
 LOOK_SHARE = 0.02
@@ -45,6 +48,8 @@ class MemoryMonitor:
         Gives freed memory back.
     unload
         Lets go of the pages of shared results, which come back when they are read.
+    clock
+        Returns the time in seconds, monotonic.
     """
 
     def __init__(
@@ -56,6 +61,7 @@ class MemoryMonitor:
         measure: Callable[[], Memory] = lambda: memory_of(os.getpid()),
         trim: Callable[[], None] = trim_freed_memory,
         unload: Callable[[], None] = unload_mapped,
+        clock: Callable[[], float] = monotonic_s,
     ) -> None:
         self.pressure = Pressure.NONE
         self.own_bytes = measure().own_bytes
@@ -65,10 +71,12 @@ class MemoryMonitor:
         self._measure = measure
         self._trim = trim
         self._unload = unload
+        self._clock = clock
         self._target_bytes = limits.bytes_at(limits.target)
         self._spill_bytes = limits.bytes_at(limits.spill)
         self._freed_before = 0
         self._trimmed_at_s = 0.0
+        self._idle_since_s = math.inf
         self._look_after_bytes = limits.bytes_at(LOOK_SHARE) or 0
         self._unseen_bytes = 0
         self._looking = threading.Lock()
@@ -88,6 +96,11 @@ class MemoryMonitor:
         """Measure, and do what is to be done about it. Returns when results have gone to disk, if they must.
 
         Thread-safe; returns at once if another thread is at it.
+
+        Parameters
+        ----------
+        is_idle
+            Whether no task runs or waits here.
         """
         if self._looking.acquire(blocking=False):
             try:
@@ -108,12 +121,18 @@ class MemoryMonitor:
             if self.own_bytes >= self._spill_bytes:
                 self._store.spill_down_to(self._store.target_bytes)
                 self.own_bytes = self._measure().own_bytes
-        if is_idle or self._is_over(self._target_bytes):
+        if self._has_been_idle(is_idle) or self._is_over(self._target_bytes):
             self._give_back()
         pressure = pressure_at(self.own_bytes, self._limits, self.pressure)
         if pressure is not self.pressure:
             self.pressure = pressure
             self._on_pressure(pressure, self.own_bytes)
+
+    def _has_been_idle(self, is_idle: bool) -> bool:
+        """Return whether the worker has had nothing to do for a while. Called at each look."""
+        now_s = self._clock()
+        self._idle_since_s = min(self._idle_since_s, now_s) if is_idle else math.inf
+        return now_s - self._idle_since_s >= TRIM_AFTER_S
 
     def _room_for_results(self) -> int:
         """Return what results may take, so that with all else the process stays below the share at which it spills."""
@@ -125,7 +144,7 @@ class MemoryMonitor:
 
     def _give_back(self, every_s: float | None = None) -> None:
         """Give freed memory back if results have freed enough, or if it wasn't tried for a while."""
-        freed, now_s = self._store.freed_bytes, monotonic_s()
+        freed, now_s = self._store.freed_bytes, self._clock()
         if freed - self._freed_before >= TRIM_BYTES or (every_s is not None and now_s - self._trimmed_at_s >= every_s):
             self._freed_before, self._trimmed_at_s = freed, now_s
             self._trim()

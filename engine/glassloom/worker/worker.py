@@ -276,10 +276,10 @@ class Worker:
         self._check_codec()
         is_busy = False
         while not self._stopping.wait(_WATCH_BUSY_S if is_busy else _WATCH_IDLE_S):
-            is_idle = not self._queue
-            self._memory.look(is_idle=is_idle)
+            has_waiting = bool(self._queue)
+            self._memory.look(is_idle=not has_waiting and not self._runner.n_executing)
             self._store.compact()
-            is_busy = not is_idle or self._pressure is not Pressure.NONE
+            is_busy = has_waiting or self._pressure is not Pressure.NONE
 
     def _check_codec(self) -> None:
         codec = self._options.spill_compression
