@@ -227,7 +227,7 @@ def test_a_callback_is_called_with_the_future(client: Client) -> None:
     called, future = threading.Event(), client.submit(tasks.inc, 1)
     seen: list[Any] = []
     future.add_done_callback(lambda done: (seen.append(done), called.set()))
-    assert called.wait(20)
+    assert called.wait(60)
     assert seen == [future]
 
 

@@ -95,7 +95,7 @@ def test_gathering_waits_for_a_result_that_is_being_computed_again(client: Clien
     with ThreadPoolExecutor(1) as pool:
         gathered = pool.submit(future.result)
         go.touch()
-        assert float(gathered.result(20).max()) == 7.0
+        assert float(gathered.result(60).max()) == 7.0
 
 
 @pytest.mark.fault("kill -9 of a worker in the middle of a transfer")
@@ -109,7 +109,7 @@ def test_a_worker_killed_in_the_middle_of_a_transfer_costs_only_time(client: Cli
         eventually(lambda: client._connection._replies)  # the request is on its way
         client.scheduler_info()  # answered after it: the head has it
         kill(owner)
-        assert float(gathered.result(20).max()) == 6.0
+        assert float(gathered.result(60).max()) == 6.0
 
 
 @pytest.mark.fault("kill -9 of a worker in the middle of a transfer")
@@ -352,7 +352,7 @@ def test_the_end_of_the_head_wakes_who_waits(own_client: Client, tmp_path: Path)
             ClusterClosed,
             match=r"is lost: the cluster has ended: its head \(process \d+\) was killed, or ended without .* a new Client",
         ):
-            waiting.result(10)
+            waiting.result(60)
     assert own_client.status == "closed"
 
 
@@ -427,7 +427,7 @@ def test_a_cluster_ends_with_the_script_that_started_it(
     head = psutil.Process(record.pid)
     processes = [head, *head.children(recursive=True)]
     script.send_signal(number)
-    script.wait(10)
+    script.wait(60)
     eventually(lambda: not [process for process in processes if process.is_running()], 60)
     eventually(lambda: not _left_of(nothing_is_left_behind, record.id), 60)
 
