@@ -4,6 +4,7 @@ within a bound, the cluster usable afterwards, and nothing left behind (`nothing
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import re
@@ -141,6 +142,8 @@ def shared_files(client: Client) -> list[Path]:
 
 def made_and_shared(client: Client, log: Path, mib: int = 1) -> Future:
     """Return the future of an array that another process has read: one file in shared memory has it."""
+    gc.collect()
+    eventually(lambda: not shared_files(client))  # those of the tests before are gone
     future = client.submit(lambda: tasks.count_run(str(log), tasks.big(mib, 2.0)), pure=False)
     assert float(future.result().max()) == 2.0
     assert len(shared_files(client)) == 1

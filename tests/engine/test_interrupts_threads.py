@@ -189,9 +189,13 @@ def _interrupt_when(condition: Callable[[], Any], has_left: threading.Event) -> 
 def test_signals_at_random_moments_leave_the_pool_right(pool: ThreadsRuntime) -> None:
     total = delayed(tasks.total)([delayed(tasks.inc, pure=True)(n) for n in range(N_SMALL_TASKS)])
     expected = sum(range(1, N_SMALL_TASKS + 1))
-    began_s = time.perf_counter()
-    assert total.compute(scheduler=pool) == expected
-    usual_s = time.perf_counter() - began_s
+
+    def took_s() -> float:
+        began_s = time.perf_counter()
+        assert total.compute(scheduler=pool) == expected
+        return time.perf_counter() - began_s
+
+    usual_s = min(took_s() for _ in range(3))  # one may have been held up: no interrupt would come before the others' end
     moments = random.Random(1)
     n_interrupted = 0
     for _ in range(N_ROUNDS if LONG_TESTS else N_ROUNDS // 10):
