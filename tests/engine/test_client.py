@@ -434,7 +434,9 @@ def _mapping_of(array: np.ndarray) -> str:
 
 def test_a_large_result_read_by_every_worker_lies_in_memory_once(client: Client) -> None:
     gc.collect()
-    eventually(lambda: not list(Path("/dev/shm").glob(f"glassloom-{client.id}-*")))  # those of the tests before are gone
+    eventually(
+        lambda: not list(Path("/dev/shm").glob(f"glassloom-{client.id}-*"))
+    )  # those of the tests before are gone
     data = client.submit(tasks.big, 16, 2.0)
     means = [client.submit(lambda array, number: float(array.mean()) + number, data, number) for number in range(40)]
     assert client.gather(means) == [2.0 + number for number in range(40)]

@@ -195,7 +195,9 @@ def test_signals_at_random_moments_leave_the_pool_right(pool: ThreadsRuntime) ->
         assert total.compute(scheduler=pool) == expected
         return time.perf_counter() - began_s
 
-    usual_s = min(took_s() for _ in range(3))  # one may have been held up: no interrupt would come before the others' end
+    usual_s = min(
+        took_s() for _ in range(3)
+    )  # one may have been held up: no interrupt would come before the others' end
     moments = random.Random(1)
     n_interrupted = 0
     for _ in range(N_ROUNDS if LONG_TESTS else N_ROUNDS // 10):
