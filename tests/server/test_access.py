@@ -107,7 +107,7 @@ def upgrade(http_server_client, jp_http_port, jp_base_url) -> Callable[..., Awai
 
     def upgrade(route: Route, headers: dict[str, str], path: str = "") -> Awaitable[Any]:
         url = f"ws://localhost:{jp_http_port}{jp_base_url}{path or route.example}"
-        return websocket_connect(HTTPRequest(url, headers=headers))
+        return websocket_connect(HTTPRequest(url, headers=headers, connect_timeout=60, request_timeout=60))
 
     return upgrade
 
