@@ -100,6 +100,30 @@ def test_no_test_gives_up_on_a_busy_machine():
     assert found == {}, "a minute, or less than 10 s where nothing is expected to come"
 
 
+def requests_of_20_s(source: str) -> list[str]:
+    """Return the requests of Tornado's, upgrades to WebSockets too, that say nothing of their time: it gives up after 20 s."""
+    if "HTTPRequest" not in source:
+        return []
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    made = [call for call in calls if getattr(call.func, "attr", getattr(call.func, "id", "")) == "HTTPRequest"]
+    return [ast.unparse(call) for call in made if "request_timeout" not in [keyword.arg for keyword in call.keywords]]
+
+
+def test_requests_of_20_s_are_found():
+    assert requests_of_20_s("websocket_connect(HTTPRequest(url))") == ["HTTPRequest(url)"]
+    assert requests_of_20_s("HTTPRequest(url, connect_timeout=60)") == ["HTTPRequest(url, connect_timeout=60)"]
+    assert requests_of_20_s("HTTPRequest(url, request_timeout=60)") == []
+
+
+def test_no_request_gives_up_while_a_process_is_started_for_it():
+    found = {
+        str(path.relative_to(TESTS)): made
+        for path in TESTS.rglob("*.py")
+        if path != Path(__file__) and (made := requests_of_20_s(path.read_text()))
+    }
+    assert found == {}, "request_timeout=60"
+
+
 READ_ONCE = {
     "all_inner_texts", "all_text_contents", "bounding_box", "count", "get_attribute", "inner_html", "inner_text", "input_value", "is_checked",
     "is_disabled", "is_enabled", "is_hidden", "is_visible", "text_content",
