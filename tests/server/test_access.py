@@ -95,7 +95,12 @@ def ask(http_server_client, jp_base_url) -> Callable[..., Awaitable[Any]]:
 
     def ask(route: Route, verb: str, headers: dict[str, str]) -> Awaitable[Any]:
         return http_server_client.fetch(
-            jp_base_url + route.example, method=verb, headers=headers, body=body_for(verb), follow_redirects=False
+            jp_base_url + route.example,
+            method=verb,
+            headers=headers,
+            body=body_for(verb),
+            follow_redirects=False,
+            request_timeout=60,
         )
 
     return ask
