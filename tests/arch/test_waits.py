@@ -48,7 +48,13 @@ WAITS = {
 }  # fmt: skip
 
 
-_MAY_GIVE_UP = re.compile(r"\btimeout(_s)?\s*=\s*[1-5]\d(?!\d)|\b(eventually|wait_for|time_limit|timeout)\s*\(")
+LIMIT_FIRST = {"exception", "join", "result", "time_limit", "timeout", "wait"}
+"""Those whose first argument is the limit, of threads, events, futures and processes."""
+
+
+_MAY_GIVE_UP = re.compile(
+    r"\btimeout(_s)?\s*=\s*[1-5]\d(?!\d)|\b(eventually|wait_for|time_limit|timeout)\s*\(|\.(exception|join|result|wait)\([1-5]\d(?!\d)"
+)
 
 
 def impatient_waits(source: str) -> list[str]:
@@ -71,13 +77,16 @@ def limits_s(call: ast.Call) -> Iterator[ast.expr]:
     if name in WAITS:
         yield from (keyword.value for keyword in call.keywords if keyword.arg in ("timeout", "timeout_s"))
         yield from call.args[1:2] if name in ("eventually", "wait_for") else ()
-        yield from call.args[:1] if name in ("timeout", "time_limit") else ()
+        yield from call.args[:1] if name in LIMIT_FIRST else ()
 
 
 def test_impatient_waits_are_found():
     assert impatient_waits("future.result(timeout=20)") == ["future.result(timeout=20)"]
     assert impatient_waits("eventually(condition, 30)") == ["eventually(condition, 30)"]
     assert impatient_waits("asyncio.timeout(10.0)") == ["asyncio.timeout(10.0)"]
+    assert impatient_waits("thread.join(30)") == ["thread.join(30)"]
+    assert impatient_waits("assert event.wait(20)") == ["event.wait(20)"]
+    assert impatient_waits("event.wait(60); event.wait(0.02); ','.join(names)") == []
     assert impatient_waits("future.result(timeout=60); future.result(timeout=0.1); future.result(); f(30)") == []
     assert impatient_waits("future.result(timeout=None)") == []
 
@@ -89,6 +98,30 @@ def test_no_test_gives_up_on_a_busy_machine():
         if (waits := impatient_waits(path.read_text()))
     }
     assert found == {}, "a minute, or less than 10 s where nothing is expected to come"
+
+
+def requests_of_20_s(source: str) -> list[str]:
+    """Return the requests of Tornado's, upgrades to WebSockets too, that say nothing of their time: it gives up after 20 s."""
+    if "HTTPRequest" not in source:
+        return []
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    made = [call for call in calls if getattr(call.func, "attr", getattr(call.func, "id", "")) == "HTTPRequest"]
+    return [ast.unparse(call) for call in made if "request_timeout" not in [keyword.arg for keyword in call.keywords]]
+
+
+def test_requests_of_20_s_are_found():
+    assert requests_of_20_s("websocket_connect(HTTPRequest(url))") == ["HTTPRequest(url)"]
+    assert requests_of_20_s("HTTPRequest(url, connect_timeout=60)") == ["HTTPRequest(url, connect_timeout=60)"]
+    assert requests_of_20_s("HTTPRequest(url, request_timeout=60)") == []
+
+
+def test_no_request_gives_up_while_a_process_is_started_for_it():
+    found = {
+        str(path.relative_to(TESTS)): made
+        for path in TESTS.rglob("*.py")
+        if path != Path(__file__) and (made := requests_of_20_s(path.read_text()))
+    }
+    assert found == {}, "request_timeout=60"
 
 
 READ_ONCE = {

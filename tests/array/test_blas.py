@@ -28,7 +28,7 @@ def test_the_number_of_threads_is_one_inside_and_as_before_outside():
 
     def task():
         with blas.one_blas_thread():
-            both_inside.wait(10)
+            both_inside.wait(60)
             seen.append(counts())
 
     threads = [threading.Thread(target=task) for _ in range(2)]
@@ -87,14 +87,14 @@ def test_a_pool_says_how_many_of_its_lanes_are_busy():
     both_run, may_end = threading.Barrier(3), threading.Event()
 
     def wait(number):
-        both_run.wait(10)
-        may_end.wait(10)
+        both_run.wait(60)
+        may_end.wait(60)
         return number
 
     graph = Graph({f"wait-{n}": Task(f"wait-{n}", wait, (n,)) for n in range(2)})
     caller = threading.Thread(target=runtime.get, args=(graph, list(graph.tasks)))
     caller.start()
-    both_run.wait(10)
+    both_run.wait(60)
     assert runtime.pool().n_busy() == 2
     may_end.set()
     caller.join()

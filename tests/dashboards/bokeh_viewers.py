@@ -57,7 +57,9 @@ class Serving:
 
     async def connect(self, path: str, token: str) -> WebSocketClientConnection:
         """Connect to the session of a page that was sent with a token."""
-        request = HTTPRequest(f"ws://{self.host}{PREFIX}{path}/ws", headers=GOOD)
+        request = HTTPRequest(
+            f"ws://{self.host}{PREFIX}{path}/ws", headers=GOOD, connect_timeout=60, request_timeout=60
+        )
         return await websocket_connect(request, subprotocols=["bokeh", token])
 
     def context(self, page: str) -> ApplicationContext:

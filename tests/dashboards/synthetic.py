@@ -231,7 +231,7 @@ class ClusterHandle:
 
     def run(self, coroutine):
         """Run a coroutine in the cluster's thread and return its result."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(60)
 
     def add(self, *messages) -> None:
         """Record messages and tell the subscribers."""

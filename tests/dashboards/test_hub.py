@@ -42,7 +42,7 @@ FAILURE = Errors([1], [0], ["E"], ["no"], [""], [0], [""], [1], [1.0], [1.0], [[
 
 async def until(condition: Callable[[], bool], what: str) -> None:
     """Wait for something that other threads or processes bring about."""
-    for _ in range(2000):
+    for _ in range(6000):
         if condition():
             return
         await asyncio.sleep(0.01)

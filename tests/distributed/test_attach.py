@@ -84,8 +84,11 @@ def test_the_task_stream_is_theirs(told: Told, dask: distributed.Client) -> None
         parts = {part["action"]: part for part in each["startstops"]}
         assert row["nbytes"] == each["nbytes"]
         assert row["duration_s"] == pytest.approx(parts["compute"]["stop"] - parts["compute"]["start"], abs=1e-4)
-    runs = {run: (kind, done, outcome) for message in told.of(Runs) for run, kind, done, outcome in zip(message.ids, message.kinds, message.done, message.outcomes, strict=True)}  # fmt: skip
-    assert runs == {0: ("compute", len(computed), "finished")}
+
+    def runs() -> dict[int, tuple[str, int, str]]:
+        return {run: (kind, done, outcome) for message in told.of(Runs) for run, kind, done, outcome in zip(message.ids, message.kinds, message.done, message.outcomes, strict=True)}  # fmt: skip
+
+    wait_for(lambda: runs() == {0: ("compute", len(computed), "finished")}, "the run's end")
 
 
 def test_progress_counts_what_the_scheduler_has(told: Told, dask: distributed.Client) -> None:

@@ -13,10 +13,10 @@ from typing import Self
 
 import psutil
 
-GRACE_S = 10.0
+GRACE_S = 60.0
 _IN_MOVED_TO = 0x80
 _EVENT = struct.Struct("iIII")
-_SHARED_MEMORY = Path("/dev/shm")
+SHARED_MEMORY = Path("/dev/shm")
 
 
 class Watch:
@@ -107,7 +107,7 @@ class Watch:
 
 def shared_files(cluster_id: str) -> list[Path]:
     """Return a cluster's files in shared memory, not those of clusters whose ids begin with this one."""
-    return [path for mark in "-." for path in _SHARED_MEMORY.glob(f"glassloom-{cluster_id}{mark}*")]
+    return [path for mark in "-." for path in SHARED_MEMORY.glob(f"glassloom-{cluster_id}{mark}*")]
 
 
 def _settled(look) -> list[str]:

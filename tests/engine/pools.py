@@ -20,5 +20,5 @@ def end(runtime: ThreadsRuntime) -> None:
     runtime.close()
     for slot in pool.slots:
         if slot.thread is not None:
-            slot.thread.join(10)
+            slot.thread.join(60)
             assert not slot.thread.is_alive()

@@ -44,6 +44,8 @@ class Streams:
     def __init__(self, kernel: str) -> None:
         self.kernel = kernel
         self.open = 0
+        self.run_may_end = threading.Event()
+        self.run_may_end.set()
         self.ending = threading.Event()
         self.may_end = threading.Event()
 
@@ -52,6 +54,9 @@ class Streams:
         number = self.open
         yield encode(Hello(2, "c1", "loom", "processes", 0.0))
         yield encode(Position(1e9, 1))
+        if not self.run_may_end.is_set():
+            yield encode(run(number, self.kernel, has_ended=False))
+            await asyncio.to_thread(self.run_may_end.wait, TIMEOUT_S)
         yield encode(run(number, self.kernel))
         try:
             await asyncio.Event().wait()
@@ -60,10 +65,10 @@ class Streams:
             await asyncio.to_thread(self.may_end.wait, TIMEOUT_S)
 
 
-def run(number: int, kernel: str) -> Runs:
-    started_s, ended_s = 2e9 + number, 2e9 + number + 0.5
-    cell = f"cell{number}"
-    return Runs([number], ["compute"], [""], [""], [cell], [kernel], [""], [started_s], [ended_s], ["finished"], [1], [1], [0])  # fmt: skip
+def run(number: int, kernel: str, *, has_ended: bool = True) -> Runs:
+    started_s, ended_s = 2e9 + number, 2e9 + number + 0.5 if has_ended else None
+    cell, outcome = f"cell{number}", "finished" if has_ended else "running"
+    return Runs([number], ["compute"], [""], [""], [cell], [kernel], [""], [started_s], [ended_s], [outcome], [1], [1], [0])  # fmt: skip
 
 
 @pytest.fixture
@@ -124,3 +129,27 @@ def test_after_a_crash_the_next_run_is_followed_again(
     watcher.cell_ended()
     for thread in threads():
         thread.join(TIMEOUT_S)
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_cell_that_runs_is_told_again_though_nothing_changes_for_pages_that_are_loaded_meanwhile(
+    streams: Streams, monkeypatch: pytest.MonkeyPatch, has_ended: bool
+) -> None:
+    """Also one whose runs have ended, while it executes: the kernel answers nobody who asks."""
+    monkeypatch.setattr(cell_watcher, "TELL_AGAIN_S", 0.0)
+    streams.may_end.set()
+    if not has_ended:
+        streams.run_may_end.clear()
+    watcher = CellWatcher(Comm)  # type: ignore[arg-type]
+    comm: Any = watcher.comm
+    watcher.note(Cell(1, "cell1", ""), "c1", lambda: RECORD)
+    comm.wait_for(lambda cells: cells[0]["cell"] == "cell1")
+    outcome = "finished" if has_ended else "running"
+    comm.wait_for(lambda cells: cells[0]["outcome"] == outcome)
+    comm.sent.clear()
+    comm.wait_for(lambda cells: (cells[0]["outcome"], cells[0]["executing"]) == (outcome, True))
+    (follower,) = threads()
+    streams.run_may_end.set()
+    watcher.cell_ended()
+    follower.join(TIMEOUT_S)
+    assert threads() == []

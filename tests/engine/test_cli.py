@@ -247,7 +247,7 @@ def test_a_cluster_in_the_foreground_ends_with_ctrl_c() -> None:
         cluster_id = json.loads(process.stdout.readline())["id"]
         assert cluster_id in [record.id for record in read_records()]
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
     finally:
         process.kill()
         process.communicate()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from fault_helpers import eventually
 from glassloom import Client, LocalCluster
+from glassloom.cluster import head_process
 from glassloom.errors import ClusterClosed, OptionError
 from glassloom_metrics.errors import CommandRefused
 from glassloom_metrics.protocol import NOW, Settings, WorkerSamples
@@ -139,10 +140,24 @@ def test_an_idle_timeout_that_is_no_time_is_refused(idle_timeout):
         LocalCluster(0, 1, idle_timeout=idle_timeout)
 
 
-def test_an_idle_cluster_ends_but_not_while_anybody_holds_a_result():
+NOT_OVER_BEFORE = """
+import os
+from glassloom.head.idle_timer import IdleTimer
+is_over = IdleTimer.is_over
+IdleTimer.is_over = lambda timer, now_s: os.path.exists({path!r}) and is_over(timer, now_s)
+"""
+
+
+def test_an_idle_cluster_ends_but_not_while_anybody_holds_a_result(tmp_path, monkeypatch):
+    first, last = head_process.BOOTSTRAP.rsplit("main(start", 1)
+    code = NOT_OVER_BEFORE.format(
+        path=str(tmp_path / "held")
+    )  # on a busy machine, it may be idle for long till it is asked
+    monkeypatch.setattr(head_process, "BOOTSTRAP", f"{first}{code}main(start{last}")
     with LocalCluster(1, 1, idle_timeout="3 s") as cluster, Client(cluster, set_as_default=False) as client:
         held = client.submit(abs, -3)
         assert held.result(timeout=60) == 3
+        (tmp_path / "held").touch()
         told = settings_when(cluster, lambda settings: settings.idle_since_s is None)
         assert told.idle_timeout_s == 3.0
 

@@ -249,7 +249,7 @@ def test_threads_that_set_at_once_lose_nothing() -> None:
     start = threading.Barrier(len(names))
 
     def count_up(name: str) -> None:
-        start.wait(10)
+        start.wait(60)
         for number in range(1, 500):
             config.set({name: number})
             assert config.get(name) == number
@@ -481,7 +481,7 @@ def test_publish_puts_the_pool_into_the_registry(is_published: bool) -> None:
         "while not is_there() and time.monotonic() < patience_s: time.sleep(0.01)\n"
         "print(is_there())"
     )
-    patience_s = "20" if is_published else "0"  # a thread of the pool's own writes the record
+    patience_s = "60" if is_published else "0"  # a thread of the pool's own writes the record
     assert run(script, patience_s, GLASSLOOM_THREADS__PUBLISH=str(is_published)) == f"{is_published}\n"
 
 

@@ -75,7 +75,7 @@ def test_a_worker_runs_on_the_cpus_near_to_its_device(client, uuids):
     assert dict(client.run(look).values()) == {uuids[0]: everywhere[:1], uuids[1]: everywhere}
     # Also in the threads that run tasks.
     (near,) = [name for name, (uuid, _) in client.run(look).items() if uuid == uuids[0]]
-    assert client.submit(look, workers=[near], pure=False).result(20)[1] == everywhere[:1]
+    assert client.submit(look, workers=[near], pure=False).result(60)[1] == everywhere[:1]
 
 
 def test_rmm_cupy_and_cudf_are_set_up_before_the_first_task(client):
@@ -219,7 +219,7 @@ def test_the_garbage_collector_may_free_pinned_memory_where_some_is_taken():
 
     taking = threading.Thread(target=take, daemon=True)
     taking.start()
-    taking.join(5)
+    taking.join(60)
     assert not taking.is_alive()
 
 

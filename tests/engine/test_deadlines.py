@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+import tasks
 from fault_helpers import eventually, fork_server_of, kill, start_over
 from glassloom import Client, Event, Lock, Queue, Variable, as_completed, config, delayed, wait
 from glassloom.client import head_watch
@@ -168,17 +169,24 @@ def test_a_head_that_answers_is_not_said_to_be_silent(mine: Client) -> None:
 
 
 @pytest.mark.fault("SIGSTOP of the head for a moment")
-def test_a_head_that_goes_on_is_waited_for_and_was_warned_of(mine: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_head_that_goes_on_is_waited_for_and_was_warned_of(
+    mine: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(head_watch, "WARN_AFTER_S", 0.1)
-    future = mine.submit(time.sleep, 0.5)
+    go = tmp_path / "go"
+    future = mine.submit(tasks.wait_for, str(go))
+
+    def go_on() -> None:
+        eventually(lambda: len(warned))
+        kill(mine._record.pid, signal.SIGCONT)
+        go.touch()
+
     with (
         pytest.warns(UserWarning, match="hasn't answered for .* s; this process is waiting for") as warned,
         stopped(mine._record.pid, request_s=60),
         ThreadPoolExecutor(1) as threads,
     ):
-        going_on = threads.submit(
-            lambda: eventually(lambda: len(warned), 60) and kill(mine._record.pid, signal.SIGCONT)
-        )
+        going_on = threads.submit(go_on)
         assert future.result(timeout=60) is None
         going_on.result()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tasks
 from glassloom import Client
 from glassloom.errors import CancelledError
 
@@ -134,15 +134,11 @@ def test_readers_of_parts_and_of_single_results(client: Client) -> None:
     assert (one.result(timeout=60), backward.result(timeout=60)) == (105, list(range(N))[::-1])
 
 
-def test_where_a_fan_waits_can_be_asked(client: Client) -> None:
-    source = client.submit(_sleep, 0.5, pure=False)
+def test_where_a_fan_waits_can_be_asked(client: Client, tmp_path: Path) -> None:
+    source = client.submit(tasks.wait_for, str(tmp_path / "go"), 0, pure=False)
     middle = client.map(add, [source] * N, range(N))
     total = client.submit(sum, middle)
     text = str(client.story(total))
     assert f"waits for {N} of {N} inputs" in text
+    (tmp_path / "go").touch()
     assert total.result(timeout=60) == N * (N - 1) // 2
-
-
-def _sleep(seconds: float) -> int:
-    time.sleep(seconds)
-    return 0

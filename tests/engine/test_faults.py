@@ -4,6 +4,7 @@ within a bound, the cluster usable afterwards, and nothing left behind (`nothing
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import re
@@ -95,7 +96,7 @@ def test_gathering_waits_for_a_result_that_is_being_computed_again(client: Clien
     with ThreadPoolExecutor(1) as pool:
         gathered = pool.submit(future.result)
         go.touch()
-        assert float(gathered.result(20).max()) == 7.0
+        assert float(gathered.result(60).max()) == 7.0
 
 
 @pytest.mark.fault("kill -9 of a worker in the middle of a transfer")
@@ -109,7 +110,7 @@ def test_a_worker_killed_in_the_middle_of_a_transfer_costs_only_time(client: Cli
         eventually(lambda: client._connection._replies)  # the request is on its way
         client.scheduler_info()  # answered after it: the head has it
         kill(owner)
-        assert float(gathered.result(20).max()) == 6.0
+        assert float(gathered.result(60).max()) == 6.0
 
 
 @pytest.mark.fault("kill -9 of a worker in the middle of a transfer")
@@ -141,6 +142,8 @@ def shared_files(client: Client) -> list[Path]:
 
 def made_and_shared(client: Client, log: Path, mib: int = 1) -> Future:
     """Return the future of an array that another process has read: one file in shared memory has it."""
+    gc.collect()
+    eventually(lambda: not shared_files(client))  # those of the tests before are gone
     future = client.submit(lambda: tasks.count_run(str(log), tasks.big(mib, 2.0)), pure=False)
     assert float(future.result().max()) == 2.0
     assert len(shared_files(client)) == 1
@@ -352,7 +355,7 @@ def test_the_end_of_the_head_wakes_who_waits(own_client: Client, tmp_path: Path)
             ClusterClosed,
             match=r"is lost: the cluster has ended: its head \(process \d+\) was killed, or ended without .* a new Client",
         ):
-            waiting.result(10)
+            waiting.result(60)
     assert own_client.status == "closed"
 
 
@@ -397,8 +400,8 @@ def test_what_a_head_and_fork_server_killed_together_have_left_is_removed_by_the
     eventually(lambda: not set(workers) & {process.pid for process in nothing_is_left_behind.processes()}, 60)
     client.cluster.wait()
     assert client.id not in [record.id for record in read_records()]
-    assert client.id in remove_what_the_dead_left()  # as the next cluster to start does
-    assert _left_of(nothing_is_left_behind, client.id) == []
+    remove_what_the_dead_left()  # as the next cluster to start does, which may be one of another test run: just now, too
+    eventually(lambda: _left_of(nothing_is_left_behind, client.id) == [])
     client.close()
 
 
@@ -427,7 +430,7 @@ def test_a_cluster_ends_with_the_script_that_started_it(
     head = psutil.Process(record.pid)
     processes = [head, *head.children(recursive=True)]
     script.send_signal(number)
-    script.wait(10)
+    script.wait(60)
     eventually(lambda: not [process for process in processes if process.is_running()], 60)
     eventually(lambda: not _left_of(nothing_is_left_behind, record.id), 60)
 

@@ -22,7 +22,7 @@ from glassloom import Client, Lock, compute, get_client, wait
 from glassloom.errors import ClusterClosed, ForkedError
 from leaks import Watch
 
-IN_TIME_S = 30
+IN_TIME_S = 60
 
 
 @pytest.fixture(scope="module")

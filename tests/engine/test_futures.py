@@ -98,7 +98,7 @@ def test_a_callback_may_wait_for_a_large_result(client: Client) -> None:
     done = threading.Event()
     future = client.submit(tasks.big, 2, 3.0, pure=False)
     future.add_done_callback(lambda f: (results.append(float(f.result()[0])), done.set()))
-    assert done.wait(20)
+    assert done.wait(60)
     assert results == [3.0]
 
 

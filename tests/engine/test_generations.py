@@ -116,7 +116,7 @@ def test_callbacks_that_are_added_after_the_end_are_called(ends: object) -> None
     called = threading.Event()
     statuses: list[str] = []
     future.add_done_callback(lambda future: (statuses.append(future.status), called.set()))
-    assert called.wait(10)
+    assert called.wait(60)
     assert statuses == ["lost"]
 
 
@@ -139,7 +139,7 @@ def test_a_callback_that_ends_its_thread_is_logged_and_the_next_is_called(client
     future.result(timeout=60)
     future.add_done_callback(lambda _: exit(3))
     future.add_done_callback(lambda _: called.set())
-    assert called.wait(10)
+    assert called.wait(60)
 
 
 def test_what_is_said_of_a_former_task_does_not_touch_the_one_that_took_its_place() -> None:

@@ -87,7 +87,7 @@ def test_tasks_run_while_it_does(client: Client, tmp_path: Path) -> None:
     eventually((tmp_path / "b").exists)
     assert client.submit(tasks.inc, 1, pure=False).result(timeout=60) == 2
     (tmp_path / "go").touch()
-    looking.join(20)
+    looking.join(60)
     assert found == [5]
 
 

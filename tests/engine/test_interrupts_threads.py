@@ -165,7 +165,7 @@ def test_a_second_interrupt_while_the_first_one_leaves_loses_nothing(pool: Threa
 def test_an_interrupt_that_comes_just_before_the_wait_ends_it(pool: ThreadsRuntime) -> None:
     """Such a signal is noted, but it wakes no system call, as none has begun."""
     begun, go = threading.Event(), threading.Event()
-    timer = threading.Thread(target=lambda: (begun.wait(20), _thread.interrupt_main()))
+    timer = threading.Thread(target=lambda: (begun.wait(60), _thread.interrupt_main()))
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -189,9 +189,15 @@ def _interrupt_when(condition: Callable[[], Any], has_left: threading.Event) -> 
 def test_signals_at_random_moments_leave_the_pool_right(pool: ThreadsRuntime) -> None:
     total = delayed(tasks.total)([delayed(tasks.inc, pure=True)(n) for n in range(N_SMALL_TASKS)])
     expected = sum(range(1, N_SMALL_TASKS + 1))
-    began_s = time.perf_counter()
-    assert total.compute(scheduler=pool) == expected
-    usual_s = time.perf_counter() - began_s
+
+    def took_s() -> float:
+        began_s = time.perf_counter()
+        assert total.compute(scheduler=pool) == expected
+        return time.perf_counter() - began_s
+
+    usual_s = min(
+        took_s() for _ in range(3)
+    )  # one may have been held up: no interrupt would come before the others' end
     moments = random.Random(1)
     n_interrupted = 0
     for _ in range(N_ROUNDS if LONG_TESTS else N_ROUNDS // 10):
@@ -207,11 +213,11 @@ def test_results_of_an_interrupted_computation_are_let_go(pool: ThreadsRuntime) 
     def block(number: int) -> np.ndarray:
         begun.set()
         if number:
-            go.wait(50)
+            go.wait(60)
         return np.ones(1000)
 
     both = delayed(len)([delayed(block)(n) for n in range(2)])
-    timer = threading.Thread(target=lambda: (begun.wait(20), signal.pthread_kill(main, signal.SIGINT)))
+    timer = threading.Thread(target=lambda: (begun.wait(60), signal.pthread_kill(main, signal.SIGINT)))
     main = threading.main_thread().ident or 0
     timer.start()
     with pytest.raises(KeyboardInterrupt):

@@ -18,7 +18,7 @@ from fault_helpers import eventually, worker_pids
 from glassloom import Client, LocalCluster, wait
 from glassloom.errors import OptionError
 from glassloom.protocol.options import MemoryLimits
-from glassloom.sampling.process import Memory, memory_of, own_memory_bytes
+from glassloom.sampling.process import Memory, ProcessSampler, memory_of, own_memory_bytes
 from glassloom.scheduler import Pressure
 from glassloom.store.mapping import unload_mapped
 from glassloom.store.segment import SegmentWriter, read_location
@@ -239,6 +239,14 @@ def test_mapped_results_are_no_memory_of_a_processes_own(tmp_path: Path) -> None
 def test_options_without_sense_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         LocalCluster(1, 1, **options)
+
+
+def test_what_is_told_of_memory_is_of_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter([Memory(100 * MIB, 20 * MIB), Memory(30 * MIB, 0), Memory(0, 0)])  # much is freed meanwhile
+    monkeypatch.setattr("glassloom.sampling.process.memory_of", lambda _pid: next(looks))
+    sample = ProcessSampler().sample(3, 1.0)
+    assert (sample.rss_bytes, sample.own_bytes, sample.unmanaged_bytes) == ([120 * MIB], [100 * MIB], [100 * MIB])
+    assert ProcessSampler().memory().resident_bytes == 30 * MIB
 
 
 # Real workers

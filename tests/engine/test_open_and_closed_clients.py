@@ -34,7 +34,7 @@ def test_several_threads_may_use_one_client(client: Client) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert results == {number: 4950 + 100 * number for number in range(8)}
 
 
@@ -126,7 +126,7 @@ def test_closing_a_client_loses_its_futures_and_wakes_who_waits(tmp_path: Path) 
     waiting = threading.Thread(target=wait_for_it)
     waiting.start()
     client.close()
-    waiting.join(20)
+    waiting.join(60)
     assert [type(error) for error in raised] == [ClusterClosed]
     assert str(raised[0]) == f"'{future.key}' is lost: client.close() was called"
     assert (future.status, client.status) == ("lost", "closed")

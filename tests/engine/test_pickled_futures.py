@@ -386,7 +386,7 @@ def pickled_before_sent(client: Client, unpickled_by: Client, tmp_path: Path) ->
         yield (tmp_path / "future").read_bytes()
         for name in ("go", "end"):
             (tmp_path / name).touch()
-        assert maker.wait(20) == 0
+        assert maker.wait(60) == 0
     finally:
         maker.kill()
         maker.wait()

@@ -38,12 +38,13 @@ def test_what_a_cluster_that_was_killed_has_left_goes_when_the_next_one_starts_a
     processes = [head, *head.children(recursive=True)]
     for process in processes:
         process.suspend()  # so that none notices that the others end
+    directory = Path(client._record.directory)
+    # Looked at while it lives: once it is dead, whichever engine starts next removes it, also one of another test run.
+    assert directory.exists() and len(shared_files(client.id)) == 2  # the result, and whose it is
     for process in processes:
         process.kill()
     assert client.cluster is not None
     client.cluster.wait()
-    directory = Path(client._record.directory)
-    assert directory.exists() and len(shared_files(client.id)) == 2  # the result, and whose it is
     client.cluster._finalizer.detach()  # as if its starter had been killed too
 
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "another"))
@@ -56,7 +57,17 @@ def test_what_a_cluster_that_was_killed_has_left_goes_when_the_next_one_starts_a
 
 
 @pytest.fixture
-def child() -> subprocess.Popen[bytes]:
+def own_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let a folder stand for shared memory: engines that other test runs start meanwhile remove what the dead left, too."""
+    folder = tmp_path / "shm"
+    folder.mkdir()
+    monkeypatch.setattr(places, "SHARED_MEMORY_DIR", folder)
+    monkeypatch.setattr(leaks, "SHARED_MEMORY", folder)
+    return folder
+
+
+@pytest.fixture
+def child(own_shared_memory: Path) -> subprocess.Popen[bytes]:
     """A process that has ended."""
     done = subprocess.Popen([sys.executable, "-c", ""])
     done.wait()
@@ -69,7 +80,7 @@ def owned_by(pid: int, started_s: float, host: HostIdentity, cluster_id: str = "
     owner = Owner(made.cluster_id, pid, started_s, host, [made.directory, made.socket_directory])
     for path in (Path(made.directory, "owner"), *shared_files(made.cluster_id)):
         path.write_bytes(msgspec.json.encode(owner))
-    Path(f"/dev/shm/{made.shm_prefix}w0-1").write_text("a result")
+    (places.SHARED_MEMORY_DIR / f"{made.shm_prefix}w0-1").write_text("a result")
     return made
 
 

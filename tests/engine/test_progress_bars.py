@@ -209,7 +209,7 @@ def test_a_block_whose_thread_begins_late_ends_it_and_shows_nothing_more(
     with client.as_current(), gl.progress(file=file):
         assert gl.delayed(len)("four").compute() == 4
     may_begin.set()
-    threads[0].join(30)
+    threads[0].join(60)
     assert not threads[0].is_alive()
     assert file.getvalue() == ""
 

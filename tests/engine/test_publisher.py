@@ -26,7 +26,7 @@ class Held:
 
     def __reduce__(self) -> Any:
         Held.pickling.set()
-        assert Held.go_on.wait(20)
+        assert Held.go_on.wait(60)
         return (np.ones, (10_000,), {})
 
 
@@ -88,10 +88,10 @@ def test_what_is_dropped_while_it_is_written_is_removed_and_not_told(setup: Setu
     setup.publisher.publish([1], on_disk=False)
     crashes: list[Any] = []
     thread = start_thread("publisher", setup.publisher.step, on_crash=crashes.append)
-    assert Held.pickling.wait(20)
+    assert Held.pickling.wait(60)
     setup.drop(1)
     Held.go_on.set()
-    thread.join(20)
+    thread.join(60)
     assert (setup.sent, files(tmp_path), crashes) == ([], [], [])
 
 
@@ -102,12 +102,12 @@ def test_what_is_made_and_asked_for_again_while_the_old_one_is_written_is_publis
     setup.publisher.publish([1], on_disk=False)
     crashes: list[Any] = []
     thread = start_thread("publisher", setup.publisher.step, on_crash=crashes.append)
-    assert Held.pickling.wait(20)
+    assert Held.pickling.wait(60)
     setup.drop(1)
     setup.store.put(1, np.full(10_000, 7.0), 80_000)
     setup.publisher.publish([1], on_disk=False)
     Held.go_on.set()
-    thread.join(20)
+    thread.join(60)
     setup.publisher.step()
     (message,) = setup.sent
     assert read_location(message.location)[0] == 7.0
@@ -139,10 +139,10 @@ def test_small_results_do_not_wait_for_large_ones(setup: Setup, monkeypatch: pyt
     assert setup.sent == []
     crashes: list[Any] = []
     thread = start_thread("publisher", setup.publisher.step, on_crash=crashes.append)
-    assert Held.pickling.wait(20)
+    assert Held.pickling.wait(60)
     assert [message.number for message in setup.sent] == [1]
     Held.go_on.set()
-    thread.join(20)
+    thread.join(60)
     assert [message.number for message in setup.sent] == [1, 2]
 
 
@@ -176,5 +176,5 @@ def test_a_result_that_takes_long_to_write_keeps_its_worker_from_nothing(client:
         assert not callback_is_called.is_set()
     finally:
         (tmp_path / "go").touch()
-        reader.join(30)
+        reader.join(60)
     assert callback_is_called.is_set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import subprocess
 import sys
@@ -96,6 +97,7 @@ print("well")
 
 def test_mapped_files_keep_no_descriptor_and_go_when_nobody_reads_them(tmp_path: Path) -> None:
     writer = SegmentWriter("p-", str(tmp_path), "w")
+    gc.collect()  # else what tests before have left open may be closed meanwhile
     before = len(list(Path("/proc/self/fd").iterdir()))
     arrays = [read_location(writer.place(np.full(10_000, number), on_disk=True)) for number in range(50)]
     assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -37,7 +37,7 @@ def _touch(path: str) -> None:
     Path(path).touch()
 
 
-def _wait_until(condition: Callable[[], bool], timeout_s: float = 50.0) -> None:
+def _wait_until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
     pause = threading.Event()
     for _ in range(int(timeout_s / 0.05)):
         if condition():

@@ -235,7 +235,7 @@ def test_a_sampler_sleeps_while_nothing_runs_and_is_woken():
             pass
     finally:
         sampler.end()
-        thread.join(10)
+        thread.join(60)
     assert not thread.is_alive()
 
 

@@ -257,7 +257,7 @@ class SlowToLoad:
 
     def __setstate__(self, state: Any) -> None:
         SlowToLoad.begun.set()
-        assert SlowToLoad.go_on.wait(20)
+        assert SlowToLoad.go_on.wait(60)
         raise state["error"]("no way back")
 
 
@@ -284,10 +284,10 @@ def test_whoever_waits_for_a_result_that_cannot_be_read_gets_an_error_too(
     readers = [threading.Thread(target=read) for _ in range(3)]
     for reader in readers:
         reader.start()
-    assert SlowToLoad.begun.wait(20)
+    assert SlowToLoad.begun.wait(60)
     SlowToLoad.go_on.set()
     for reader in readers:
-        reader.join(20)
+        reader.join(60)
     assert raised == [expected] * 3
     assert (store.managed_bytes, store.spilled_bytes) == (0, 100_000)
     store.drop(0)
@@ -307,16 +307,16 @@ def test_a_reader_does_not_wait_for_another_for_ever(
     def read_slowly(copy: FileCopy) -> Any:
         if not begun.is_set():
             begun.set()
-            assert go_on.wait(20)
+            assert go_on.wait(60)
         return read(copy)
 
     monkeypatch.setattr(FileCopy, "read", read_slowly)
     first = threading.Thread(target=store.get, args=(0,))
     first.start()
-    assert begun.wait(20)
+    assert begun.wait(60)
     assert float(store.get(0)[0]) == 0.0
     go_on.set()
-    first.join(20)
+    first.join(60)
     assert (store.managed_bytes, store.spilled_bytes) == (2 * MIB, 0)
 
 
@@ -411,7 +411,7 @@ def test_threads_may_use_a_store_at_once(store: Store) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert wrong == []
 
 

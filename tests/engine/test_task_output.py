@@ -328,7 +328,7 @@ class Stuck(io.StringIO):
         self.go_on = threading.Event()
 
     def write(self, text: str) -> int:
-        self.go_on.wait(20)
+        self.go_on.wait(60)
         return super().write(text)
 
 

@@ -131,7 +131,7 @@ def test_several_threads_may_compute_at_once(pool: ThreadsRuntime) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert results == {number: 19900 + 200 * number for number in range(6)}
 
 
@@ -162,7 +162,7 @@ def test_another_computations_failure_does_not_keep_a_result_back() -> None:
     failing = start(graph_of(Task(("x-1", 78), tasks.divide, (1, 0))), ("x-1", 78))  # type: ignore[arg-type]
     go.set()
     for thread in (blocker, fine, failing):
-        thread.join(10)
+        thread.join(60)
     assert len(results) == 3
     assert sorted(map(str, results)) == ["[0]", "[True]", "failed"]
     end(runtime)

@@ -156,8 +156,8 @@ def test_workers_are_waited_for(small: Client) -> None:
     assert small.cluster is not None
     growing = threading.Thread(target=small.cluster.scale, args=(2,))
     growing.start()
-    small.wait_for_workers(2, timeout="20s")
-    growing.join(20)
+    small.wait_for_workers(2, timeout="60s")
+    growing.join(60)
     assert len(names(small)) == 2
     with pytest.raises(TimeoutError, match=r"there are 2 of 3 workers after 0\.02 s"):
         small.wait_for_workers(3, timeout=0.02)

@@ -124,4 +124,4 @@ def test_another_process_on_the_device_reads_by_cuda_ipc(uuid):
         assert in_process(_fetch, uuid, handle) == sum(range(1000))
     finally:
         ours.send("done")
-        exporter.join(30)
+        exporter.join(60)

@@ -14,7 +14,17 @@ from glassloom.devices.simulated import BYTES_A_SECOND
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import KernelManager, start_new_kernel
 
-THREADS = "import glassloom as gl\nimport time\ndef slow(n):\n    time.sleep(0.3)\n    print('slept', n)\n    return n"
+THREADS = """import os, time
+import glassloom as gl
+def slow(n):
+    time.sleep(0.3)
+    print('slept', n)
+    return n
+def held(n, go):
+    while not os.path.exists(go):
+        time.sleep(0.01)
+    return n
+"""
 COMPUTE = "sum(gl.compute(*[gl.delayed(slow)(n) for n in range(6)]))"
 DEVICES = f"""import sys
 sys.path[:0] = {[str(Path(__file__).parents[1] / "shared")]!r}
@@ -99,12 +109,14 @@ def has_ended(cell: dict[str, Any]) -> bool:
     return cell["outcome"] != "running" and not cell["executing"]
 
 
-def test_a_cell_on_threads_is_followed_to_its_end(kernel: Kernel) -> None:
-    kernel.run(COMPUTE, "cell-a")
+def test_a_cell_on_threads_is_followed_to_its_end(kernel: Kernel, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    kernel.send(f"sum(gl.compute(*[gl.delayed(held)(n, {str(go)!r}) for n in range(6)]))", "cell-a")
+    kernel.read_until_cell("cell-a", lambda cell: cell["outcome"] == "running" and cell["executing"])
+    go.touch()
     ended = kernel.read_until_cell("cell-a", has_ended)
     assert (ended["outcome"], ended["tasks"]["done"], ended["tasks"]["total"]) == ("finished", 6, 6)
-    assert [layer["name"] for layer in ended["layers"]] == ["slow"]
-    assert any(cell["outcome"] == "running" and cell["executing"] for cell in kernel.cells["cell-a"])
+    assert [layer["name"] for layer in ended["layers"]] == ["held"]
     assert kernel.opened == 0, "a front end that doesn't know the comm would close it"
 
 

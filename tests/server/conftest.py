@@ -21,6 +21,8 @@ from jupyter_server.utils import url_path_join
 from pytest_jupyter.jupyter_core import *  # noqa: F403 - fixtures
 from pytest_jupyter.jupyter_server import *  # noqa: F403 - fixtures
 from tornado.escape import url_escape
+from tornado.httpclient import HTTPRequest
+from tornado.websocket import websocket_connect
 
 HERE = Path(__file__).parent
 
@@ -52,6 +54,22 @@ def jp_fetch(jp_serverapp: Any, http_server_client: Any, jp_auth_header: dict[st
             request_timeout=request_timeout,
             **options,
         )
+
+    return fetch
+
+
+@pytest.fixture
+def jp_ws_fetch(http_server_client: Any, jp_auth_header: dict[str, str], jp_http_port: int, jp_base_url: str) -> Any:
+    """Open a WebSocket, as pytest-jupyter's fixture does, whose upgrade has 20 s too: the dashboards may be started for it."""
+
+    def fetch(
+        *parts: str, headers: dict[str, str] | None = None, params: dict[str, str] | None = None, **options: Any
+    ) -> Any:
+        path = url_path_join(jp_base_url, url_escape(url_path_join(*parts), plus=False))
+        address = f"ws://localhost:{jp_http_port}{path}?{urlencode(params or {})}"
+        sent = {**jp_auth_header, **(headers or {})}
+        request = HTTPRequest(address, headers=sent, connect_timeout=60.0, request_timeout=60.0)
+        return websocket_connect(request, **options)
 
     return fetch
 

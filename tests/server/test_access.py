@@ -95,7 +95,12 @@ def ask(http_server_client, jp_base_url) -> Callable[..., Awaitable[Any]]:
 
     def ask(route: Route, verb: str, headers: dict[str, str]) -> Awaitable[Any]:
         return http_server_client.fetch(
-            jp_base_url + route.example, method=verb, headers=headers, body=body_for(verb), follow_redirects=False
+            jp_base_url + route.example,
+            method=verb,
+            headers=headers,
+            body=body_for(verb),
+            follow_redirects=False,
+            request_timeout=60,
         )
 
     return ask
@@ -107,7 +112,7 @@ def upgrade(http_server_client, jp_http_port, jp_base_url) -> Callable[..., Awai
 
     def upgrade(route: Route, headers: dict[str, str], path: str = "") -> Awaitable[Any]:
         url = f"ws://localhost:{jp_http_port}{jp_base_url}{path or route.example}"
-        return websocket_connect(HTTPRequest(url, headers=headers))
+        return websocket_connect(HTTPRequest(url, headers=headers, connect_timeout=60, request_timeout=60))
 
     return upgrade
 

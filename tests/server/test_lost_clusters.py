@@ -22,6 +22,12 @@ def wait_for(path):
     while not os.path.exists(path):
         time.sleep(0.01)
 idle = sys.argv[1:]
+if idle:  # not before it may be: on a busy machine it is idle for long until it gets its task
+    from glassloom.cluster import head_process
+    first, last = head_process.BOOTSTRAP.rsplit("main(start", 1)
+    waits = "import os; from glassloom.head.idle_timer import IdleTimer; is_over = IdleTimer.is_over"
+    waits += f"; IdleTimer.is_over = lambda timer, now_s: os.path.exists({idle[0]!r}) and is_over(timer, now_s)"
+    head_process.BOOTSTRAP = f"{first}{waits}\\nmain(start{last}"
 cluster = gl.LocalCluster(n_workers=1, threads_per_worker=1, name="loom", **({"idle_timeout": 1.0} if idle else {}))
 client = gl.Client(cluster)
 if idle:

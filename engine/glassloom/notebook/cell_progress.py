@@ -96,6 +96,8 @@ class CellProgress:
         How many runs the kernel had begun by then.
     changed_s
         When its message was another than before, by the monotonic clock.
+    told_s
+        When it was told last.
     """
 
     id: str
@@ -104,6 +106,7 @@ class CellProgress:
     is_executing: bool = True
     n_before: int = 0
     changed_s: float = 0.0
+    told_s: float = 0.0
     clusters: set[str] = field(default_factory=set)
     peak_bytes: int = 0
     peak_spilled_bytes: int = 0

@@ -2,7 +2,7 @@
 
 One thread, a `CellFollower`, is there from a cell's first run until nothing has run for `LINGER_S`. It reads the clusters' metrics
 streams, as dashboards do: nothing is asked of a head, and the thread that computes is never waited for. It sends a cell's
-message when that has changed, `MOST_PER_S` times a second at most.
+message when that has changed, `MOST_PER_S` times a second at most, and that of a cell that runs again every `TELL_AGAIN_S`.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ LINGER_S = 10.0
 """How long after the last run a cluster is still listened to: another cell may be next."""
 MAX_CELLS = 200
 """How many cells are known, for pages that are opened later."""
+TELL_AGAIN_S = 5.0
+"""How often a cell that runs is told of though nothing has changed: a busy kernel answers no page that was loaded meanwhile."""
 _SILENT_S = 5.0
 _LOOK_S = 1.0
 
@@ -246,8 +248,12 @@ class CellFollower:
                 continue
             if message["outcome"] == "running":
                 self._last_run_s = now_s
-            if before is None or _without_time(message) != _without_time(before):
+            has_changed = before is None or _without_time(message) != _without_time(before)
+            if has_changed:
                 cell.changed_s = now_s
+            runs = cell.is_executing or message["outcome"] == "running"
+            if has_changed or (runs and now_s - cell.told_s >= TELL_AGAIN_S):
+                cell.told_s = now_s
                 changed.append(message)
         if changed:
             self._watcher.keep(changed)
@@ -258,7 +264,8 @@ class CellFollower:
         return (
             before["outcome"] == "running"
             or before["execution"] != cell.execution
-            or before["executing"] != cell.is_executing
+            or before["executing"]
+            or cell.is_executing
             or now_s - cell.changed_s < LINGER_S
             or bool(cell.open_runs(self._followings))
         )

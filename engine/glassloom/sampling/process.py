@@ -38,22 +38,26 @@ class ProcessSampler:
         """Return the resident set size."""
         return int(self._process.memory_info().rss)
 
+    def memory(self) -> Memory:
+        """Return what the process has in memory, of one moment: of two, it might have more to itself than is resident."""
+        return memory_of(self._process.pid)
+
     def sample(self, worker: int, at_s: float) -> WorkerSamples:
         """Return CPU and memory as a message; what the store holds is not known here and counts as unmanaged."""
-        own_bytes = memory_of(self._process.pid).own_bytes
+        memory = self.memory()
         zero = [0]
         return WorkerSamples(
             at_s,
             [worker],
             [self.cpu_percent()],
-            [self.rss_bytes()],
+            [memory.resident_bytes],
             managed_bytes=zero,
             shared_bytes=zero,
             spilled_bytes=zero,
             executing=zero,
             queued=zero,
-            own_bytes=[own_bytes],
-            unmanaged_bytes=[own_bytes],
+            own_bytes=[memory.own_bytes],
+            unmanaged_bytes=[memory.own_bytes],
             pressure=zero,
         )
 
@@ -68,6 +72,11 @@ class Memory:
 
     own_bytes: int
     mapped_bytes: int
+
+    @property
+    def resident_bytes(self) -> int:
+        """The resident set size."""
+        return self.own_bytes + self.mapped_bytes
 
 
 def memory_of(pid: int) -> Memory:

@@ -314,16 +314,16 @@ class Worker:
         return _HOUSEKEEPING_S if self._runner.n_executing or self._outbox else _HOUSEKEEPING_IDLE_S
 
     def _sample(self, sampler: ProcessSampler, now_s: float) -> messages.Sample:
-        n_executing = self._runner.n_executing
+        n_executing, memory = self._runner.n_executing, sampler.memory()
         return messages.Sample(
             now_s,
             sampler.cpu_percent(),
-            sampler.rss_bytes(),
+            memory.resident_bytes,
             self._store.managed_bytes,
             self._store.spilled_bytes,
             n_executing,
             max(0, len(self._queue) - n_executing),
-            self._memory.own_bytes,
+            memory.own_bytes,
             self._store.spillable_bytes,
             self._runner.running(LEAST_RUNNING_S),
             None if self._device_watch is None else self._device_watch.account,
