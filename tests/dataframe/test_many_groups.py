@@ -10,6 +10,7 @@ from frame_helpers import assert_same, by_keys
 from glassloom.backends.pandas_version import HAS_COPY_ON_WRITE
 from glassloom.dataframe import sorting
 from glassloom.dataframe.grouping import encode as encoding
+from glassloom.dataframe.grouping import groups as groups_module
 from glassloom.dataframe.grouping.tables import CodedKey, column_of, joined, series_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,12 +106,12 @@ def test_sums_and_extremes_of_rows_in_order_are_those_of_each_group(sizes, kind,
     keys = pd.Series(np.repeat(np.arange(len(sizes)), sizes))
     values = pd.Series(np.random.default_rng(len(sizes)).integers(-9, 9, len(keys)).astype(kind))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoding, "_MOSTLY", mostly)
-        patch.setattr(encoding, "_AT_ONCE", at_once)
-        groups = encoding.GroupsInOrder(keys.to_numpy(), np.cumsum([0, *sizes[:-1]]))
+        patch.setattr(groups_module, "_MOSTLY", mostly)
+        patch.setattr(groups_module, "_AT_ONCE", at_once)
+        groups = groups_module.GroupsInOrder(keys.to_numpy(), np.cumsum([0, *sizes[:-1]]))
         grouped = values.groupby(keys)
-        assert groups.weighed(values.to_numpy()).tolist() == grouped.sum().tolist()
-        assert groups.weighed(None).tolist() == sizes
+        sums, counts = groups.sums_of_columns([values.to_numpy(), None])
+        assert (sums.tolist(), counts.tolist()) == (grouped.sum().tolist(), sizes)
         least, most = (groups.extreme(better, values.to_numpy()) for better in (np.minimum, np.maximum))
     assert (least.tolist(), most.tolist()) == (grouped.min().tolist(), grouped.max().tolist())
     assert least.dtype == kind

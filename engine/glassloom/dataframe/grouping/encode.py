@@ -20,6 +20,7 @@ from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.arrow.blocks import TextKey
 from glassloom.dataframe.arrow.text import encode_text, is_text, sorted_codes
 from glassloom.dataframe.grouping.groups import NO_CODES, Codes, Column, Groups, GroupsInOrder, small, take
+from glassloom.dataframe.grouping.sums import as_unsigned
 from glassloom.dataframe.grouping.tables import CodedKey, column_of
 from glassloom.dataframe.numbered_levels import level_at
 from glassloom.dataframe.sorting import are_mostly_distinct, is_in_order, is_nearly_sorted, run_numbers, sorted_runs
@@ -278,7 +279,7 @@ def _near_numbers(values: Any, from_zero: bool) -> tuple[Codes, Any] | None:
     if values.dtype.kind == "b":
         return values.astype(np.intp), np.array([False, True])
     if from_zero:
-        most = int(values.view(f"u{values.dtype.itemsize}").max())  # numbers below 0 seem large
+        most = int(as_unsigned(values).max())  # numbers below 0 seem large
         if most * _DENSE_FACTOR < len(values):
             return values.astype(np.intp, copy=False), np.arange(most + 1).astype(values.dtype)
     least, most = int(values.min()), int(values.max())

@@ -87,7 +87,9 @@ def are_quick_sums(columns: Mapping[Pair, Any]) -> bool:
 
 
 def _is_summed(column: Any, how: str) -> bool:
-    return how in _SUMS and isinstance(column.dtype, np.dtype) and column.dtype.kind in _SUMS[how]
+    if how not in _SUMS or not isinstance(column.dtype, np.dtype) or column.dtype.kind not in _SUMS[how]:
+        return False
+    return column.dtype.kind != "f" or column.dtype in (np.float64, np.float32)
 
 
 def aggregate_again(groups: Groups, column: Any, how: str, *, arrow: bool = True) -> Any:

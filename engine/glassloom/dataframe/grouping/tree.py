@@ -155,10 +155,8 @@ def _partial(plan: Aggregation, keys: Sequence[Any], values: Sequence[Any]) -> P
         if pair not in known:
             known[pair] = aggregate(groups, column, pair[1], arrow=recipe.arrow)
     groups, present = groups.without_absent()
-    if present is not None:
-        known = {pair: found[present] for pair, found in known.items()}
-    shared = {pair: column_of(found) for pair, found in known.items()}
-    made = {**_key_table(plan, keys, groups), **{name: shared[pair] for name, pair in pairs.items()}}
+    parts = {id(found): column_of(found if present is None else found[present]) for found in known.values()}
+    made = {**_key_table(plan, keys, groups), **{name: parts[id(known[pair])] for name, pair in pairs.items()}}
     distinct = tuple(_distinct(plan, keys, values[place], groups) for place in plan.distinct)
     return Partial(made, distinct)
 
