@@ -208,6 +208,7 @@ def test_a_task_that_waits_for_one_of_a_slice_reads_its_result_before_it_is_sent
     def add(literals: bytes, deps: list[Any]) -> None:
         read.extend(deps)
 
+    add.n_read = 3  # type: ignore[attr-defined]
     lanes.runner.calls.loaded[OTHER_CALL] = add  # type: ignore[assignment]
 
     def does(number: int) -> Any:
