@@ -9,14 +9,14 @@ from typing import Any, Self
 
 from glassloom._gc import gc_paused
 from glassloom._users_functions import require_no_users_function, without_values
-from glassloom.expr import Expr, ToldApart, handles_below, lower, told_apart, walk
+from glassloom.expr import Expr, ToldApart, lower, told_apart, walk
 from glassloom.expr import optimize as optimize_plan
 from glassloom.graph import Graph, Key
 from glassloom.graph.caller_options import caller_options
 from glassloom.graph.structures import emptied, filled, is_structure, items_of
 from glassloom.graph_drawing import Drawing, draw, warn_of_looks
 from glassloom.local import synchronous, threads  # noqa: F401 - they make themselves known by name
-from glassloom.local.default import Runtime, choose_runtime, computes_in_task, load_runtime_later
+from glassloom.local.default import Runtime, choose_runtime, load_runtime_later
 from glassloom.protocol.tracebacks import hides_engine_frames
 
 load_runtime_later("processes", "glassloom.client.processes")  # a client is much to import
@@ -146,7 +146,7 @@ def compute(
     rebuild = found.add_all(args)
     if not found.collections:
         return args
-    runtime = _runtime_of(found.collections, scheduler)
+    runtime = choose_runtime(scheduler)
     with gc_paused():
         planned = _Planned([collection.expr for collection in found.collections])
         exprs = planned.exprs
@@ -174,7 +174,7 @@ def persist(
     rebuild = found.add_all(args)
     if not found.collections:
         return args
-    runtime = _runtime_of(found.collections, scheduler)
+    runtime = choose_runtime(scheduler)
     with gc_paused():
         planned = _Planned([collection.expr for collection in found.collections])
         roots = optimize_plan(planned.exprs) if optimize_graph else planned.exprs
@@ -268,16 +268,6 @@ def _for_pickling(node: Expr) -> Expr:
         return node
     (smaller,) = optimize_plan([node], fuse_blocks=False)
     return smaller.renamed(node.name)
-
-
-def _runtime_of(collections: Iterable[Collection], scheduler: str | Runtime | None) -> Runtime:
-    """Return where collections are computed: in a task by its own thread, unless they are made of what its cluster holds."""
-    if scheduler is None and computes_in_task():
-        held = next(handles_below([collection.expr for collection in collections]), None)
-        if held is not None:
-            runtime: Runtime = held.client
-            return runtime
-    return choose_runtime(scheduler)
 
 
 class _Planned:

@@ -65,41 +65,6 @@ def test_persisted_frames_stay_on_the_workers(client):
     assert sum(client.nbytes().values()) > 4 * 4000 * 8
 
 
-def test_tasks_compute_with_persisted_frames_on_their_cluster(client):
-    plain = pd.DataFrame({"k": [1, 2, 1, 3], "x": range(4)})
-    held = gd.from_pandas(plain, npartitions=3).persist()
-
-    def mean(frame, key):
-        return frame[frame.k == key].x.mean().compute()
-
-    assert client.submit(mean, held, 1).result() == 1.0
-    assert client.gather(client.map(lambda key: mean(held, key), [2, 3, 1])) == [1.0, 3.0, 1.0]
-    assert_same(client.submit(lambda frame: frame.assign(y=1).persist().compute(), held).result(), plain.assign(y=1))
-
-    def submitted(more):
-        held = gd.from_pandas(plain + more, npartitions=3).persist()
-        return client.submit(lambda: gl.compute(held.x + 1, held.k.max())[1])
-
-    assert submitted(5).result() == 8  # the frame is gone here
-
-
-def test_functions_of_partitions_get_what_futures_stand_for(client):
-    plain, table = pd.DataFrame({"k": [1, 2, 1, 3], "x": range(4)}), pd.DataFrame({"k": [1, 3], "y": [0.5, 1.5]})
-    lazy, future = gd.from_pandas(plain, npartitions=2), client.scatter(table)
-    joined = plain.merge(table, on="k", how="left")
-    assert_same(
-        lazy.map_partitions(pd.DataFrame.merge, future, on="k", how="left", meta=joined)
-        .compute()
-        .reset_index(drop=True),
-        joined,
-    )
-    summed = lazy.map_overlap(
-        lambda block, shift: block.x.diff() + shift, 1, 0, client.submit(float, 2), meta=("x", "f8")
-    )
-    assert_same(summed.compute(), plain.x.diff() + 2)
-    assert_same(lazy.k.isin(client.submit(list, (1, 3))).compute(), plain.k.isin([1, 3]))
-
-
 def test_small_tables_are_joined_on_every_worker(client):
     frame = gd.datasets.timeseries(end="2000-01-04", freq="1min", seed=2)
     table = pd.DataFrame({"name": list(gd.datasets.NAMES), "number": range(26)})

@@ -55,21 +55,6 @@ def raise_value_error() -> None:
     raise ValueError("on purpose")
 
 
-class TellsOfReading:
-    """An object that writes down that it is unpickled."""
-
-    def __init__(self, told: Path) -> None:
-        self.told = told
-
-    def __reduce__(self) -> Any:
-        return _unpickled, (self.told,)
-
-
-def _unpickled(told: Path) -> TellsOfReading:
-    told.touch()
-    return TellsOfReading(told)
-
-
 @pytest.fixture
 def other(client: Client) -> Iterator[Client]:
     """Return a second client of the same cluster, newer than the first."""
@@ -85,18 +70,6 @@ def unpickled_by(other: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
 
 
 # In tasks
-
-
-def test_what_a_future_of_a_closure_stands_for_is_read_when_it_is_asked_for(client: Client, tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    first, second = client.scheduler_info()["workers"]
-    future = client.submit(TellsOfReading, told, workers=[first], pure=False)
-    n, four = client.submit(tasks.inc, 1), client.submit(tasks.inc, 3)
-    others = client.submit(lambda *others: [future.key, *others], n, [four], workers=[second])
-    assert others.result() == [future.key, 2, [4]]
-    assert not told.exists()
-    assert client.submit(lambda: future.result().told, workers=[second]).result() == told
-    assert told.exists()
 
 
 def test_a_function_may_close_over_a_future(client: Client) -> None:

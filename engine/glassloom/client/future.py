@@ -17,7 +17,7 @@ from glassloom.client.open_clients import client_of
 from glassloom.errors import CancelledError, ClusterClosed
 from glassloom.graph import Handle, Key, key_text
 from glassloom.protocol import failure, messages
-from glassloom.protocol.pickled_futures import is_noting_futures, note_pickled
+from glassloom.protocol.pickled_futures import note_pickled
 from glassloom.protocol.tracebacks import hides_engine_frames
 from glassloom.reprs import render
 from glassloom.reprs.live_card import LiveCard
@@ -84,10 +84,6 @@ class Future(Handle):
     def client(self) -> Any:
         """The `Client` that made the future."""
         return self._client
-
-    def goes_along(self) -> bool:
-        """See `Handle.goes_along`: where futures are noted, which is where a task is pickled for a cluster."""
-        return is_noting_futures()
 
     @property
     def _connection(self) -> Link:

@@ -5,7 +5,7 @@ nodes and register their own rules.
 """
 
 from glassloom.expr.blockwise import Blockwise, Fused, Pick
-from glassloom.expr.core import Expr, Persisted, handles_below, walk
+from glassloom.expr.core import Expr, Persisted, walk
 from glassloom.expr.fuse import fuse
 from glassloom.expr.lower import lower, optimize
 from glassloom.expr.rules import apply_rules, rule, simplify, whole_plan, whole_results
@@ -20,7 +20,6 @@ __all__ = [
     "ToldApart",
     "apply_rules",
     "fuse",
-    "handles_below",
     "lower",
     "optimize",
     "rule",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 from glassloom.graph import Handle, HeldValue, Key, Origin, Task, TaskRef, tokenize, user_origin
@@ -198,9 +198,8 @@ class Persisted:
         return self.name
 
     def __reduce__(self) -> Any:
-        held = (self.held or {}).items()
-        values = {key: value for key, value in held if not isinstance(value, Handle) or value.goes_along()}
-        return (Persisted, (self.name, values))  # other futures mean nothing elsewhere
+        values = {key: value for key, value in (self.held or {}).items() if not isinstance(value, Handle)}
+        return (Persisted, (self.name, values))  # futures mean nothing elsewhere
 
     def under(self, name: str) -> Persisted:
         """Return what holds the same results under another name."""
@@ -232,14 +231,6 @@ def walk(roots: Iterable[Expr]) -> list[Expr]:
             seen.add(root.name)
             order.append(root)
     return order
-
-
-def handles_below(roots: Iterable[Expr]) -> Iterator[Handle]:
-    """Yield the results below `roots` that clusters hold."""
-    for node in walk(roots):
-        source = getattr(node, "source", None)
-        if isinstance(source, Persisted):
-            yield from (value for value in (source.held or {}).values() if isinstance(value, Handle))
 
 
 def _walk_below(root: Expr, seen: set[str], order: list[Expr]) -> None:

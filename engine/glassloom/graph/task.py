@@ -37,15 +37,6 @@ class Handle:
     __slots__ = ()
     key: Key
 
-    @property
-    def client(self) -> Any:
-        """The runtime of this process that computes with it."""
-        raise NotImplementedError
-
-    def goes_along(self) -> bool:
-        """Return whether it is part of what the calling thread pickles, so that another process can compute with it."""
-        return False
-
 
 class HeldValue:
     """A call that returns a value which is at hand, such as a block of a persisted collection."""

@@ -140,12 +140,6 @@ def choose_runtime(scheduler: str | Runtime | None) -> Runtime:
     )
 
 
-def computes_in_task() -> bool:
-    """Return whether the calling thread runs a task, and computes by itself what doesn't say where."""
-    runtime = _in_task.get()
-    return runtime is not None and runtime.shares_memory
-
-
 def run_inside_task(runtime: Runtime) -> None:
     """Let `runtime` run what the calling thread's tasks compute: a task must not wait for the pool that it occupies."""
     _in_task.set(runtime)

@@ -499,22 +499,15 @@ def _position(key: Key, positions: dict[Key, int], external: dict[Key, int]) -> 
 
 
 class Call:
-    """A call on the worker's side: fills the shape with values and calls the function.
+    """A call on the worker's side: fills the shape with values and calls the function."""
 
-    Attributes
-    ----------
-    n_read
-        How many of a task's dependencies, from the first one on, its shape mentions. Those after them are only kept meanwhile.
-    """
-
-    __slots__ = ("_args", "_is_flat", "_is_literal", "_kwargs", "code", "function", "n_read")
+    __slots__ = ("_args", "_is_flat", "_is_literal", "_kwargs", "code", "function")
 
     def __init__(self, code: bytes) -> None:
         self.code = code
         self.function, (self._args, self._kwargs) = loads(code)
         self._is_flat = not self._kwargs and all(type(shape) is int for shape in self._args)
         self._is_literal = self._is_flat and bool(self._args) and all(shape < 0 for shape in self._args)
-        self.n_read = 1 + max(map(_last_mentioned, (*self._args, *(shape for _, shape in self._kwargs))), default=-1)
 
     def __call__(self, literals: bytes, deps: Sequence[Any]) -> Any:
         """Return the function's result; dependencies and literals take the places that the shape gives them."""
@@ -525,13 +518,6 @@ class Call:
             return self.function(*[next(rest) if shape < 0 else deps[shape] for shape in self._args])
         args = [_fill(shape, rest, deps) for shape in self._args]
         return self.function(*args, **{name: _fill(shape, rest, deps) for name, shape in self._kwargs})
-
-
-def _last_mentioned(shape: Shape) -> int:
-    """Return the last dependency that a shape mentions, -1 if it mentions none."""
-    if isinstance(shape, int):
-        return max(shape, -1)
-    return max((_last_mentioned(item) for _, item in shape[1:]), default=-1)
 
 
 def _fill(shape: Shape, literals: Iterator[Any], deps: Sequence[Any]) -> Any:

@@ -43,11 +43,6 @@ def note_pickled(cluster_id: str, key: Key) -> bool:
     return True
 
 
-def is_noting_futures() -> bool:
-    """Return whether the futures that the calling thread pickles now are noted."""
-    return getattr(_thread, "noted", None) is not None
-
-
 def may_have_futures(data: bytes) -> bool:
     """Tell whether there may be a future in a pickle: False is certain."""
     return _MARK in data

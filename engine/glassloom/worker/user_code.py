@@ -120,7 +120,7 @@ def run_user_code(task: RunTask, calls: CallTable, inputs: Inputs, device: Devic
         call = calls.loaded.get(task.call) or _load_first(outcome, task.call, calls)
         deps: Sequence[Any] = ()
         if task.deps:
-            deps, outcome.fetch_s, outcome.deserialise_s = inputs.read(task.deps[: call.n_read])
+            deps, outcome.fetch_s, outcome.deserialise_s = inputs.read(task.deps)
         if device is not None:
             value = _call_on(device, call, task, deps, outcome)
         elif IN_USE.is_active:
