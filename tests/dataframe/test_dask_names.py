@@ -388,8 +388,7 @@ def test_functions_of_partitions_get_what_delayed_calls_return(npartitions):
         pd.testing.assert_series_equal(made.compute(), FRAME.x * 10 + 2)
     for call in (lambda: lazy().map_partitions(scaled, model), lambda: lazy().map_overlap(scaled, 1, 0, model)):
         with pytest.raises(
-            MetaError,
-            match=r"\(scaled\): what a Delayed or a future returns isn't known; say what the function returns with meta=",
+            MetaError, match=r"\(scaled\): what a Delayed returns isn't known; say what the function returns with meta="
         ):
             call()
 

@@ -189,7 +189,7 @@ class Frame(Collection, Operators, Explainable):
             ``"number"`` of the partition and the ``"division"`` where it begins; None where it is tried on made-up rows.
         args, kwargs
             Further arguments. Frames among them are taken partition by partition; those of one partition are given whole, and so is
-            what a `Delayed` returns or a future stands for (`Client.scatter`), such as a model.
+            what a `Delayed` returns, such as a model.
         meta
             What the function returns: an empty pandas object, ``{"column": dtype}`` for a frame, or
             ``("name", dtype)`` for a series; or an empty array, of its axes and dtype. Default: the function is tried on two
@@ -222,7 +222,7 @@ class Frame(Collection, Operators, Explainable):
         args, kwargs, has_delayed = with_delayed_values(args, kwargs)
         if has_delayed and meta is None:
             raise MetaError(
-                f"map_partitions({label}): what a Delayed or a future returns isn't known; say what the function returns with meta="
+                f"map_partitions({label}): what a Delayed returns isn't known; say what the function returns with meta="
             )
         told = ""
         if takes_information(func, kwargs):

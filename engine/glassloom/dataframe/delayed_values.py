@@ -1,4 +1,4 @@
-"""What a delayed call returns, or a future stands for, as an argument: tasks of all partitions get it."""
+"""What a delayed call returns, as an argument: tasks of all partitions get it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from glassloom.dataframe.nodes import FrameExpr
 from glassloom.dataframe.wrap import wrap
-from glassloom.delayed_call import Delayed, delayed
+from glassloom.delayed_call import Delayed
 from glassloom.expr import Expr
-from glassloom.graph import Handle, Key, Task, TaskRef
+from glassloom.graph import Key, Task, TaskRef
 
 
 class DelayedValue(FrameExpr):
@@ -33,13 +33,13 @@ class DelayedValue(FrameExpr):
 
 
 def delayed_value(value: Any, meta: Any = None) -> Any:
-    """Return a `Delayed` or a future as a lazy value that frames can be combined with, anything else as it is. `meta` stands for it in metas."""
-    return wrap(DelayedValue(delayed(value).expr, meta)) if isinstance(value, (Delayed, Handle)) else value
+    """Return a `Delayed` as a lazy value that frames can be combined with, anything else as it is. `meta` stands for it in metas."""
+    return wrap(DelayedValue(value.expr, meta)) if isinstance(value, Delayed) else value
 
 
 def with_delayed_values(args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], bool]:
-    """Return the arguments of a user's function, those that are `Delayed` or futures as lazy values, and whether there are such."""
-    has_some = any(isinstance(value, (Delayed, Handle)) for value in (*args, *kwargs.values()))
+    """Return the arguments of a user's function, those that are `Delayed` as lazy values, and whether there are such."""
+    has_some = any(isinstance(value, Delayed) for value in (*args, *kwargs.values()))
     if not has_some:
         return tuple(args), kwargs, False
     return tuple(map(delayed_value, args)), {name: delayed_value(value) for name, value in kwargs.items()}, True

@@ -203,7 +203,7 @@ def map_overlap(
     args, kwargs, has_delayed = with_delayed_values(args, kwargs)
     if has_delayed and meta is None:
         raise MetaError(
-            f"map_overlap({label}): what a Delayed or a future returns isn't known; say what the function returns with meta="
+            f"map_overlap({label}): what a Delayed returns isn't known; say what the function returns with meta="
         )
     nodes, plain = bind(function, (frame, *args), kwargs, label=label)
     nodes, cut = cut_together(nodes, f"map_overlap({label})", align_dataframes, takes_first=True)

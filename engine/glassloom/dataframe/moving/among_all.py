@@ -27,14 +27,13 @@ from glassloom.dataframe.reduce import Operation, tree
 from glassloom.dataframe.wrap import is_node, operate, wrap
 from glassloom.delayed_call import Delayed, delayed
 from glassloom.errors import OptionError
-from glassloom.graph import Handle
 
 
 class AmongAll(Frame):
     """What frames and series have in common."""
 
     def isin(self, values: Any) -> Any:
-        """Return where values are among `values`: a list, a `Delayed` or a future of one, or a list of `Delayed`; of series a lazy series or index too, of frames a dict from column to list.
+        """Return where values are among `values`: a list, a `Delayed` of one, or a list of `Delayed`; of series a lazy series or index too, of frames a dict from column to list.
 
         Examples
         --------
@@ -46,7 +45,7 @@ class AmongAll(Frame):
         """
         if type(values) in (list, tuple, set) and any(isinstance(one, Delayed) for one in values):
             values = delayed(list)(values)
-        if isinstance(values, (Delayed, Handle)):
+        if isinstance(values, Delayed):
             return operate(Method("isin"), self, delayed_value(values, []), kind=Columnwise)
         if is_node(values):
             return wrap(rows_among(self._expr, values))
