@@ -131,14 +131,9 @@ RESULTS = (
         "the column's dtype",
     ),
     (
-        "`replace` of numbers by None, text or others that their dtype can't hold, and `where` and `mask` by such",
-        "`dtype` says before computing that they are numbers, and `describe` and `combine_first` take them for numbers",
-        "objects if one is replaced; so are all computed rows here",
-    ),
-    (
-        "`replace` of whole numbers of 64 bits by missing values or fractions, and of floats by None",
-        "partitions in which none is replaced are computed on as they are: whole numbers differ beyond 2**53, and `** -1` is an error (`astype(float)` before makes them floats)",
-        "floats, or objects, if one is replaced; so are all computed rows here",
+        "`replace` of numbers and times by None, text or others that their dtype can't hold, and `where` and `mask` by such",
+        "`dtype` says before computing that they are numbers, and what follows takes them for such: partitions in which none is replaced are computed on as they are (`u8.replace({1: None}) + 100` wraps there); `astype(object)` or `astype(float)` before makes all alike",
+        "objects or larger numbers if one is replaced; so are all computed rows here",
     ),
     (
         "`merge` on the name of the left side's labels, which are whole numbers, with floats, over several partitions, where the keys of both are unlike",

@@ -350,3 +350,15 @@ def test_labels_of_no_groups_are_objects_where_keys_are(keys):
         assert_same(
             call(some).compute(scheduler="inline"), call(plain.assign(o=plain.o.where(plain.x > 3, "a")).groupby(keys))
         )
+
+
+@pytest.mark.parametrize("npartitions", [1, 3])
+@pytest.mark.parametrize("method", ["var", "std", "sem", "mean", "sum"])
+def test_infinities_are_kept_beside_categories(method, npartitions):
+    keys = pd.Categorical(list("aaabbb"), ["a", "b", "c"])
+    frame = pd.DataFrame({"k": keys, "v": [1.0, np.inf, 2, 3, 4, 5]})
+    for observed in (True, False):
+        with np.errstate(all="ignore"):
+            expected = getattr(frame.groupby("k", observed=observed).v, method)()
+            lazy = gd.from_pandas(frame, npartitions).groupby("k", observed=observed).v
+            assert_same(getattr(lazy, method)().compute(**INLINE), expected)

@@ -293,6 +293,20 @@ def test_scalars_that_functions_name_are_computed_once_together():
     assert_same(made.compute(**INLINE), expected)
 
 
+def test_scalars_of_the_name_of_an_attribute_stay_lazy():
+    seen: list[int] = []
+    lazy = gd.from_pandas(pd.DataFrame({"x": [1.0, 2, 3]}), npartitions=2)
+    counted = lazy.map_partitions(lambda block: seen.append(len(block)) or block, meta=lazy._meta)  # type: ignore[func-returns-value]
+    seen.clear()
+    variables = {"mean": counted.x.mean(), "x": counted.x.max(), "counted": counted}
+    function = eval("lambda block: block.x + block.x.mean()", variables)
+    counted.map_partitions(function, meta=("y", "f8"))
+    assert not seen
+    named = eval("lambda block: block.x + x", variables)
+    assert_same(lazy.map_partitions(named, meta=("x", "f8")).compute(**INLINE), pd.Series([4.0, 5, 6], name="x"))
+    assert seen
+
+
 def test_the_lazy_values_that_functions_name_are_named():
     lazy = gd.from_pandas(PLAIN, npartitions=2)
     mean = lazy.y

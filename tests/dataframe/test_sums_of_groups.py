@@ -116,6 +116,11 @@ def test_groups_have_the_sums_of_pandas(keys, wanted, n, npartitions, repeats, d
         assert_same(found.compute(**INLINE), expected)
 
 
+def test_zeros_are_summed_beside_numbers_that_fill_a_sum():
+    frame = pd.DataFrame({"k": np.arange(10) % 5, "a": np.full(10, 2**62 // 10 + 1), "b": np.zeros(10, int)})
+    assert_same(gd.from_pandas(frame, 1).groupby("k").sum().compute(**INLINE), frame.groupby("k").sum())
+
+
 def test_groups_without_rows_are_left_out(monkeypatch):
     frame = pd.DataFrame({"k": [3, 40, 3, 0, 40] * 80, "n": range(400), "x": np.arange(400) / 7})
     seen = []

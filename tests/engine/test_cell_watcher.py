@@ -153,3 +153,18 @@ def test_a_cell_that_runs_is_told_again_though_nothing_changes_for_pages_that_ar
     watcher.cell_ended()
     follower.join(TIMEOUT_S)
     assert threads() == []
+
+
+def test_a_run_that_begins_when_no_cell_runs_is_of_no_cell_that_executes(streams: Streams) -> None:
+    """Such as one that a timer of the cell begins later."""
+    watcher = CellWatcher(Comm)  # type: ignore[arg-type]
+    watcher.cell_ended()
+    watcher.note(Cell(1, "cell1", ""), "c1", lambda: RECORD)
+    assert watcher.executing is None
+    watcher.cell_begins()
+    watcher.note(Cell(2, "cell2", ""), "c1", lambda: RECORD)
+    assert watcher.executing == "cell2"
+    watcher.cell_ended()
+    streams.may_end.set()
+    for thread in threads():
+        thread.join(TIMEOUT_S)

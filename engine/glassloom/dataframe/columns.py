@@ -49,7 +49,7 @@ def require_columns(names: Iterable[Any], frame: Any) -> None:
                 f"a {type(name).__name__} is no name of a column: {name!r}; give a name, or a list of them. "
                 f"The columns are {_listed(frame.columns)}"
             )
-        if name is pd.NA:
+        if name is pd.NA and frame.columns.dtype == object:
             raise NotImplementedError(
                 "a column labelled pd.NA can't be chosen: that isn't equal to itself; rename it before, as frame.columns = [...]"
             )

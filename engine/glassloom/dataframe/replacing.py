@@ -11,20 +11,11 @@ import pandas as pd
 
 from glassloom.backends.pandas_ import of_samples
 from glassloom.backends.pandas_version import PANDAS_VERSION
-from glassloom.dataframe.arrow.text import is_text
 from glassloom.dataframe.call import Method
 from glassloom.dataframe.moving.joining import AnyJoin
 from glassloom.dataframe.nodes import BlockOp, FrameExpr, empty
-from glassloom.dataframe.unlike_dtypes import with_dtypes_of_all
-from glassloom.dataframe.widening import (
-    as_wide_as,
-    can_miss_nothing,
-    dtypes_of,
-    is_widening,
-    with_common_dtypes,
-    with_dtypes_of,
-)
-from glassloom.dataframe.wrap import bind, holds_lazy, is_node, operate
+from glassloom.dataframe.widening import as_wide_as, can_miss_nothing, dtypes_of, with_common_dtypes, with_dtypes_of
+from glassloom.dataframe.wrap import bind, holds_lazy, is_node
 from glassloom.expr.core import walk
 
 
@@ -47,15 +38,8 @@ class Widened(Method):
         return as_wide_as(super().__call__(obj, *args, **kwargs), self.wide)
 
 
-def where_or_mask(method: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return what `where` or `mask` makes of lazy operands, in the same dtypes in all partitions."""
-    call, objects = _replacing(method, operands, kwargs)
-    made = operate(call, *operands, kwargs=kwargs)
-    return with_dtypes_of_all(made, objects) if made.npartitions > 1 else made
-
-
-def _replacing(method: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Method, list[int]]:
-    """Return the call of `where` or `mask` that gives all partitions the same dtypes, and the places of columns that may become objects.
+def replacing(method: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Method:
+    """Return the call of `where` or `mask` that gives all partitions the same dtypes.
 
     pandas keeps whole numbers where nothing is replaced by a missing value, and so partitions would differ. In the made-up rows
     that this asks one condition is true and one false.
@@ -66,26 +50,13 @@ def _replacing(method: str, operands: tuple[Any, ...], kwargs: dict[str, Any]) -
         wide = empty(of_samples(call, *metas))
         narrow = call(*metas)
     except (TypeError, ValueError):  # what pandas objects to is raised when the node is made
-        return Method(method), []
+        return Method(method)
     if not isinstance(narrow, (pd.DataFrame, pd.Series)) or type(narrow) is not type(wide):
-        return Method(method), []
+        return Method(method)
     if len(operands) > 2 and is_node(operands[2]):
         wide = with_common_dtypes(wide, operands[2].expr.meta)
     wide = with_dtypes_of(wide, narrow, _never_missing(_asked_for_missing(method, operands[1]), operands[0].expr))
-    if dtypes_of(narrow) == dtypes_of(wide):
-        return Method(method), []
-    objects = _places_of_objects(narrow, wide) if nodes[0].backend == "pandas" else []
-    return Widened(method, wide), objects
-
-
-def _places_of_objects(narrow: Any, wide: Any) -> list[int]:
-    """Return the places of columns that become objects if a value is replaced, and else stay what isn't made objects."""
-    pairs = enumerate(zip(dtypes_of(narrow), dtypes_of(wide), strict=True))
-    return [
-        place
-        for place, (own, other) in pairs
-        if own != other and pd.api.types.is_object_dtype(other) and not is_text(own) and not is_widening(own, other)
-    ]
+    return Method(method) if dtypes_of(narrow) == dtypes_of(wide) else Widened(method, wide)
 
 
 def objects_beside_list(lazy: Any, value: Any) -> tuple[Any, Any]:

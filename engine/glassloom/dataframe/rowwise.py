@@ -31,7 +31,7 @@ from glassloom.dataframe.nodes import Columnwise, FrameExpr, LabelKeeping, Rowwi
 from glassloom.dataframe.operands_at_hand import limit_of_rows, operand_of_rows, value_of_rows, with_lazy_arrays
 from glassloom.dataframe.options import is_columns, piped, refused
 from glassloom.dataframe.replaced_values import replaced
-from glassloom.dataframe.replacing import clipping, has_fractions, objects_beside_list, where_or_mask
+from glassloom.dataframe.replacing import clipping, has_fractions, objects_beside_list, replacing
 from glassloom.dataframe.rows_of_label import is_of_label
 from glassloom.dataframe.time_labels import TimeLabels, require_rows
 from glassloom.dataframe.widening import can_miss_nothing, dtypes_of
@@ -147,7 +147,7 @@ class RowByRow(TimeLabels):
             )
         if inplace and HAS_COPY_ON_WRITE and are_of_rows and _keeps_dtypes(self, value):
             return operate(partial(_set_in_place, method, kwargs), self, condition, *args, kind=InPlace, label=method)
-        return where_or_mask(method, (lazy, condition, *args), kwargs)
+        return operate(replacing(method, (lazy, condition, *args), kwargs), lazy, condition, *args, kwargs=kwargs)
 
     def clip(self, lower: Any = None, upper: Any = None, *, axis: Any = None, inplace: bool = False) -> Any:
         """Return the values with those outside the limits set to them.

@@ -15,6 +15,7 @@ CALLING = frozenset([
     "agg", "aggregate", "apply", "combine", "filter", "map", "map_overlap", "map_partitions", "reduction", "rename", "sort_index", "sort_values", "transform",
 ])  # fmt: skip
 """Methods whose functions get computed values."""
+_READS_GLOBAL = frozenset(["LOAD_GLOBAL", "LOAD_NAME"])
 _HOLDING = frozenset([FunctionType, functools.partial, tuple, list, dict])
 
 
@@ -81,8 +82,10 @@ def _named(function: FunctionType) -> Iterator[Any]:
         if not _is_empty(cell):
             yield cell.cell_contents
     for code in _codes(function.__code__):
-        for name in code.co_names:
-            yield function.__globals__.get(name)
+        known = [name for name in code.co_names if _is_scalar(function.__globals__.get(name))]
+        if known:  # a name may be that of an attribute, too
+            asked = {one.argval for one in dis.get_instructions(code) if one.opname in _READS_GLOBAL}
+            yield from (function.__globals__[name] for name in known if name in asked)
 
 
 def _is_empty(cell: CellType) -> bool:

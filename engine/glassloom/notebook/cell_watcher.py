@@ -68,6 +68,8 @@ class CellWatcher:
         self.comm = make_comm(self._asked)
         self.executing: str | None = None
         """The cell that runs."""
+        self._is_in_cell = True
+        """Whether a cell runs, as IPython tells it: runs may begin afterwards, too, in threads and callbacks."""
         self.sent: dict[str, dict[str, Any]] = {}
         """The newest message of each cell. Replaced as a whole, so that all threads may read it."""
         self._lock = threading.Lock()
@@ -80,7 +82,8 @@ class CellWatcher:
 
     def note(self, cell: Cell, cluster: Hashable, find_record: FindRecord) -> None:
         """A cell is about to begin a run."""
-        self.executing = cell.id
+        if self._is_in_cell:
+            self.executing = cell.id
         place = cell.id, cell.execution, cluster
         if not self.comm.is_there:
             return
@@ -96,8 +99,13 @@ class CellWatcher:
         if follower is not None:
             follower.call(follower.wake)
 
+    def cell_begins(self, *_: Any) -> None:
+        """IPython is about to run a cell."""
+        self._is_in_cell = True
+
     def cell_ended(self, *_: Any) -> None:
         """IPython has run a cell to its end."""
+        self._is_in_cell = False
         self.executing = None
         follower = self._follower
         if follower is not None:
@@ -317,6 +325,7 @@ def cell_began_run(cell: Cell, cluster: Hashable, find_record: FindRecord) -> No
     if _watcher is None:
         _watcher = CellWatcher()
         shell = sys.modules["IPython"].get_ipython()
+        shell.events.register("pre_run_cell", _watcher.cell_begins)
         shell.events.register("post_run_cell", _watcher.cell_ended)
     _watcher.note(cell, cluster, find_record)
 

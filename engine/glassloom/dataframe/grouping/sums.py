@@ -134,7 +134,7 @@ def _range_of_sums(values: Any, n_rows: int) -> _Range | None:
     is_signed = values.dtype.kind == "i" and most >= 1 << (8 * values.dtype.itemsize - 1)
     if is_signed:
         most = max(int(values.max()), -int(values.min()))
-    found = _Range((most * n_rows).bit_length() + is_signed, is_signed)
+    found = _Range(max((most * n_rows).bit_length(), 1) + is_signed, is_signed)
     return found if found.bits <= _BITS else None
 
 

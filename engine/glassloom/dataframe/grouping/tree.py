@@ -418,7 +418,7 @@ def _arranged(plan: Aggregation, table: Table, groups: Groups) -> tuple[Any, Map
 def _only(column: Any, part: str) -> Any:
     """Return a part of groups of one row; of groups without rows what pandas gives."""
     made = getattr(column, "first" if part == "middle" else AGAIN.get(part, "sum"))()
-    if not is_float(made.dtype) or AGAIN.get(part) not in ("sum", "prod"):
+    if not is_float(made.dtype) or AGAIN.get(part, "sum") not in ("sum", "prod"):
         return made
     lost = column.size() > column.count()
     return made.mask(lost) if lost.any() else made
