@@ -92,6 +92,7 @@ def test_a_thread_that_ends_late_leaves_the_next_one_alone(streams: Streams) -> 
     watcher.cell_ended()
     assert streams.ending.wait(TIMEOUT_S)  # and the first thread waits for its stream
 
+    watcher.cell_begins()
     watcher.note(Cell(2, "cell2", ""), "c1", lambda: RECORD)
     comm.wait_for(lambda cells: cells[0]["cell"] == "cell2")
     first, second = threads()
