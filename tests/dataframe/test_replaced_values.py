@@ -1,6 +1,9 @@
 """`replace` of values by others of another kind: what follows is planned for objects, as pandas makes them."""
 
+import warnings
+
 import glassloom.dataframe as gd
+import numpy as np
 import pandas as pd
 import pytest
 from frame_helpers import assert_same
@@ -50,3 +53,14 @@ def test_what_is_replaced_by_another_kind_is_objects(case):
     for lazy in (gd.from_pandas(PLAIN, npartitions=2), gd.from_map(pieces.__getitem__, range(5), meta=PLAIN[:0])):
         made = REPLACED[case](lazy)
         assert_same(made.compute(**INLINE) if hasattr(made, "compute") else made, expected)
+
+
+@pytest.mark.parametrize("method", ["convert_dtypes", "infer_objects"])
+def test_dtypes_are_found_of_numbers_that_are_objects_in_some_partitions(method):
+    frame = pd.DataFrame({"u": np.array([1, 2, 3, 4], "uint8"), "x": [0.5, 1, 2, 3]})
+    lazy = gd.from_pandas(frame, npartitions=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # pandas 2 warns of replace
+        for made, expected in ((lazy, frame), (lazy.u, frame.u)):
+            found = getattr(made.replace({1: None}), method)().compute(**INLINE)
+            assert_same(found, getattr(expected.replace({1: None}), method)())

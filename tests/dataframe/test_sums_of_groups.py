@@ -127,7 +127,7 @@ def test_groups_without_rows_are_left_out(monkeypatch):
     whole = encoding.encode
 
     def noting(*args, **options):
-        seen.append(whole(*args, **options).has_absent)
+        seen.append(whole(*args, **options).has_unobserved)
         return whole(*args, **options)
 
     monkeypatch.setattr(tree, "encode", noting)

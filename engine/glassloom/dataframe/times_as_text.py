@@ -63,12 +63,7 @@ def _finest_of_all(several: list[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def _finest_value(column: Any) -> Any:
-    """Return the first of the values that aren't multiples of as small a step as possible, as a series of one or none.
-
-    Times beside others that replaced some are objects, and each is written by itself.
-    """
-    if not _is_time(column.dtype):
-        return column.iloc[:0]
+    """Return the first of the values that aren't multiples of as small a step as possible, as a series of one or none."""
     known = column[column.notna()]
     numbers = known.array.view("i8")
     unit = _UNITS[known.dt.unit]

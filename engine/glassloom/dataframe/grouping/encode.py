@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from glassloom.backends.pandas_ import concat
 from glassloom.dataframe.arrow.blocks import TextKey
 from glassloom.dataframe.arrow.text import encode_text, is_text, sorted_codes
-from glassloom.dataframe.grouping.groups import NO_CODES, Codes, Column, Groups, GroupsInOrder, small, take
+from glassloom.dataframe.grouping.groups import NO_CODES, Codes, Column, Groups, GroupsInOrder, narrow_codes, take
 from glassloom.dataframe.grouping.sums import as_unsigned
 from glassloom.dataframe.grouping.tables import CodedKey, column_of
 from glassloom.dataframe.numbered_levels import level_at
@@ -41,7 +41,7 @@ class GroupsByFirstKey(Groups):
     def __init__(self, by_first: Groups, others: Sequence[Any], *, sort: bool, arrow: bool) -> None:
         self.__dict__.update(by_first=by_first, others=tuple(others), sort=sort, arrow=arrow)
         self.__dict__.update(
-            count=by_first.count, first=by_first.first, cells=None, has_outsiders=False, has_absent=False
+            count=by_first.count, first=by_first.first, cells=None, has_outsiders=False, has_unobserved=False
         )
 
     by_first: Groups
@@ -85,7 +85,7 @@ class GroupsByFirstKey(Groups):
     @cached_property
     def key_codes(self) -> list[Any]:
         """See `Groups.key_codes`."""
-        return [*self.by_first.key_codes, *(small(one.codes, one) for one in self._encoded_others)]
+        return [*self.by_first.key_codes, *(narrow_codes(one.codes, one) for one in self._encoded_others)]
 
     def keys(self, columns: Sequence[Any]) -> list[Any]:
         """See `Groups.keys`."""
@@ -104,7 +104,7 @@ class GroupsByFirstKey(Groups):
 
 
 def encode(
-    keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool = True, keeps_absent: bool = False
+    keys: Sequence[Any], *, dropna: bool, order: str = "any", arrow: bool = True, keeps_unobserved: bool = False
 ) -> Groups:
     """Return the groups of rows.
 
@@ -119,8 +119,8 @@ def encode(
         the keys where most rows are a group of their own, so that sorting several such results together is quick.
     arrow
         Whether Arrow may encode text.
-    keeps_absent
-        Whether there may be groups without rows, where it takes no time to find these: `Groups.without_absent` leaves them out.
+    keeps_unobserved
+        Whether there may be groups without rows, where it takes no time to find these: `Groups.observed_only` leaves them out.
     """
     in_order = _encode_in_order(keys[0]) if len(keys) == 1 else None
     if in_order is not None:
@@ -129,7 +129,7 @@ def encode(
         by_first = encode(keys[:1], dropna=dropna, order=order, arrow=arrow)
         if by_first.count * _FEW_GROUPS >= len(keys[0]) and _follow_from_first(keys, by_first):
             return GroupsByFirstKey(by_first, keys[1:], sort=order == "sorted", arrow=arrow)
-    from_zero = keeps_absent and len(keys) == 1
+    from_zero = keeps_unobserved and len(keys) == 1
     columns = tuple(
         _encode_column(key, dropna, sort=order == "sorted", arrow=arrow, from_zero=from_zero) for key in keys
     )
@@ -141,8 +141,8 @@ def encode(
         cells, size, is_whole = _cells(columns)
     if outside is not None:
         cells = np.where(outside, -1, cells)
-    has_absent = order != "appearance" and keeps_absent and is_whole and size * _DENSE_FACTOR <= len(cells)
-    if has_absent:
+    has_unobserved = order != "appearance" and keeps_unobserved and is_whole and size * _DENSE_FACTOR <= len(cells)
+    if has_unobserved:
         codes, occurring = cells, np.arange(size)
     elif order != "appearance" and not is_sparse:
         codes, occurring = _look_up(cells, size)
@@ -150,7 +150,7 @@ def encode(
         codes, occurring = _hash(cells, outside, is_sorted=order == "sorted", in_order=order == "appearance")
     if is_whole:  # the codes' memory is free for aggregations
         columns = tuple(one._replace(codes=NO_CODES) for one in columns)
-    return Groups(codes, len(occurring), columns, occurring if is_whole else None, outside is not None, has_absent)
+    return Groups(codes, len(occurring), columns, occurring if is_whole else None, outside is not None, has_unobserved)
 
 
 def _may_follow_from_first(keys: Sequence[Any], arrow: bool) -> bool:

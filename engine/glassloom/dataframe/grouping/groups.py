@@ -40,14 +40,14 @@ class Groups:
     codes
         The number of each row's group, -1 for rows of none.
     count
-        Number of groups. Each has a row, unless `has_absent`.
+        Number of groups. Each has a row, unless `has_unobserved`.
     columns
         The encoded keys; without the codes of the rows if `cells` are known.
     cells
         The combination of key codes of each group as one number, or None if there are too many combinations.
     has_outsiders
         Whether rows belong to no group.
-    has_absent
+    has_unobserved
         Whether there may be groups without rows, see `encode`.
     """
 
@@ -56,7 +56,7 @@ class Groups:
     columns: tuple[Column, ...]
     cells: Codes | None
     has_outsiders: bool
-    has_absent: bool = False
+    has_unobserved: bool = False
 
     @cached_property
     def first(self) -> Codes:
@@ -107,27 +107,29 @@ class Groups:
         """Return the distinct values of a key column, to which its codes refer."""
         return self.columns[place].values
 
-    def without_absent(self) -> tuple[Groups, Codes | None]:
+    def observed_only(self) -> tuple[Groups, Codes | None]:
         """Return the groups that have rows, and their numbers among these groups, or None if all have. Rows have no codes any more then."""
-        present = np.flatnonzero(self.sizes) if self.has_absent else None
+        present = np.flatnonzero(self.sizes) if self.has_unobserved else None
         if present is None or self.cells is None or len(present) == self.count:
             return self, None
-        return replace(self, codes=NO_CODES, count=len(present), cells=self.cells[present], has_absent=False), present
+        return replace(
+            self, codes=NO_CODES, count=len(present), cells=self.cells[present], has_unobserved=False
+        ), present
 
     @cached_property
     def key_codes(self) -> list[Any]:
         """The code of each group in each key column, as small integers as hold them: there may be as many groups as rows."""
         if self.cells is None:
-            return [small(column.codes[self.first], column) for column in self.columns]
+            return [narrow_codes(column.codes[self.first], column) for column in self.columns]
         found, rest = [], self.cells
         for column in reversed(self.columns[1:]):
             size = max(len(column.values), 1)
             above = rest // size  # numpy.divmod takes five times as long
             code = above * -size
             code += rest
-            found.append(small(code, column))
+            found.append(narrow_codes(code, column))
             rest = above
-        return [small(rest, self.columns[0]), *reversed(found)]
+        return [narrow_codes(rest, self.columns[0]), *reversed(found)]
 
     def keys(self, columns: Sequence[Any]) -> list[Any]:
         """Return the keys of each group, as arrays of their own; `columns` are the keys of the rows."""
@@ -151,7 +153,8 @@ class Groups:
         ]
 
 
-def small(codes: Codes, column: Column) -> Any:
+def narrow_codes(codes: Codes, column: Column) -> Any:
+    """Return codes of a key column in the smallest dtype that holds them."""
     return codes.astype(np.min_scalar_type(-len(column.values) - 1))
 
 
@@ -160,7 +163,7 @@ class GroupsInOrder(Groups):
 
     def __init__(self, values: Any, first: Codes) -> None:
         self.__dict__.update(n_rows=len(values), count=len(first), values=values[first], first=first)
-        self.__dict__.update(has_outsiders=False, has_absent=False)
+        self.__dict__.update(has_outsiders=False, has_unobserved=False)
 
     n_rows: int
     values: Any
@@ -235,7 +238,7 @@ class RepeatedGroups(Groups):
 
     def __init__(self, own: Groups, times: int) -> None:
         self.__dict__.update(
-            own=own, times=times, count=own.count, cells=own.cells, has_outsiders=False, has_absent=False
+            own=own, times=times, count=own.count, cells=own.cells, has_outsiders=False, has_unobserved=False
         )
 
     own: Groups

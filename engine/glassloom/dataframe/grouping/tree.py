@@ -147,14 +147,14 @@ def _partial(plan: Aggregation, keys: Sequence[Any], values: Sequence[Any]) -> P
         how = AGAIN[part] if plan.of_aggregates and place >= 0 else part
         pairs[name] = pair = (place, "sum" if how == "floats" and column.dtype == np.float64 else how)
         columns[pair] = column
-    keeps_absent = not plan.distinct and are_quick_sums(columns)
-    groups = encode(keys, dropna=recipe.drops_early, order=order, arrow=recipe.arrow, keeps_absent=keeps_absent)
-    needs_sizes = groups.has_absent or any(how in ("size", "count") for _, how in columns)
+    keeps_unobserved = not plan.distinct and are_quick_sums(columns)
+    groups = encode(keys, dropna=recipe.drops_early, order=order, arrow=recipe.arrow, keeps_unobserved=keeps_unobserved)
+    needs_sizes = groups.has_unobserved or any(how in ("size", "count") for _, how in columns)
     known = aggregate_together(groups, columns, needs_sizes=needs_sizes)
     for pair, column in columns.items():
         if pair not in known:
             known[pair] = aggregate(groups, column, pair[1], arrow=recipe.arrow)
-    groups, present = groups.without_absent()
+    groups, present = groups.observed_only()
     parts = {id(found): column_of(found if present is None else found[present]) for found in known.values()}
     made = {**_key_table(plan, keys, groups), **{name: parts[id(known[pair])] for name, pair in pairs.items()}}
     distinct = tuple(_distinct(plan, keys, values[place], groups) for place in plan.distinct)

@@ -392,10 +392,8 @@ def _split_by_group(layout: Layout, count: int, rows_each: int, returns: bool, b
     frame = layout.packed(block, tuple(blocks))
     if returns:
         frame = _with_origin(frame, np.full(len(frame), number, np.int32), np.arange(len(frame)))
-    elif len(groups) and groups.min() < 0:
-        kept = groups >= 0
-        frame, groups = frame[kept], groups[kept]
-    return split(frame, _outputs(sizes, count, rows_each)[groups], count, keeps_no_views=True)
+        return split(frame, _outputs(sizes, count, rows_each)[groups], count, keeps_no_views=True)
+    return _split_grouped(frame, groups, _outputs(sizes, count, rows_each), count)
 
 
 @keeps_no_views
@@ -403,11 +401,15 @@ def _split_numbers(recipe: Recipe, count: int, block: Any, *others: Any) -> Any:
     """Return the values of a partition's rows by the output that their group goes to, with its number."""
     *blocks, sizes = others
     groups = find_groups(sizes.index, recipe.key_values(block, blocks), arrow=recipe.arrow)
-    frame = with_numbers(recipe, block, groups)
+    return _split_grouped(with_numbers(recipe, block, groups), groups, _outputs(sizes, count, 1), count)
+
+
+def _split_grouped(frame: Any, groups: Any, outputs: Any, count: int) -> Any:
+    """Return the rows that are of a group by its output."""
     if len(groups) and groups.min() < 0:
         kept = groups >= 0
         frame, groups = frame[kept], groups[kept]
-    return split(frame, _outputs(sizes, count, 1)[groups], count, keeps_no_views=True)
+    return split(frame, outputs[groups], count, keeps_no_views=True)
 
 
 def _outputs(sizes: Any, count: int, rows_each: int) -> Any:
